@@ -1,30 +1,32 @@
 //! The search for the highest loss-free rate, for the highest answer rate, and for the knee of the
 //! response time.
 //!
-//! The search is a state machine without I/O: it names the next rate to try, receives what was
-//! observed there, and finally returns its results. RFC 8456, section 5.1.3, asks for two rates:
-//! the most responses per second of any trial, and the most of any trial without loss.
+//! The search is a state machine without I/O: it returns the next rate to try, receives what was
+//! observed at that rate, and finally returns its results. RFC 8456, section 5.1.3, asks for two
+//! rates: the most responses per second of any trial, and the most of any trial without loss.
 //!
 //! *Loss-free* (`bracket`). A rate passes if every packet-in was answered and no backlog grew. The
 //! second condition is needed because a controller with a long queue eventually answers everything,
 //! even at a rate that it cannot sustain (the RFC likewise counts the responses within the time of
-//! the trial). The result is a bracket that contains the highest such rate with a stated
-//! confidence.
+//! the trial). The result is a bracket: two rates, between which the highest loss-free rate lies
+//! with a stated confidence.
 //!
-//! *Disturbed trials* (`observation`). Where delays of the probe may explain what is missing, the
-//! trial proves nothing about the rate and is repeated, at most three times. A trial at whose end
-//! the controller was silent is repeated too, since a controller that pauses now and then has not
-//! stopped.
+//! *Disturbed trials* (`observation`). Where delays of the probe may explain the missing answers,
+//! the trial proves nothing about the rate and is repeated, at most three times. A trial at whose
+//! end the controller was silent is repeated too, since a controller that pauses now and then has
+//! not stopped.
 //!
-//! *The maximum.* Above the loss-free rate a controller that loses some packet-ins may still answer
-//! more, while one that collapses answers fewer. Rates are doubled until twice the best one was
-//! tried; then the gaps beside the best are halved where a higher value could be hidden in them.
+//! *The maximum.* Above the loss-free rate, a controller that loses some packet-ins may still
+//! answer more than below it, while one that collapses answers fewer. The search doubles the rate
+//! until it has tried twice the rate with the most answers. It then halves the gaps beside that
+//! rate as long as a rate with more answers could lie in them.
 //!
 //! *The knee* ([`knee`]) is searched for among the trials that passed without a backlog, up to the
-//! loss-free rate; beyond it, the response time depends on the length of the trial. Rates between
-//! the one with the most power and its neighbours are tried until the neighbours are close.
+//! loss-free rate; beyond it, the response time depends on the length of the trial. The power of a
+//! rate is the ratio of its answer rate to its response time. The search tries rates between the
+//! one with the most power and its neighbours until the neighbours are close.
 //!
-//! The number of rates tried is bounded in any case.
+//! The search ends after a fixed number of rates in any case.
 
 mod bracket;
 mod knee;
@@ -38,13 +40,15 @@ use knee::{most, powers};
 pub use observation::Observation;
 use observation::Vote;
 
-/// The number of points after which a search ends with what it knows. Twelve doublings, a
-/// measurement, its checks and the search for the maximum take fewer than half of them.
+/// The number of points, each of which is one rate with its trials, after which a search ends with
+/// the results so far. Twelve doublings, a measurement, its checks and the search for the maximum
+/// take fewer than half of them.
 const MOST_POINTS: usize = 80;
 /// The maximum number of repetitions of a disturbed trial.
 const MOST_REPEATS: u32 = 3;
-/// The largest distance, as a logarithm, between the rate with the most power and its neighbours.
-/// The power curve is flat at its top, so closer neighbours locate the knee no better.
+/// The largest distance between the rate with the most power and its neighbours, as the difference
+/// of the rates' logarithms. The power curve is flat at its top, so closer neighbours locate the
+/// knee no better.
 const NEAR: f64 = 0.15;
 
 /// The range of a search. Rates are packet-ins per second and switch.
@@ -55,9 +59,12 @@ pub struct Range {
     pub low: f64,
     /// The highest rate that is tried.
     pub high: f64,
-    /// The width of the bracket to reach, as a fraction of the rate.
+    /// The largest distance between the two ends of the resulting bracket, as a fraction of the
+    /// rate.
     pub precision: f64,
-    /// Whether the bracket is left as the first trials show it, without a confidence.
+    /// Whether the search stops once a rate that passed and a rate that failed are close enough. It
+    /// otherwise makes further trials, which show with which confidence the highest loss-free rate
+    /// lies between the two.
     pub is_rough: bool,
     /// The largest share of unanswered packet-ins that counts as loss-free.
     pub loss: f64,
@@ -86,32 +93,34 @@ impl Range {
 pub struct LossFreeSearch {
     range: Range,
     bracket: Bracket,
-    /// The tallies, ascending by rate.
+    /// One tally per rate, in ascending order of the rates.
     tallies: Vec<Tally>,
     points: usize,
-    /// The rate whose trials were all disturbed and must be repeated, if any; `repeats` counts how
-    /// often they were.
+    /// The rate whose trials were all disturbed or ended in silence, if it must be tried again.
+    /// `repeats` is the number of repetitions so far.
     again: Option<f64>,
     repeats: u32,
     /// The number of trials that were disturbed.
     disturbed: u32,
-    /// The number of trials that ended in silence, in total and in a row at one rate.
+    /// The number of trials at whose end the controller was silent: of the whole search, and of the
+    /// latest repetitions of one rate.
     silent: u32,
     silent_in_row: u32,
-    /// The lowest rate at which no trial was undisturbed.
+    /// The lowest rate at which every trial was disturbed or ended in silence, after all
+    /// repetitions.
     given_up: Option<f64>,
     /// Whether the controller stopped answering for good.
     stopped: bool,
 }
 
-/// The observations of the trials at one rate.
+/// The votes and observations of all trials at one rate.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     /// The requested rate.
     rate: f64,
     passes: u32,
     fails: u32,
-    /// The number of failed trials that are due to the probe.
+    /// The number of failed trials in which the probe was the limit.
     by_probe: u32,
     observations: Vec<Observation>,
 }
@@ -121,12 +130,12 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Whether the rate failed because of the probe.
+    /// Whether the rate failed, and the probe was the limit in at least half of the failed trials.
     fn failed_by_probe(&self) -> bool {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
 
-    /// Returns the mean answer rate; 0 without trials.
+    /// Returns the mean answer rate of the trials; 0 if there were none.
     fn answered(&self) -> f64 {
         let rates = self.observations.iter().map(|observation| observation.received_rate);
         rates.sum::<f64>() / self.observations.len().max(1) as f64
@@ -170,12 +179,12 @@ impl LossFreeSearch {
         self.stopped
     }
 
-    /// Returns a rate at which more may be answered than at any rate so far.
+    /// Returns a rate at which the controller may answer more than at any rate so far.
     fn next_around_maximum(&self) -> Option<f64> {
         let peak = self.peak()?;
         let (at, most) = (self.tallies.get(peak)?, self.tallies.get(peak)?.answered());
         let highest = self.tallies.last()?;
-        // The best rate is the lowest one with as many answers as the peak, within the precision.
+        // The best rate is the lowest one whose answer rate equals the peak's within the precision.
         let enough = |tally: &Tally| tally.answered() >= (1.0 - self.range.precision) * most;
         let best = self.tallies.iter().find(|tally| enough(tally)).map_or(at.rate, |t| t.rate);
         let doubled = (2.0 * highest.rate).min(self.range.high);
@@ -186,8 +195,8 @@ impl LossFreeSearch {
         if highest.rate < 2.0 * best && highest.rate < self.range.high {
             return Some(doubled);
         }
-        // A higher value can be hidden beside the peak where the answer rate declines, and it can
-        // never exceed the offered rate.
+        // Beside the peak, a higher answer rate can be hidden between two rates that were tried. It
+        // can never exceed the offered rate.
         let near = self.range.precision.max(NEAR);
         let hidden = |below: &Tally, above: &Tally, other: &Tally| {
             let wide = above.rate - below.rate > near * above.rate;
@@ -202,13 +211,13 @@ impl LossFreeSearch {
         sides.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
     }
 
-    /// Returns the index of the lowest rate at which the most was answered.
+    /// Returns the index of the lowest rate at which the answer rate was highest.
     fn peak(&self) -> Option<usize> {
         let answered = self.tallies.iter().map(Tally::answered).enumerate();
         answered.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(at, _)| at)
     }
 
-    /// Returns a rate between the one with the most power and its more distant neighbour.
+    /// Returns a rate halfway between the one with the most power and its more distant neighbour.
     fn next_around_knee(&self) -> Option<f64> {
         let powers = powers(self.loss_free_observations(1.0));
         let top = most(&powers)?;
@@ -218,8 +227,9 @@ impl LossFreeSearch {
         (below.max(above) > NEAR).then(|| f64::midpoint(top.rate.exp(), neighbour.rate.exp()))
     }
 
-    /// Returns the observations of the trials that passed, at the rates that passed, up to the
-    /// loss-free rate. The offered rate of each is the requested rate times `times`.
+    /// Returns the observations from which the knee is determined: those of the passed trials
+    /// without a backlog, at rates that passed, up to the loss-free rate. The offered rate of each
+    /// observation is the requested rate times `times`.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
         let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);
@@ -301,7 +311,7 @@ impl LossFreeSearch {
         &mut self.tallies[at]
     }
 
-    /// Returns the result so far, for all switches together; it is final once
+    /// Returns the result so far, with rates over all switches together. The result is final once
     /// [`LossFreeSearch::next_rate`] returns `None`.
     pub fn result(&self) -> SearchOutcome {
         let all = f64::from(self.range.switches);
@@ -324,7 +334,8 @@ impl LossFreeSearch {
         }
     }
 
-    /// Describes the rule by which a rate is loss-free, and how the bracket was made.
+    /// Describes the condition under which a rate counts as loss-free, and how the bracket was
+    /// found.
     fn rule(&self) -> String {
         let all = f64::from(self.range.switches);
         let mut text =

@@ -513,7 +513,8 @@ impl SweepRates {
         }
     }
 
-    /// Returns each rate as the rate of one of `switches` switches.
+    /// Returns the packet-ins per second of each of `switches` switches, for every rate of the
+    /// sweep. Total rates are divided by `switches`; rates per switch are returned as they are.
     pub fn per_switch(&self, switches: u32) -> impl Iterator<Item = f64> {
         let (rates, share) = match self {
             Self::PerSwitch(rates) => (rates, 1.0),

@@ -33,7 +33,9 @@ pub(crate) enum StartError {
     NoSwitch(u32),
 }
 
-/// Starts one thread per share of the switches. Notes for switches of other ranks go to `abroad`.
+/// Starts the engine threads, each of which runs a part of the switches, and returns them with the
+/// senders of their mailboxes. If the trial is spread over several processes, a thread that has a
+/// message for a switch of another process sends it to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,

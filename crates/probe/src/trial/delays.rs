@@ -1,16 +1,20 @@
-//! Detection of percentiles of round-trip times that delays of the probe may have determined.
+//! Finds the percentiles of round-trip times that delays of the probe may have distorted.
 
 use statistics::can_state;
 
 use crate::account::Times;
 use crate::outcome::Latency;
 
-/// The least factor by which the probe's delays must change a percentile.
+/// The ratio of a percentile of all round-trip times to that of the undisturbed ones, from which on
+/// the percentile counts as distorted by the probe.
 const CHANGES: f64 = 1.25;
 
-/// Returns the percentiles of round-trip times that the probe's delays may have increased by a
-/// quarter or more. They are compared with the lower bounds of the times of packet-ins that the
-/// probe did not disturb. Beyond p99, single pauses of the host decide on both sides.
+/// Returns the names of the percentiles, up to p99, that delays of the probe may have raised by a
+/// quarter or more.
+///
+/// Each percentile of all round-trip times is compared with the same percentile of
+/// [`Times::undisturbed`]. Percentiles above p99 are not examined, because each depends on a few
+/// samples, so that a single pause of the host determines its value in both distributions.
 pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
     let Times { all, undisturbed } = times;
     if all.samples == 0 {
@@ -27,7 +31,7 @@ pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
         .collect()
 }
 
-/// Joins names: `p90, p95 and p99`.
+/// Joins names as an English list, such as `p90, p95 and p99`.
 pub(crate) fn in_words(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -52,12 +56,12 @@ mod tests {
         };
         let (all, undisturbed) = (of(100, 100, 125), of(100, 99, 100));
         assert_eq!(own_percentiles(Times { all: &all, undisturbed: &undisturbed }), ["p95"]);
-        // With fewer samples, p95 cannot be stated.
+        // With 19 samples, p95 is not stated.
         let few = of(19, 100, 125);
         assert!(own_percentiles(Times { all: &few, undisturbed: &undisturbed }).is_empty());
         let none = Latency::default();
         assert!(own_percentiles(Times { all: &none, undisturbed: &undisturbed }).is_empty());
-        // Where every packet-in was disturbed, every percentile may be the probe's.
+        // If every packet-in was disturbed, the probe may have raised every percentile.
         let every = own_percentiles(Times { all: &all, undisturbed: &none });
         assert_eq!(every, ["p50", "p90", "p95", "p99"]);
         assert_eq!(in_words(&["p50", "p90", "p99"]), "p50, p90 and p99");

@@ -1,10 +1,14 @@
-//! A trial of several ranks: the messages that they exchange, and the coordination by the first
-//! rank.
+//! A trial that several processes run together: the messages that they exchange, and their
+//! coordination.
 //!
-//! Each rank leads its own switches through the phases, and waits for the first rank where all
-//! ranks must have reached the same point. A rank that sends nothing for longer than its phase
-//! takes is given up, so that every wait ends. The first rank forwards the notes of one rank for
-//! switches of another.
+//! Each process is a *rank*, as in MPI, and emulates a part of the switches. The rank with the
+//! number 0 is called the first; it coordinates the others. Each rank leads its own switches
+//! through the phases of the trial. At the end of some phases, it waits until the first rank
+//! reports that all ranks have reached this point. A rank that sends nothing for longer than its
+//! phase takes counts as lost, so that every wait ends.
+//!
+//! A *note* is a message of one engine thread to the thread that runs another switch. Ranks other
+//! than the first send notes for switches of other ranks to the first rank, which forwards them.
 
 mod clocks;
 mod conclusion;
@@ -25,18 +29,19 @@ use crate::engine::mailbox::{Mailbox, Note, Slot};
 use crate::engine::{Books, Portion, TrialPlan};
 use crate::outcome::{Completion, RankOutcome};
 
-/// The time beyond the duration of its phase for which a rank may send nothing.
+/// The time, beyond the duration of a phase, after which a rank that sends nothing counts as lost.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// The time to wait for the records of an interrupted trial, during which the loss of a rank goes
-/// unnoticed: mpirun interrupts all ranks when one has died, and kills them a second later.
+/// The time to wait for the records of the other ranks after an interrupt, if the link does not
+/// report lost ranks. It is short, because mpirun interrupts all ranks when one has died, and kills
+/// them a second later.
 const IN_HASTE: Duration = Duration::from_millis(600);
-/// The interval at which a rank that waits for a message forwards its notes.
+/// The interval at which a rank that waits for a message forwards the notes of its threads.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A message between the ranks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RankMessage {
-    /// A rank is ready, and its switches are found at this address.
+    /// A rank's report that it is ready, with the address of its switches.
     Here(IpAddr),
     /// The first rank's request to run a trial.
     Trial(TrialSetting),
@@ -44,27 +49,29 @@ pub(crate) enum RankMessage {
     End,
     /// The first rank's request for the reading of the receiver's clock.
     Clock,
-    /// The reading of a rank's clock, for the first rank.
+    /// The answer to [`RankMessage::Clock`]: the reading of the sender's clock, in nanoseconds.
     Shows(u64),
     /// The first rank's notice that the comparison of clocks is complete.
     Compared,
-    /// A rank's report to the first that it reached the end of a phase, or will not reach it.
+    /// A rank's report to the first that it reached the end of a phase, or why it will not reach
+    /// it.
     Reached(Phase, Result<(), Completion>),
     /// The first rank's notice that all ranks have reached the end of a phase.
     Proceed(Phase),
-    /// The start of traffic on the receiver's clock, from the first rank.
+    /// The moment at which traffic begins, sent by the first rank and converted to the receiver's
+    /// clock.
     Begin(u64),
-    /// The first rank's notice that the trial is over, for this reason.
+    /// The first rank's notice that the trial is cancelled, with the reason.
     Cancel(String),
-    /// A note for the switch of another rank.
+    /// A note of an engine thread of the sender, for a switch of another rank.
     Note(Note),
-    /// The measurements of a rank, for the first rank.
+    /// The measurements of the sender, for the first rank.
     Books(Box<RankRecord>),
-    /// A rank could not set up the trial.
+    /// A rank's report that it could not set up the trial, with the reason.
     Failed(String),
 }
 
-/// A phase at whose end ranks wait for each other.
+/// A phase at whose end all ranks wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     Connect,
@@ -72,7 +79,7 @@ pub(crate) enum Phase {
     Drain,
 }
 
-/// The record that a rank hands over at the end.
+/// The measurements that a rank sends to the first rank at the end of a trial.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RankRecord {
     pub(super) books: Vec<Books>,
@@ -81,27 +88,28 @@ pub(crate) struct RankRecord {
     pub(super) ready_after: Option<f64>,
     pub(super) ready_at_end: u32,
     pub(super) notes: Vec<String>,
-    /// The controller's process, if this rank could see it.
+    /// A description of the controller's process, if it runs on the host of this rank.
     pub(super) process: Option<String>,
     pub(super) outcome: RankOutcome,
 }
 
-/// The state of this rank in a trial.
+/// The connection of this rank to the others during one trial.
 #[derive(Debug)]
 pub(super) struct Together<'a> {
     group: &'a mut Group,
     clock: Clock,
-    /// Notes of this rank's threads for switches of other ranks.
+    /// Receives the notes of this rank's threads for switches of other ranks.
     outbound: Mailbox,
-    /// The slots of this rank's threads.
+    /// The senders of the mailboxes of this rank's threads, indexed by thread.
     inbound: Vec<Slot>,
-    /// The offsets of the other clocks before traffic, at the first rank.
+    /// The offsets of the other ranks' clocks from this one, estimated before and after traffic.
+    /// Only the first rank has them.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
     words: VecDeque<(Rank, RankMessage)>,
-    /// The records of ranks that have handed them over.
+    /// The records that the other ranks have sent.
     books: BTreeMap<Rank, RankRecord>,
-    /// Whether the run is over.
+    /// Whether the first rank has ended the run.
     is_over: bool,
     cancelled: Option<String>,
 }
@@ -140,7 +148,9 @@ impl<'a> Together<'a> {
         self.cancelled.as_deref()
     }
 
-    /// Receives messages and forwards notes; waits for at most `patience`.
+    /// Forwards the notes of this rank's threads, then waits for at most `patience` for messages of
+    /// other ranks. Notes among them are passed on to the thread or rank of their switch; the other
+    /// messages are stored.
     pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
         self.outbound.clear();
         while let Some(note) = self.outbound.take() {
@@ -177,7 +187,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Converts the time of a note to the clock of the first rank.
+    /// Converts the time in a note of the rank `from` to the clock of the first rank.
     fn as_of(&self, from: Rank, mut note: Note) -> Note {
         if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&from)) {
             *at = offset.here(*at);
@@ -199,7 +209,8 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Returns the next message of the first rank that is not a note; waits for at most `patience`.
+    /// Returns the next message of the first rank that is neither a note nor a cancellation. Waits
+    /// for at most `patience`.
     fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<RankMessage, String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -219,9 +230,12 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Waits for the other ranks at the end of a phase, which this rank reached or failed to reach.
-    /// `patience` is the time that the others may still take. Returns the reason if the trial
-    /// cannot continue.
+    /// Waits until all ranks have reached the end of a phase. `mine` says whether this rank reached
+    /// it, and `patience` is the time that the others may still take.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if the trial cannot continue.
     pub(super) fn meet(
         &mut self,
         plan: &TrialPlan,
@@ -233,7 +247,7 @@ impl<'a> Together<'a> {
         if !self.is_first() {
             self.group.send(Rank::FIRST, &RankMessage::Reached(phase, mine.clone()));
             mine?;
-            // The first rank waits for the others one after the other.
+            // The first rank waits for the others in turn, so its message may come late.
             return match self.of_first(plan, patience + 2 * PATIENCE) {
                 Ok(RankMessage::Proceed(reached)) if reached == phase => Ok(()),
                 Ok(_) => Err(failed("rank 0 went on without this one".to_owned())),
@@ -256,7 +270,7 @@ impl<'a> Together<'a> {
                         trouble.get_or_insert_with(|| failed(format!("{from}: {reason}")));
                         self.group.give_up(from, reason);
                     }
-                    // This message belongs to a phase that is over.
+                    // All other messages belong to a phase that is over.
                     _ => {}
                 }
             }
@@ -295,15 +309,16 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Ends the trial for the other ranks.
+    /// Cancels the trial at all other ranks. Does nothing unless this is the first rank.
     pub(super) fn cancel(&mut self, reason: &str) {
         if self.is_first() {
             self.group.send_all(&RankMessage::Cancel(reason.to_owned()));
         }
     }
 
-    /// Agrees on the moment at which traffic begins, on this rank's clock; the first rank proposes
-    /// it.
+    /// Returns the moment at which traffic begins, on this rank's clock. The first rank decides on
+    /// `at` and sends it to the others, converted to their clocks; the other ranks ignore their own
+    /// `at`.
     pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
         if !self.is_first() {
             return match self.of_first(plan, 2 * PATIENCE) {
@@ -318,7 +333,7 @@ impl<'a> Together<'a> {
         Ok(at)
     }
 
-    /// Describes which ranks are lost and why.
+    /// Describes the lost ranks, their switches, and how each was lost; `None` if there are none.
     pub(super) fn lost(&self, plan: &TrialPlan) -> Option<String> {
         let each: Vec<String> = self
             .group
@@ -341,7 +356,8 @@ impl<'a> Together<'a> {
         self.group.send(Rank::FIRST, &RankMessage::Books(Box::new(books)));
     }
 
-    /// Collects the records of the other ranks, and returns the outcome of each of them.
+    /// Waits for the records of the other ranks. Returns the records that came, and one outcome per
+    /// other rank, in which a lost rank is marked as failed.
     pub(super) fn collect(
         &mut self,
         plan: &TrialPlan,
@@ -401,12 +417,12 @@ impl<'a> Together<'a> {
     }
 }
 
-/// Returns the switches of a rank.
+/// Returns the switches of one of `of` ranks.
 fn portion(plan: &TrialPlan, rank: Rank, of: u32) -> Portion {
     Portion::new(plan.config.switches.count, plan.group, rank, of)
 }
 
-/// Returns the rank that has a switch.
+/// Returns the one of `of` ranks that runs a switch.
 fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
     (0..of).map(Rank).find(|rank| portion(plan, *rank, of).switches.contains(&switch))
 }
@@ -448,7 +464,9 @@ mod tests {
         crate::trial::plan(config, setting, Some((rank, of))).expect("a plan")
     }
 
-    /// Receives messages until a thread of this rank gets a note.
+    /// Runs one rank, which sends `send` and then forwards notes until its only engine thread
+    /// receives one. Returns that note, or `None` after 20 s. If `expect` is false, the rank also
+    /// ends when another rank has left.
     fn relay(link: MemoryLink, mut send: Option<Note>, expect: bool) -> Option<Note> {
         let mut group = Group::from(link);
         let plan = plan_of(group.rank(), group.size());
