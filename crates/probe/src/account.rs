@@ -1,29 +1,34 @@
-//! The account that says which side was the limit of a trial.
+//! The account of a trial: how many packet-ins the probe, the network and the controller each
+//! delayed or lost. It decides which of these three sides limited the answer rate.
 //!
-//! Packet-ins of a trial are lost, are late, or pile up. Each side gets a lower and an upper bound
-//! on the number for which it accounts. A delay of the probe explains no more packet-ins than its
-//! length times the rate, so that a short pause excuses no long backlog. Bounds add over threads,
-//! ranks and trials. The side with the largest lower bound was the limit ([`decision`]). Where no
-//! lower bound is high enough, the verdict names the bounds instead of a side.
+//! Packet-ins of a trial are lost, are late, or pile up. For each side, the account states a lower
+//! and an upper bound on the number of packet-ins for which that side is responsible. A delay of
+//! the probe explains no more packet-ins than its length times the rate, so that a short pause
+//! excuses no long backlog. Bounds add over threads, processes and trials. The side with the
+//! largest lower bound was the limit ([`decision`]). Where no lower bound is high enough, the
+//! verdict states the bounds instead of naming a side.
 //!
 //! The causal model:
 //!
 //! * A packet-in that is due is *held* by the probe, *refused* by a connection that the controller
-//!   does not read, in the network, at the controller, answered, or answered and *unread*.
-//! * It was *passed over* if a later one of its switch was answered and it was not. TCP delivers
-//!   everything or breaks, so the controller dropped it.
+//!   does not read, in the network, at the controller, answered, or answered and *unread* by the
+//!   probe.
+//! * A packet-in was *passed over* if a later one of its switch was answered and it was not. TCP
+//!   delivers everything or breaks, so the controller dropped it.
 //! * n delayed arrivals delay at most n departures of a work-conserving queue. Therefore the probe
 //!   explains no more of a backlog than the most packet-ins that it held since the queue was last
 //!   empty ([`course`]).
-//! * A queue that drops arrivals when it is full loses at most one packet-in for each one of a late
+//! * A *late burst* is a group of packet-ins that leave together after an absence of the probe. A
+//!   queue that drops arrivals when it is full loses at most one packet-in for each one of the
 //!   burst. The probe explains no loss beyond that, and none while no burst disturbs the queue.
-//! * While a work-conserving controller has a backlog, its rate of answers is its own, however the
-//!   probe was delayed ([`service`]).
-//! * What the kernel could not pass on is the controller's where its window was closed, and the
-//!   network's elsewhere. While windows of the probe itself are closed, nothing is proved against
-//!   the controller, which may have answers that it cannot send.
+//! * While a work-conserving controller has a backlog, its answer rate does not depend on delays of
+//!   the probe ([`service`]).
+//! * Packet-ins that the kernel could not pass on count against the controller if its TCP receive
+//!   window was closed, and otherwise against the network. While receive windows of the probe
+//!   itself are closed, nothing counts against the controller, which may have answers that it
+//!   cannot send.
 //!
-//! Nothing here reads a clock or a file.
+//! The modules below read neither a clock nor a file, so a verdict depends on the evidence alone.
 
 mod course;
 mod decision;
@@ -40,12 +45,13 @@ pub(crate) use service::Service;
 
 use crate::outcome::{Account, Bounds};
 
-/// The share of the due packet-ins below which a loss or a backlog is not worth a verdict.
+/// The smallest share of the due packet-ins that a loss or a backlog must have to affect the
+/// verdict.
 pub(crate) const NOTABLE: f64 = 0.01;
-/// The number of packet-ins below which a loss or a backlog is not worth a verdict.
+/// The smallest number of packet-ins that a loss or a backlog must have to affect the verdict.
 const FEW: f64 = 10.0;
 
-/// The bounds on what each side accounts for, and the quantities from which they were derived.
+/// The bounds on the packet-ins for which each side is responsible, and the quantities behind them.
 #[derive(Clone, Debug)]
 pub(crate) struct Explained {
     pub(crate) account: Account,
@@ -55,11 +61,11 @@ pub(crate) struct Explained {
     /// it dropped.
     pub(crate) backlog: u64,
     pub(crate) dropped: u64,
-    /// The number of packet-ins that a bound must exceed to count.
+    /// The number of packet-ins that a bound must exceed to affect the verdict.
     pub(crate) tolerance: u64,
 }
 
-/// Computes what each side accounts for in an open-loop trial.
+/// Computes the bounds for a trial in which packet-ins are due by a schedule.
 pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     let hidden = evidence.sockets.map_or(&[][..], |sockets| &sockets.spells);
     let course = Course::of(evidence.observed, evidence.window, hidden);
@@ -88,15 +94,16 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     };
     let passed_over = course.passed_over.saturating_sub(course.hidden.passed_over);
     let dropped = passed_over.saturating_sub(course.late).max(course.passed_over_undisturbed);
-    // A packet-in that is missing by the rate was either passed over or added to the backlog.
+    // A packet-in that the answer rate shows to be missing was either passed over or added to the
+    // backlog.
     let low = by_rate.max(by_growth + dropped as f64).max(0.0) as u64;
     let low = low.saturating_sub(evidence.stalled()) + cut_off;
     let backlog = by_growth.max(by_rate - course.passed_over as f64).max(0.0) as u64;
     let backlog = backlog.saturating_sub(evidence.stalled());
 
     let held_growth = course.held.growth().saturating_sub(evidence.observed.due_while_away_at_end);
-    // Packet-ins that never left were held by the probe at the end of the window, except those
-    // that it already held at the start.
+    // A packet-in that had not left when the window ended was held by the probe, and the probe is
+    // responsible for it unless it held the packet-in already when the window began.
     let never_left = evidence.unsent_by_probe().saturating_sub(course.held.start);
     let unread_at_least = evidence.unread_at_least().max(course.hidden.sure_growth);
     let probe_low = held_growth.max(never_left) + unread_at_least;
@@ -111,8 +118,8 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     Explained { account, course, service, backlog, dropped, tolerance }
 }
 
-/// The shortest absence of the probe, in nanoseconds, after which a controller may well take its
-/// switches for dead.
+/// The shortest absence of the probe, in nanoseconds, after which a controller may close
+/// connections because it considers its switches dead.
 const EXCUSES_HANGING_UP: u64 = 1_000_000_000;
 
 #[cfg(test)]

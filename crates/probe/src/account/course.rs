@@ -1,4 +1,10 @@
-//! The course of a trial: packet-ins and answers over time.
+//! The course of a trial: the numbers of packet-ins and answers over time.
+//!
+//! The *window* is the part of a trial that is measured, between its warm-up and its end. A
+//! packet-in is *due* at the moment at which the schedule sends it, and *leaves* when the probe
+//! hands it to a connection. If the probe was absent, the packet-ins that became due in the
+//! meantime leave together, as a *late burst*. A packet-in is *passed over* if a later one of its
+//! switch was answered and it was not.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,63 +16,68 @@ use crate::engine::intervals::{Interval, Intervals};
 use crate::kernel::Spell;
 use crate::ledger::Window;
 
-/// The numbers of blocks into which the window is divided to tell growth from fluctuation.
+/// The numbers of blocks into which the window is divided, so that the spread of the growth from
+/// block to block tells a steady growth from a fluctuation.
 pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
-/// The one-sided probability with which a bound on a mean holds, over all numbers of blocks
+/// The one-sided confidence of a bound on a mean. It holds for the bounds of all [`BLOCKS`]
 /// together.
 const CONFIDENCE: f64 = 0.995;
 
-/// Sums over the window, and the numbers of packet-ins over time.
+/// Counts over the window, and over each of the short intervals into which a trial is divided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
-    /// The intervals of the window, as a range of indices.
+    /// The intervals of the window are those from index `first` up to, but not including, `end`.
     pub(crate) first: usize,
     pub(crate) end: usize,
     /// The length of an interval in seconds.
     pub(crate) length: f64,
-    /// Packet-ins that were due in the window, without those that rules handled.
+    /// The number of packet-ins due in the window. A packet that a flow rule of its switch forwards
+    /// does not count, because it causes no packet-in.
     pub(crate) due: u64,
-    /// Packet-ins that were due in the window while their switch had no connection.
+    /// The number of packet-ins that were due in the window while their switch had no connection.
     pub(crate) cut_off: u64,
-    /// First answers that arrived in the window.
+    /// The number of first answers to packet-ins that arrived in the window.
     pub(crate) answers: u64,
-    /// Packet-ins that were passed over in the window: all of them, and those that no burst of the
-    /// probe explains.
+    /// The number of packet-ins that were passed over in the window, and the number of those that
+    /// were passed over in intervals that no late burst disturbed.
     pub(crate) passed_over: u64,
     pub(crate) passed_over_undisturbed: u64,
-    /// Packet-ins of late bursts that may have disturbed the window.
+    /// The number of packet-ins in late bursts that may have disturbed the window.
     pub(crate) late: u64,
-    /// Packet-ins due in intervals that no late burst disturbed.
+    /// The number of packet-ins due in intervals that no late burst disturbed.
     pub(crate) due_undisturbed: u64,
-    /// The maximum number of packet-ins that the probe held at one time since the queue was last
-    /// empty.
+    /// The largest number of packet-ins that were due and had not left at one moment, counted from
+    /// when the queue was last empty before the end of the window.
     pub(crate) held_most: u64,
-    /// Packet-ins that the probe held at the edges of the window, and packet-ins that connections
-    /// refused there.
+    /// At the edges of the window, the number of packet-ins that were due and had not left.
+    /// `refused` counts those that their connection did not accept, and `held` counts the others.
     pub(crate) held: Edges,
     pub(crate) refused: Edges,
-    /// Packet-ins that left and were neither answered nor passed over, at the edges of the window.
+    /// The number of packet-ins that had left and were neither answered nor passed over, at the
+    /// edges of the window.
     pub(crate) outstanding: Edges,
-    /// The number of outstanding packet-ins at the end of each interval.
+    /// The number of packet-ins that had left and were neither answered nor passed over, at the end
+    /// of each interval.
     pub(crate) outstanding_at: Vec<f64>,
-    /// A lower bound on the growth, over the window, of outstanding and refused packet-ins
-    /// together. Growth that fluctuation explains is not counted, nor is the growth of refused
-    /// packet-ins alone; the bound is negative where the numbers fell.
+    /// A lower bound on the growth of `outstanding` over the window, which excludes growth that
+    /// fluctuation may explain. The bound is negative if the number fell.
     pub(crate) growth_low: f64,
-    /// Answers in each interval, and the sum and number of their round-trip times.
+    /// The counts of each interval of the trial.
     pub(crate) intervals: Vec<Interval>,
-    /// Whether the probe's own receive windows were closed, or may have been, in each interval.
+    /// For each interval, whether the TCP receive windows of the probe were closed in it, or may
+    /// have been.
     pub(crate) is_hidden: Vec<bool>,
     pub(crate) hidden: Hidden,
     pub(crate) undisturbed: Undisturbed,
 }
 
-/// Packet-ins of the times in which the probe's own receive windows were closed, or may have been.
-/// The controller may have answered them without being able to send the answers.
+/// Packet-ins that were outstanding or passed over while the TCP receive windows of the probe were
+/// closed, or may have been. The controller may have answered them without being able to send the
+/// answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hidden {
-    /// The growth of outstanding packet-ins in these times, and in the part of these times in which
-    /// the receive windows were closed for certain.
+    /// The growth of the number of outstanding packet-ins in these times, and in the part of them
+    /// in which the receive windows were certainly closed.
     pub(crate) growth: u64,
     pub(crate) sure_growth: u64,
     pub(crate) passed_over: u64,
@@ -78,16 +89,17 @@ impl Hidden {
     }
 }
 
-/// The answers that arrived in the window while no late burst disturbed the controller.
+/// The answers in the intervals of the window that no late burst of the probe disturbed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Undisturbed {
     pub(crate) answers: u64,
-    /// The mean round-trip time of these answers, measured from sending, in nanoseconds.
+    /// The mean round-trip time of these answers in nanoseconds, from the departure of the
+    /// packet-in.
     pub(crate) rtt_mean: Option<f64>,
 }
 
 impl Undisturbed {
-    /// Computes the undisturbed answers from what the engine threads recorded.
+    /// Computes these answers from the records of the engine threads.
     pub(crate) fn of(observed: &Observed, window: Window) -> Self {
         Course::of(observed, window, &[]).undisturbed
     }
@@ -139,8 +151,7 @@ impl Course {
             u64::try_from(net).unwrap_or(0)
         };
         let undisturbed = || inside().filter(|(_, disturbed)| !**disturbed).map(|(one, _)| one);
-        // A burst before the window may have filled the queue that exists when the window
-        // begins.
+        // A burst before the window may have filled the queue that exists when the window begins.
         let from = (0..first).rev().take_while(|place| disturbed[*place]).last().unwrap_or(first);
         let passed_over = passed(false);
         let outstanding: Vec<f64> = series.outstanding.iter().map(|one| *one as f64).collect();
@@ -173,18 +184,20 @@ impl Course {
         }
     }
 
-    /// Returns the growth of the number of packet-ins that connections refused.
+    /// Returns by how much the number of packet-ins that connections did not accept grew over the
+    /// window; negative if it fell.
     pub(crate) fn refused_growth(&self) -> f64 {
         self.refused.end as f64 - self.refused.start as f64
     }
 
-    /// Returns by how many the packet-ins due in the window exceed the answers in it.
+    /// Returns the number of packet-ins due in the window minus the number of answers in it, or 0
+    /// if there were more answers.
     pub(crate) fn missing(&self) -> u64 {
         self.due.saturating_sub(self.answers)
     }
 
-    /// Returns the backlog at both edges of the window: the packet-ins that left or that
-    /// connections refused, and that were neither answered nor passed over.
+    /// Returns the backlog at both edges of the window: the packet-ins that left and were neither
+    /// answered nor passed over, and those that their connection did not accept.
     pub(crate) fn backlog(&self) -> Edges {
         Edges {
             start: self.outstanding.start + self.refused.start,
@@ -193,7 +206,7 @@ impl Course {
     }
 }
 
-/// The numbers of packet-ins at the end of each interval.
+/// The numbers of packet-ins in three states at the end of each interval; see [`Course`].
 struct Series {
     outstanding: Vec<u64>,
     held: Vec<u64>,
@@ -223,15 +236,15 @@ fn series(entries: &[Interval]) -> Series {
     series
 }
 
-/// Returns for each interval whether a late burst disturbs the queue. A burst disturbs the queue
-/// until no more packet-ins are outstanding than before the burst.
+/// Returns for each interval whether a late burst disturbs the controller's queue. A burst does so
+/// until no more packet-ins are outstanding than before it.
 fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     let mut disturbed = vec![false; entries.len()];
     let mut base = None;
     for (place, one) in entries.iter().enumerate() {
         if one.late > 0 && base.is_none() {
-            // While the probe was absent no packet-in left, so the number before the absence is
-            // the base.
+            // No packet-in left while the probe was absent, so the number before the absence is the
+            // one to return to.
             let still = entries.iter().take(place).rev().take_while(|before| before.left == 0);
             let before = place.checked_sub(still.count() + 1);
             base = Some(before.and_then(|place| outstanding.get(place)).copied().unwrap_or(0));
@@ -245,7 +258,7 @@ fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     disturbed
 }
 
-/// Returns for each interval whether a part of it lies in one of `spells`.
+/// Returns for each interval whether it overlaps one of `spells`.
 fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) -> Vec<bool> {
     let mut within = vec![false; intervals.entries().len()];
     for spell in spells {
@@ -259,7 +272,7 @@ fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) ->
     within
 }
 
-/// Returns the growth of a number over the chosen intervals of a range, or 0 if the number fell.
+/// Returns the growth of a number over those intervals of `range` that are `chosen`; 0 if it fell.
 fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     let value = |end: usize| end.checked_sub(1).and_then(|place| values.get(place)).copied();
     let grown =
@@ -268,8 +281,7 @@ fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     u64::try_from(those.map(grown).sum::<i64>()).unwrap_or(0)
 }
 
-/// Returns the most packet-ins that the probe held at one time, from when the queue was last empty
-/// to the end of the window.
+/// Computes [`Course::held_most`]. Index `end` is the first interval after the window.
 fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     let some = |place: &usize| {
         let at = |values: &[u64]| values.get(*place).copied().unwrap_or(0);
@@ -280,8 +292,9 @@ fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     held.map(|(one, at_end)| one.held.max(*at_end)).max().unwrap_or(0)
 }
 
-/// Returns a lower bound on the growth over a sequence of values: the lower bound on the mean
-/// growth from block to block, times the number of blocks.
+/// Returns a lower bound on the growth from the first value to the last: the lower bound on the
+/// mean growth from block to block, times the number of blocks. Of the bounds for all [`BLOCKS`],
+/// the largest is returned.
 fn growth_low(values: &[f64]) -> f64 {
     let bounds = BLOCKS.iter().filter_map(|blocks| {
         let steps = values.len().checked_sub(1)?;
@@ -293,12 +306,12 @@ fn growth_low(values: &[f64]) -> f64 {
     bounds.reduce(f64::max).unwrap_or(0.0)
 }
 
-/// Returns a lower bound on a mean.
+/// Returns a lower bound on the mean of a distribution from samples; `None` if there are too few.
 pub(super) fn lower(values: &[f64]) -> Option<f64> {
     Some(mean(values)? - margin(values)?)
 }
 
-/// Returns an upper bound on a mean.
+/// Returns an upper bound on the mean of a distribution from samples; `None` if there are too few.
 pub(super) fn upper(values: &[f64]) -> Option<f64> {
     Some(mean(values)? + margin(values)?)
 }
@@ -310,8 +323,8 @@ fn margin(values: &[f64]) -> Option<f64> {
     Some(t * deviation / (values.len() as f64).sqrt())
 }
 
-/// Student's quantiles by degrees of freedom, up to the largest number of blocks. They are cached
-/// because each takes long to compute.
+/// Student's quantiles, indexed by the degrees of freedom, up to the largest number of blocks. They
+/// are cached because each takes long to compute.
 static QUANTILES: LazyLock<Vec<f64>> = LazyLock::new(|| (0..BLOCKS[0]).map(quantile).collect());
 
 fn quantile(freedom: usize) -> f64 {

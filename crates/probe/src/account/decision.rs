@@ -1,4 +1,4 @@
-//! The verdict that an account leads to.
+//! The verdict: which of probe, network and controller limited a trial.
 
 use statistics::{Confidence, proportion};
 
@@ -7,21 +7,23 @@ use super::{Evidence, Explained, NOTABLE, Times, explain};
 use crate::config::Mode;
 use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verdict};
 
-/// The confidence of the bound on losses outside the probe's bursts.
+/// The confidence of the upper bound on the share of packet-ins that were lost while no late burst
+/// of the probe disturbed the controller.
 const UNDISTURBED: f64 = 0.995;
-/// The mean number of packet-ins that wait at a station that is the limit of a closed loop.
+/// The least mean number of packet-ins that wait at the probe or at the controller if it is the
+/// limit of a closed loop.
 const WAITING: f64 = 2.0;
-/// The share of the packet-ins of a closed loop that must wait at the station that is its limit.
-/// Packet-ins whose predecessors were answered together leave together and wait for each other,
-/// which alone shows no limit.
+/// The least share of a closed loop's packet-ins that wait at the probe or at the controller if it
+/// is the limit. A smaller share shows no limit, because packet-ins whose predecessors were
+/// answered together also leave together and wait for each other.
 const MOST_WAIT: f64 = 0.5;
-/// The least share of the time for which the connections of a flood are blocked if the probe is not
-/// the limit.
+/// The least share of the time for which the connections of a flood accept no data if the probe is
+/// not the limit.
 const BLOCKED: f64 = 0.5;
 /// The least number of packet-ins that a switch must have sent to be reported as never answered.
 const LEAST_OF_DEAD: u64 = 10;
 
-/// Returns the verdict on what was measured.
+/// Returns the verdict on a trial.
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
     if let Some(verdict) = without_account(evidence) {
         return verdict;
@@ -37,7 +39,7 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Returns the verdict on a trial about which an account says nothing.
+/// Returns the verdict on a trial for which no account can be drawn up; `None` if one can.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
     // A flood whose connections are blocked has a limit even if no packet-in leaves in the
@@ -59,14 +61,14 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     if let Some(silence) = evidence.silence {
         return Some(plain(Saturated::Unknown, sentence::stopped(silence)));
     }
-    // Refused packet-ins point to a side even if no packet-in was answered.
+    // Packet-ins that connections refused point to a side even if no packet-in was answered.
     let is_blamed = evidence.mode == Mode::Open && is_refused(evidence);
     let is_silent = counts.sent > 0 && evidence.observed.ever_answered == 0;
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Whether more packet-ins were refused by connections, or had no connection, than a verdict may
-/// ignore.
+/// Whether so many packet-ins were refused by connections, or had no connection, that a verdict
+/// must consider them.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;
@@ -106,7 +108,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
         let others = above.get(1..).unwrap_or_default();
         return verdict(*side, words.limit(*side, &apart, others));
     }
-    // The loss is a small share of all packet-ins, but all of it fell on a few switches.
+    // The loss is a small share of all packet-ins, but a few switches had all of it.
     if !apart.is_empty() {
         return verdict(Saturated::Controller, words.apart(&apart));
     }
@@ -126,9 +128,10 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.untold())
 }
 
-/// Whether late bursts of the probe may explain what some switches lost. The losses of a burst may
-/// fall on the switches that come last in it, and each of these has its share of the late
-/// packet-ins. A switch that was never answered lost more than its share.
+/// Whether late bursts of the probe may explain the losses of the switches in `apart`. `late` is
+/// the number of packet-ins in such bursts. A controller may drop the last packet-ins of a burst,
+/// which are those of the same switches each time, but such a switch loses no more than about its
+/// share of `late`. A switch that was never answered is not explained.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
     /// The factor by which a switch may exceed its share by chance.
     const UNEVEN: f64 = 2.0;
@@ -141,7 +144,8 @@ fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64
     apart.iter().all(within)
 }
 
-/// Returns the certainty with which a side was the limit.
+/// Returns whether the side `saturated` was the limit for certain: its lower bound exceeds the sum
+/// of the upper bounds of the other sides. `None` if no side was the limit.
 fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     let Account { controller, probe, network, .. } = account;
     let (low, others) = match saturated {
@@ -153,9 +157,9 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     Some(if low > others { Certainty::Sure } else { Certainty::Likely })
 }
 
-/// Returns the rate that the controller could reach with the cores for which its threads waited, if
-/// that rate is at least the load. Work that took a second would take less by the time for which
-/// threads waited, but never less than the time for which they ran.
+/// Returns the rate that the controller could reach if its threads never waited for a core,
+/// provided that this rate is at least the load. Without the waiting, one second of work would take
+/// as much less time as the threads waited, but at least the time for which they ran.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);
@@ -172,8 +176,8 @@ fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     (reachable >= evidence.wanted() as f64 / seconds).then_some(reachable)
 }
 
-/// Whether bursts of the probe explain the losses: the bursts may have cost that much, and
-/// packet-ins that left outside of bursts were not lost.
+/// Whether late bursts of the probe explain the losses: no more packet-ins were lost than the
+/// bursts contained, and nearly all packet-ins that no burst disturbed were answered.
 fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
     let course = &explained.course;
     let (lost, seen) = (course.passed_over_undisturbed, course.due_undisturbed);
@@ -184,9 +188,11 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
         && share.is_some_and(|share| share.high <= NOTABLE)
 }
 
-/// Returns the switches that lost far more than the others, at most a third of all switches.
+/// Returns the switches that lost a far larger share than the others did. At most a third of all
+/// switches is returned; it is empty where the losses are even.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
-    /// The least difference between the two groups, as a share and in standard errors.
+    /// The least distance between the two groups: `POINTS` is a difference of loss shares, and
+    /// `ERRORS` is a number of standard errors.
     const POINTS: f64 = 0.05;
     const ERRORS: f64 = 5.0;
     let share = |lost: u64, sent: u64| lost as f64 / sent.max(1) as f64;
@@ -197,7 +203,7 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     let sum = |those: &[&SwitchOutcome], of: fn(&SwitchOutcome) -> u64| {
         those.iter().map(|switch| of(switch)).sum::<u64>()
     };
-    // The widest gap between two neighbours separates the two groups.
+    // The widest gap between two neighbours in this order separates the two groups.
     let most = order.len() / 3;
     let gap = |count: usize| {
         let (last, next) = (order.get(count - 1), order.get(count));
@@ -221,9 +227,9 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     these
 }
 
-/// Returns the switches that had no answer in the window while the others had answers, at most a
-/// third of all switches. In a closed loop such a switch may have sent nothing in the window, since
-/// it waits for an answer.
+/// Returns the switches that had no answer in the window, provided that they are at most a third of
+/// all switches. In a closed loop, such a switch may have sent nothing in the window, since it
+/// waits for an answer.
 fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     let is_dead =
         |switch: &&SwitchOutcome| switch.counts.answered == 0 && switch.received_rate == 0.0;
@@ -231,7 +237,7 @@ fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     if dead.len() <= switches.len() / 3 { dead } else { Vec::new() }
 }
 
-/// Adds the unanswered switches to a verdict on a closed loop or a flood, which has no account.
+/// Adds the switches without answers to the verdict on a closed loop or a flood.
 fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     let dead = dead(evidence.switches);
     if dead.is_empty() {
@@ -244,9 +250,10 @@ fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Judges a closed loop. Its limit is the station at which packet-ins wait for each other. Where
-/// packet-ins wait nowhere, the window is the limit: more outstanding packet-ins would be answered
-/// as well.
+/// Returns the verdict on a closed loop, in which each switch keeps `window` packet-ins
+/// outstanding. The limit is the side at which packet-ins wait for each other. If they wait at
+/// neither side, `window` is the limit, because more outstanding packet-ins would be answered as
+/// well.
 fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let rate = evidence.answers_in_window as f64 / evidence.seconds();
     let Times { all: Latency { mean_ns: rtt, min_ns: least, .. }, undisturbed } = evidence.times;
@@ -282,9 +289,10 @@ fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     plain(Saturated::Neither, because)
 }
 
-/// Judges a flood by its connections. Where they accept more data most of the time, the probe is
-/// the limit. Otherwise the controller is the limit if its receive windows were closed, and else
-/// the network.
+/// Returns the verdict on a flood, in which switches send whenever their connections accept data.
+/// If the connections accept data most of the time, the probe is the limit. Otherwise the
+/// controller is the limit if its TCP receive windows were closed, and the network if they were
+/// open.
 fn flood(evidence: &Evidence<'_>) -> Verdict {
     let blocked = evidence.observed.blocked;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share.min(1.0));

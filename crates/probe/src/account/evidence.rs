@@ -1,4 +1,4 @@
-//! The evidence that an account rests on.
+//! The observations from which an account is computed.
 
 use crate::config::Mode;
 use crate::engine::Recorder;
@@ -7,7 +7,7 @@ use crate::kernel::{Spell, Summary};
 use crate::ledger::{Hindered, InWindow, Window};
 use crate::outcome::{Counts, Latency, Silence, SwitchOutcome};
 
-/// A number at the start and at the end of the window.
+/// A number at the start and at the end of the window, the part of a trial that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Edges {
     pub(crate) start: u64,
@@ -21,28 +21,30 @@ impl Edges {
     }
 }
 
-/// The contents and the work of the kernel's sockets, converted to packet-ins and answers.
+/// The state of the kernel's sockets during a trial, converted from bytes to packet-ins and
+/// answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InSockets {
-    /// Answers that had arrived but that the probe had not read, at both edges of the window.
+    /// The number of answers in the probe's sockets that the probe had not read yet.
     pub(crate) unread: Edges,
-    /// Packet-ins on their way to a controller whose connections accepted more data, at both edges
-    /// of the window.
+    /// The number of packet-ins in the probe's sockets or in the network, over the connections that
+    /// accepted more data.
     pub(crate) on_their_way: Edges,
-    /// The share of refused packet-ins for which no receive window of the controller was closed.
+    /// Of the packet-ins that connections refused, the share for which no TCP receive window of the
+    /// controller was closed.
     pub(crate) refused_by_network: f64,
-    /// The share of the time for which the controller's receive windows were closed, over all
+    /// The share of the time for which the controller's TCP receive windows were closed, over all
     /// connections.
     pub(crate) closed: f64,
-    /// The times in which the probe's own receive windows were closed, or may have been.
+    /// The times in which the probe's own TCP receive windows were closed, or may have been.
     pub(crate) spells: Vec<Spell>,
-    /// The number of retransmitted segments.
+    /// The number of retransmitted TCP segments.
     pub(crate) sent_again: u64,
 }
 
 impl InSockets {
-    /// Converts bytes to packet-ins and answers by the mean number of bytes per message in the
-    /// window, which includes everything else that the connections carried.
+    /// Converts bytes in sockets to packet-ins and answers. The mean size of a message is all bytes
+    /// that the connections carried in the window, divided by the packet-ins or answers in it.
     pub(crate) fn of(summary: &Summary, in_window: InWindow, window: Window) -> Self {
         let scaled = |edges: Edges, bytes: u64, count: u64| {
             let part = |held: u64| {
@@ -63,8 +65,8 @@ impl InSockets {
         }
     }
 
-    /// Returns the share of the window in which receive windows of the probe's own connections were
-    /// closed at two consecutive samples.
+    /// Returns the share of the window in which TCP receive windows of the probe were closed,
+    /// counted from pairs of consecutive samples that both found them closed.
     pub(crate) fn probe_closed(&self, window: Window) -> f64 {
         let inside = |spell: &Spell| {
             spell.to.min(window.to).saturating_sub(spell.from.max(window.from)) as f64
@@ -74,27 +76,30 @@ impl InSockets {
     }
 }
 
-/// The sums of what the engine threads of a trial recorded.
+/// The sums of the records of all engine threads of a trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) intervals: Intervals,
-    /// Answers that may have arrived before an edge of the window and were read after it.
+    /// The number of answers that were read after an edge of the window and may have arrived before
+    /// it.
     pub(crate) read_after: Edges,
     pub(crate) hindered: Hindered,
-    /// The longest absence of a thread in nanoseconds; 0 if no absence was long.
+    /// The longest time in nanoseconds for which an engine thread did not run; 0 if all were short.
     pub(crate) absent: u64,
-    /// Packet-ins that were due during an absence that lasted beyond the end of the window.
+    /// The number of packet-ins that became due while a thread did not run, if it did not run again
+    /// until after the end of the window.
     pub(crate) due_while_away_at_end: u64,
-    /// The longest time between two answers, in nanoseconds.
+    /// The longest time between two answers of one thread, in nanoseconds. The shortest of these
+    /// times over all threads is kept, because a pause of the controller is seen by every thread.
     pub(crate) longest_gap: u64,
-    /// First answers over the whole trial.
+    /// The number of first answers to packet-ins over the whole trial.
     pub(crate) ever_answered: u64,
     /// The share of the window for which connections accepted no data, over all switches.
     pub(crate) blocked: f64,
 }
 
 impl Observed {
-    /// Adds up what several threads recorded.
+    /// Adds up the records of several engine threads.
     pub(crate) fn of<'a>(recorders: impl Iterator<Item = &'a Recorder>, window: Window) -> Self {
         let mut all = Self {
             intervals: Intervals::new(window),
@@ -116,8 +121,8 @@ impl Observed {
             all.absent = all.absent.max(recorder.absent());
             all.due_while_away_at_end +=
                 due_before(&tally.intervals, window, recorder.away_at_end());
-            // All threads wait while the controller pauses. A thread whose switches have no
-            // answers saw no gap.
+            // While the controller pauses, every thread sees a gap. A thread whose switches have no
+            // answers sees none.
             if tally.longest_gap() > 0 {
                 all.longest_gap = all.longest_gap.min(tally.longest_gap());
             }
@@ -140,8 +145,8 @@ impl Observed {
     }
 }
 
-/// Returns the packet-ins that were due in the last `length` nanoseconds of the window, rounded up
-/// to whole intervals.
+/// Returns the number of packet-ins that were due in the last `length` nanoseconds of the window,
+/// rounded up to whole intervals.
 fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
     if length == 0 {
         return 0;
@@ -157,7 +162,7 @@ fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
 pub(crate) struct ProbeWork {
     /// The CPU time in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// The number of engine threads of all ranks.
+    /// The number of engine threads over all processes of the probe.
     pub(crate) threads: usize,
 }
 
@@ -166,8 +171,8 @@ pub(crate) struct ProbeWork {
 pub(crate) struct ControllerWork {
     /// The CPU time in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// The total time for which the controller's threads waited for a core, in percent of the
-    /// elapsed time, where it is known.
+    /// The time for which the controller's threads waited for a core, added over the threads, in
+    /// percent of the elapsed time; `None` if unknown.
     pub(crate) wait_percent: Option<f64>,
 }
 
@@ -176,7 +181,8 @@ pub(crate) struct ControllerWork {
 pub(crate) struct HostWork {
     /// Whether the controller runs on the same host.
     pub(crate) has_controller: bool,
-    /// The part of the window, in nanoseconds, for which a thread that only sleeps was not woken.
+    /// The part of the window, in nanoseconds, for which the host woke not even a thread that only
+    /// sleeps.
     pub(crate) stalled: u64,
     /// The share of the host's CPU time that other virtual machines took.
     pub(crate) stolen: f64,
@@ -194,30 +200,32 @@ pub(crate) struct Times<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) mode: Mode,
-    /// The part of the window that the trial reached.
+    /// The part of the window that the trial reached before it ended.
     pub(crate) window: Window,
     pub(crate) counts: &'a Counts,
     pub(crate) observed: &'a Observed,
     pub(crate) sockets: Option<&'a InSockets>,
     pub(crate) host: HostWork,
-    /// The round-trip time to the controller's host without the controller, in nanoseconds, where
-    /// it is known.
+    /// The round-trip time through the network to the controller's host, in nanoseconds; `None` if
+    /// unknown.
     pub(crate) network_rtt: Option<u64>,
     pub(crate) send_lag: &'a Latency,
     /// Round-trip times of the answers in the window.
     pub(crate) rtt_from_sent: &'a Latency,
-    /// The round-trip times of packet-ins due in the window, with and without the probe's delays.
+    /// The round-trip times of all packet-ins due in the window, and of those that the probe did
+    /// not delay.
     pub(crate) times: Times<'a>,
     pub(crate) answers_in_window: u64,
     pub(crate) probe: ProbeWork,
     pub(crate) controller: Option<ControllerWork>,
-    /// The silence at the end of the trial, if there was one.
+    /// The time without answers at the end of the trial, if there was one.
     pub(crate) silence: Option<&'a Silence>,
     pub(crate) switches: &'a [SwitchOutcome],
 }
 
 impl Evidence<'_> {
-    /// Returns the number of packet-ins that were due, without those that rules handled.
+    /// Returns the number of packet-ins due in the window. A packet that a flow rule of its switch
+    /// forwards does not count, because it causes no packet-in.
     pub(crate) fn wanted(&self) -> u64 {
         self.counts.due.saturating_sub(self.counts.handled_by_rules())
     }
@@ -234,27 +242,31 @@ impl Evidence<'_> {
         self.counts.unsent.saturating_sub(refused + cut_off)
     }
 
-    /// Returns the most answers that had arrived and were not read, at both edges of the window.
+    /// Returns upper bounds on the number of answers that had arrived and were not read, at both
+    /// edges of the window.
     pub(crate) fn unread(&self) -> Edges {
         let by_look = self.observed.read_after;
         let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();
         Edges { start: by_look.start.max(sockets.start), end: by_look.end.max(sockets.end) }
     }
 
-    /// Returns a lower bound on the growth of the number of unread answers.
+    /// Returns a lower bound on the growth over the window of the number of answers that had
+    /// arrived and were not read.
     pub(crate) fn unread_at_least(&self) -> u64 {
         let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();
-        // An answer that was read soon after the edge waited for one iteration of the probe's
-        // loop only.
+        // An answer that was read soon after the edge waited only for one iteration of the probe's
+        // loop, so it is subtracted.
         sockets.end.saturating_sub(self.unread().start).saturating_sub(self.observed.read_after.end)
     }
 
-    /// Returns the packet-ins on their way to the controller at both edges of the window.
+    /// Returns the number of packet-ins on their way to the controller, at both edges of the
+    /// window.
     pub(crate) fn in_network(&self) -> Edges {
         self.sockets.map(|sockets| sockets.on_their_way).unwrap_or_default()
     }
 
-    /// Returns the share of refused packet-ins that the network, not the controller, kept back.
+    /// Returns the share of the packet-ins refused by connections for which the network is
+    /// responsible, not the controller.
     pub(crate) fn refused_by_network(&self) -> f64 {
         self.sockets.map_or(0.0, |sockets| sockets.refused_by_network)
     }

@@ -1,4 +1,4 @@
-//! The sentences in which a verdict states its evidence and its account.
+//! The sentences that explain a verdict.
 
 use statistics::can_state;
 
@@ -7,12 +7,12 @@ use crate::ledger::{Hindered, LATE};
 use crate::outcome::{Backlog, Latency, Saturated, Silence, SwitchOutcome};
 use crate::trial::delays::{in_words, own_percentiles};
 
-/// The number of standard deviations by which a queue may grow by chance.
+/// The number of standard deviations by which a queue may grow by chance alone.
 const CHANCE: f64 = 3.0;
 /// The largest number of switches that a sentence names.
 const NAMED: usize = 4;
 
-/// The evidence and the account from which sentences are formed.
+/// The data from which sentences are formed.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) evidence: &'a Evidence<'a>,
@@ -20,7 +20,7 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Explains why a side was the limit, and which other sides were above the tolerance as well.
+    /// Explains why a side was the limit, and which other sides exceeded the tolerance as well.
     pub(super) fn limit(
         &self,
         side: Saturated,
@@ -88,7 +88,7 @@ impl Words<'_> {
         parts.join(" ")
     }
 
-    /// Describes the growth of a backlog, with rates and sizes.
+    /// Describes by how much a backlog grew, and how fast.
     fn grew(&self) -> String {
         let seconds = self.evidence.seconds();
         let offered = self.evidence.wanted() as f64 / seconds;
@@ -177,7 +177,7 @@ impl Words<'_> {
         )
     }
 
-    /// Names the switches that lost more than others.
+    /// Names the switches that lost a larger share of their packet-ins than the others.
     pub(super) fn apart(&self, switches: &[&SwitchOutcome]) -> String {
         let named: Vec<String> = switches
             .iter()
@@ -206,7 +206,7 @@ impl Words<'_> {
         capital(&format!("{}{more}; {rest}.", named.join("; ")))
     }
 
-    /// Describes for how long nothing ran on the host that the controller shares with the probe.
+    /// Describes for how long the host that the controller shares with the probe ran no process.
     fn stalls(&self) -> String {
         match self.evidence.stalled() {
             stalled if stalled > self.explained.tolerance => format!(
@@ -218,7 +218,7 @@ impl Words<'_> {
         }
     }
 
-    /// Explains that the controller waited for cores with which it might have kept up.
+    /// Explains that the controller waited for cores, and might have kept up without waiting.
     pub(super) fn shared_host(&self, reachable: f64) -> String {
         format!(
             "{} The controller's threads waited for a core so long that with cores of its own it might \
@@ -250,8 +250,8 @@ impl Words<'_> {
         )
     }
 
-    /// Whether the backlog exceeds what the probe, the network, a pause of the controller or its
-    /// host, or chance explain.
+    /// Whether the backlog is larger than the probe, the network, a pause of the controller, its
+    /// host and chance together explain.
     pub(super) fn is_unexplained(&self) -> bool {
         let course = &self.explained.course;
         let Edges { start, end } = course.backlog();
@@ -292,7 +292,7 @@ impl Words<'_> {
         )
     }
 
-    /// Describes the longest absence of the probe.
+    /// Describes the longest time for which the probe did not run.
     fn away(&self) -> String {
         match self.evidence.observed.absent {
             0 => String::new(),
@@ -300,7 +300,7 @@ impl Words<'_> {
         }
     }
 
-    /// Names the round-trip times that would differ without the probe's delays.
+    /// Names the percentiles of round-trip times that delays of the probe may have raised.
     fn caveat(&self) -> String {
         let own = own_percentiles(self.evidence.times);
         if own.is_empty() {
@@ -310,7 +310,7 @@ impl Words<'_> {
     }
 }
 
-/// Returns the backlog of a controller, if it exceeds the tolerance.
+/// Returns the backlog of the controller, if it exceeds the tolerance.
 pub(super) fn backlog(words: &Words<'_>) -> Option<Backlog> {
     let Words { evidence, explained } = words;
     let Edges { start, end } = explained.course.backlog();
@@ -333,7 +333,7 @@ pub(super) fn backlog(words: &Words<'_>) -> Option<Backlog> {
     })
 }
 
-/// Describes how busy both sides were, as far as this is known.
+/// Describes the CPU use of the probe and of the controller, as far as it is known.
 pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     let probe = evidence.probe.cpu_percent;
     match evidence.controller {
@@ -345,7 +345,7 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// Describes how many segments were retransmitted; empty if none were.
+/// Describes how many TCP segments were retransmitted; empty if none were.
 pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
     match evidence.sockets.map_or(0, |sockets| sockets.sent_again) {
         0 => String::new(),
@@ -396,7 +396,7 @@ pub(super) fn stopped(silence: &Silence) -> String {
     )
 }
 
-/// Names switches that had no answer.
+/// Names the switches that had no answer.
 pub(super) fn dead(switches: &[&SwitchOutcome]) -> String {
     let named: Vec<String> =
         switches.iter().take(NAMED).map(|switch| switch.index.to_string()).collect();
@@ -408,7 +408,7 @@ pub(super) fn dead(switches: &[&SwitchOutcome]) -> String {
     format!("{noun} {}{more} had no answer.", named.join(", "))
 }
 
-/// Formats a number with separators between the thousands: `186,002`.
+/// Formats a number with separators between the thousands, as in `186,002`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,16 +1,16 @@
-//! The rate at which a controller with a backlog answers.
+//! Estimates the rate at which a controller serves packet-ins while it has a backlog.
 
 use super::course::{BLOCKS, lower, upper};
 use super::{Course, Evidence};
 
-/// The share of the window for which a backlog must have existed.
+/// The least share of the window for which a backlog must have existed.
 const LONG: f64 = 0.5;
-/// The share of round-trip times that must fit the number of packet-ins ahead, and the precision of
-/// the fit.
+/// The least share of the round-trip times that must match the queue, and how closely. A round-trip
+/// time matches if it is the time in which the controller serves the packet-ins that were ahead.
 const MOST_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
-/// The work that must wait when an interval begins, in intervals' worth, so that the queue does not
-/// run empty within the interval.
+/// The least number of packet-ins that must wait when an interval begins, as a multiple of those
+/// that are answered in one interval, so that the queue does not run empty within the interval.
 const AHEAD: f64 = 1.5;
 /// The least ratio of the longest to the shortest round-trip time. Without it, a controller that
 /// answers each packet-in after the same time would look like one with a steady backlog.
@@ -25,15 +25,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Returns the service rate, if a backlog shows it. `elsewhere` is the number of outstanding
-    /// packet-ins that may not have been at the controller.
+    /// Returns the service rate, or `None` if no backlog lasted long enough to show it. `elsewhere`
+    /// is the number of outstanding packet-ins that may not have been at the controller.
     pub(super) fn of(evidence: &Evidence<'_>, course: &Course, elsewhere: u64) -> Option<Self> {
         let guess = course.answers as f64 / evidence.seconds();
         let trip = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64 / 1e9;
         let enough = 2.0 * guess * trip + 2.0 + AHEAD * guess * course.length + elsewhere as f64;
         let had_backlog = |place: &usize| {
-            // Answers of an interval in which the probe's receive windows were closed may still
-            // be unread.
+            // If the probe's receive windows were closed, answers of this interval may arrive in a
+            // later one.
             if course.is_hidden.get(*place) == Some(&true) {
                 return false;
             }
@@ -57,7 +57,7 @@ impl Service {
         let all: Vec<Vec<f64>> = BLOCKS.iter().map(|blocks| rates(*blocks)).collect();
         let answers: u64 = places.iter().map(|at| course.intervals[*at].answers).sum();
         let time = places.len() as f64 * course.length;
-        // The count of answers between two edges is exact to one answer.
+        // The number of answers between two edges is exact to one answer.
         let (rate, one) = (answers as f64 / time, 1.0 / time);
         let low = all.iter().filter_map(|rates| lower(rates)).reduce(f64::max)?.min(rate) - one;
         let high = all.iter().filter_map(|rates| upper(rates)).reduce(f64::min)?.max(rate) + one;
@@ -65,7 +65,8 @@ impl Service {
         (rate > 0.0 && service.fits(course, &places)).then_some(service)
     }
 
-    /// Whether the round-trip times vary, and match the numbers of packet-ins ahead in the queue.
+    /// Whether the round-trip times vary, and match the numbers of packet-ins that were ahead in
+    /// the queue.
     fn fits(&self, course: &Course, places: &[usize]) -> bool {
         let (mut all, mut fit) = (0, 0);
         let (mut shortest, mut longest) = (f64::INFINITY, 0.0f64);
@@ -76,7 +77,7 @@ impl Service {
             }
             let rtt = interval.rtt as f64 / interval.timed as f64 / 1e9;
             (shortest, longest) = (shortest.min(rtt), longest.max(rtt));
-            // The index of an interval counts from the start of the first interval.
+            // The position on the time axis is in intervals since the start of the first interval.
             let left = (*place as f64 + 0.5) - rtt / course.length;
             let ahead = outstanding(course, left);
             let expected = ahead / self.rate;
@@ -89,8 +90,8 @@ impl Service {
     }
 }
 
-/// Returns the number of outstanding packet-ins at a moment, given in intervals since the start of
-/// the first.
+/// Returns the number of outstanding packet-ins at a moment, interpolated between intervals. The
+/// moment is given in intervals since the start of the first.
 fn outstanding(course: &Course, at: f64) -> f64 {
     let at = at.max(0.0);
     let (place, part) = (at.floor() as usize, at.fract());

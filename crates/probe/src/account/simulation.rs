@@ -1,8 +1,8 @@
 //! A discrete-event simulation of a probe, a network and a controller, for the tests of verdicts.
 //!
-//! The probe records its actions in the same recorders as the engine threads; everything else is
-//! known exactly. A second simulation without the probe's delays is the ground truth: what is
-//! missing there is due to the controller and the network.
+//! The simulated probe records its actions in the same recorders as the engine threads do. The
+//! simulation knows everything else exactly. A second simulation without delays of the probe is the
+//! ground truth: the answers missing in it are due to the controller and the network.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -53,8 +53,8 @@ pub(super) struct Scenario {
     pub(super) probe: Probe,
     pub(super) network_delay: f64,
     pub(super) network_rate: Option<f64>,
-    /// The number of packet-ins in the network from which on the probe's connections accept no
-    /// more.
+    /// The number of packet-ins in the network at which the probe's connections refuse further
+    /// ones.
     pub(super) network_buffer: Option<u64>,
     pub(super) controller: Controller,
     /// The part of the window for which nothing ran on the controller's host, in seconds.
@@ -90,7 +90,7 @@ pub(super) struct Controller {
     pub(super) pauses: Vec<(f64, f64)>,
     /// The switches that the controller never answers.
     pub(super) dead: Vec<usize>,
-    /// A switch that has a server of its own, and the rate of that server.
+    /// The index of a switch that has a server of its own, and the rate of that server.
     pub(super) capped: Option<(usize, f64)>,
     /// The number of answers to each packet-in.
     pub(super) copies: u32,
@@ -177,7 +177,7 @@ pub(super) struct Outcome {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// An edge of the window, at which the simulation counts what is outstanding.
+    /// An edge of the window, at which the simulation counts the outstanding packet-ins.
     Edge(bool),
     /// A sample of the sockets.
     Look,
