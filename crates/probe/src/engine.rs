@@ -1,23 +1,26 @@
 //! The engine: the threads that run emulated switches during a trial.
 //!
-//! A trial has one immutable [`TrialPlan`], which all engine threads share, and a set of orders
-//! from the conductor. Each thread owns a share of the switches with everything that belongs to
-//! them, records what happens to them, and returns its record at the end.
+//! A trial has one immutable [`TrialPlan`], which all engine threads share, and one conductor, the
+//! thread that leads the trial and gives orders to the engine threads. Each engine thread owns some
+//! of the switches with everything that belongs to them, records what happens to them, and returns
+//! its record at the end. A trial may be spread over several processes, called *ranks* as in MPI;
+//! each rank then runs a part of the switches.
 //!
-//! This module holds what both protocols share: how threads are started, when a thread does what
-//! ([`pace`]), the record ([`recorder`]) and the end of a trial ([`ending`]). The protocols differ
-//! in their loops. OpenFlow switches are clients whose frames this crate reads and writes itself,
-//! so one loop over a poller owns connections and record alone. P4Runtime switches run on the gRPC
-//! server of the software switch, on an asynchronous runtime, since HTTP/2 flow control decides
-//! when a message leaves; its connections alternate with a pacing task on the same thread.
+//! This module holds what both protocols share: how threads are started, when a thread sends,
+//! samples and ends ([`pace`], [`ending`]), and its record ([`recorder`]). The protocols differ in
+//! their loops. OpenFlow switches are clients whose frames this crate reads and writes itself, so
+//! one loop over a poller owns the connections and the record alone. P4Runtime switches run on the
+//! gRPC server of the software switch, on an asynchronous runtime, since HTTP/2 flow control
+//! decides when a message leaves. Their connections alternate with a pacing task on the same
+//! thread.
 //!
 //! The path of a P4Runtime packet-in takes two locks, and threads very rarely wait for either. The
 //! first protects the record: a controller may answer at a switch of another thread, and other
 //! ranks deliver messages for switches of this one. The second protects the pacer: a connection
-//! that is polled first hands over the packet-ins that are due ([`p4runtime`]'s `pacer`). Avoiding
-//! both locks would take single-threaded handles and queues in `p4runtime` and `grpc`, beside the
-//! multi-threaded ones that the software switch needs. This second transport is not worth its cost,
-//! since the lag of a hundred ports meets its goal with the locks (docs/performance.md).
+//! that is polled before the pacing task hands over the packet-ins that are due ([`p4runtime`]'s
+//! `pacer`). Avoiding both locks would take single-threaded handles and queues in `p4runtime` and
+//! `grpc`, beside the multi-threaded ones that the software switch needs. A second set is not worth
+//! its cost, since a hundred ports send punctually enough with the locks (docs/performance.md).
 
 pub(crate) mod control;
 pub(crate) mod ending;
@@ -59,7 +62,8 @@ pub(crate) struct TrialPlan {
     /// The key that distinguishes packets of this trial from those of other trials.
     pub(crate) run_key: RunKey,
     pub(crate) threads: usize,
-    /// The switches of this process, and the number of processes that share all switches.
+    /// The switches that this process runs, and the number of processes among which all are
+    /// divided.
     pub(crate) portion: Portion,
     /// The number of consecutive switches that must belong to one thread because they share a
     /// listener.
@@ -67,13 +71,14 @@ pub(crate) struct TrialPlan {
     pub(crate) topology: Topology,
     pub(crate) hosts: Hosts,
     pub(crate) frames: FramePlan,
-    /// The due times; `None` unless the loop is open.
+    /// The due times of all packet-ins. `None` in a closed loop and in a flood, which have no
+    /// schedule.
     pub(crate) schedule: Option<SchedulePlan>,
 }
 
 impl TrialPlan {
-    /// Returns the thread that owns a switch, and the index of the switch in that thread. A switch
-    /// of another rank has the number of threads as its thread.
+    /// Returns the thread that owns a switch, and the index of the switch within that thread. For a
+    /// switch of another process, both are out of range: the thread is the number of threads.
     pub(crate) fn place(&self, switch: u32) -> (usize, usize) {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
         if !self.portion.switches.contains(&switch) {
@@ -89,7 +94,7 @@ impl TrialPlan {
         self.config.isolate.then(|| crate::cores::core_of(thread, self.threads)).flatten()
     }
 
-    /// Returns the switches that a thread owns.
+    /// Returns the switches that a thread owns, by their index over the whole trial.
     pub(crate) fn members(&self, thread: usize) -> impl Iterator<Item = u32> + Clone + use<> {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
         let switches = self.portion.switches.clone();
@@ -97,13 +102,14 @@ impl TrialPlan {
         switches.filter(move |switch| ((switch - start) / group) as usize % threads == thread)
     }
 
-    /// Returns the number of packet-ins whose times a thread remembers.
+    /// Returns the largest number of packet-ins whose departure a thread remembers until the
+    /// answer.
     pub(crate) fn place_limit(&self) -> usize {
         let threads = self.threads.saturating_mul(self.portion.of as usize).max(1);
         self.config.traffic.outstanding_limit.div_ceil(threads)
     }
 
-    /// Returns the measure window, in nanoseconds since the start of traffic.
+    /// Returns the part of the trial that is measured, in nanoseconds since the start of traffic.
     pub(crate) fn window(&self) -> Window {
         let timing = &self.config.timing;
         let from = nanos(timing.warm_up);
@@ -115,7 +121,7 @@ impl TrialPlan {
         self.recorder_of(self.members(thread))
     }
 
-    /// Returns the empty record of some switches.
+    /// Returns an empty record for the given switches.
     pub(crate) fn recorder_of(&self, members: impl Iterator<Item = u32>) -> Recorder {
         let traffic = &self.config.traffic;
         let limit = self.place_limit();
@@ -124,24 +130,24 @@ impl TrialPlan {
         Recorder::new(tally, members, detailed, nanos(self.config.timing.sample))
     }
 
-    /// Returns the condition under which an engine thread has nothing more to wait for.
+    /// Returns the condition under which an engine thread has finished its part of the trial.
     pub(crate) fn ending(&self) -> Ending {
         Ending::new(self.window().to, self.config.timing.drain)
     }
 
-    /// Returns the time from the start of settling until hosts announce themselves, in nanoseconds.
+    /// Returns the time in nanoseconds from the start of settling, the phase before traffic, until
+    /// the first host announces itself.
     pub(crate) fn introduction_delay(&self) -> u64 {
         match self.config.switches.flow_tables {
             FlowTables::Bypass => 0,
-            // Before the controller has installed its rules, a switch would drop the
-            // announcements.
+            // Until the controller has installed its rules, a switch drops the announcements.
             FlowTables::Run => nanos(self.config.timing.settle) / 2,
         }
     }
 
-    /// Returns the time over which the announcements of hosts are spread, in nanoseconds. All at
-    /// once they would be a load that no schedule has: a controller that floods announcements, as
-    /// ONOS does, sends tens of thousands of packet-outs for a hundred hosts.
+    /// Returns the time in nanoseconds over which the announcements of hosts are spread.
+    /// Announcements that are all sent at once would overload a controller that floods each of them
+    /// to all ports: ONOS, for example, sends tens of thousands of packet-outs for a hundred hosts.
     pub(crate) fn introductions(&self) -> u64 {
         const PER_SECOND: u64 = 100;
         const LONGEST: u64 = 10_000_000_000;
@@ -160,13 +166,13 @@ impl TrialPlan {
         self.introduction_delay().saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
     }
 
-    /// Returns the time between two connection attempts of a thread, in nanoseconds.
+    /// Returns the least time in nanoseconds between two connection attempts of a thread.
     pub(crate) fn dial_spacing(&self) -> u64 {
         let threads = self.threads as f64 * f64::from(self.portion.of);
         (threads * 1e9 / self.config.switches.connect_rate) as u64
     }
 
-    /// Returns the source of a switch's frames, or `None` if there is no such switch.
+    /// Returns the generator of a switch's frames, or `None` if there is no such switch.
     pub(crate) fn source(&self, switch: u32) -> Option<FrameSource> {
         self.frames.source(switch, &self.hosts, self.seed, self.run_key)
     }
@@ -187,18 +193,18 @@ impl TrialPlan {
     }
 }
 
-/// The hosts of a thread's switches that have yet to announce themselves, in the order in which
-/// they do so.
+/// The hosts of a thread's switches that have yet to announce themselves, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Introductions {
     since: Option<u64>,
-    /// The index of the next switch among the thread's switches, and the number of the host there.
+    /// The index of a switch among the thread's switches, and the number of its host that comes
+    /// next.
     next: (usize, u32),
 }
 
 impl Introductions {
-    /// Returns the hosts whose turn has come at `now`, as indices into `switches` and host numbers.
-    /// The first call marks the start of settling.
+    /// Returns the hosts that must announce themselves by `now`, as indices into `switches` and
+    /// numbers of hosts. The first call marks the start of settling.
     pub(crate) fn due(
         &mut self,
         plan: &TrialPlan,
@@ -229,18 +235,19 @@ impl Introductions {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
-    /// The order of the stage; 0 until a connection exists.
+    /// The position of the stage in the order of stages; 0 until a connection exists.
     pub(crate) rank: u32,
-    /// The most advanced stage reached, as text for the report.
+    /// The most advanced stage that the switch has reached, as text for the report.
     pub(crate) stage: String,
     /// The last error, as text for the report.
     pub(crate) error: Option<String>,
-    /// A short description of the switch's pipeline, which only equal pipelines share (P4Runtime).
+    /// A short description of the P4Runtime pipeline of the switch. Two pipelines have equal
+    /// descriptions only if they are equal.
     pub(crate) pipeline: Option<String>,
 }
 
 impl SwitchHandshake {
-    /// Records a stage, unless a later one was reached before.
+    /// Records that the switch reached a stage, unless it has already reached a later one.
     pub(crate) fn reach(&mut self, rank: u32, stage: &str) {
         if rank >= self.rank && self.stage != stage {
             self.rank = rank;
@@ -249,10 +256,10 @@ impl SwitchHandshake {
     }
 }
 
-/// The results that an engine thread returns at the end.
+/// The results of an engine thread: its record, and the handshake of each of its switches.
 pub(crate) type Books = (Recorder, Vec<SwitchHandshake>);
 
-/// The threads of an engine, and the slots through which notes reach them.
+/// The threads of an engine, and the senders of their mailboxes, in the same order.
 pub(crate) type Started = (Vec<JoinHandle<io::Result<Books>>>, Vec<mailbox::Slot>);
 
 /// Starts an engine thread, on its reserved core if it has one.

@@ -1,5 +1,5 @@
-//! The state that the conductor of a trial and its engine threads share while it runs: clock,
-//! orders and live counters.
+//! The state that the conductor, which leads a trial, shares with the engine threads while the
+//! trial runs: the clock, the conductor's orders, and counters for progress reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -25,14 +25,14 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The phase of a trial, for callers that watch it.
+/// The phase that a trial is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The trial has not begun.
     Idle,
-    /// Switches connect, or wait to be dialled.
+    /// The switches connect, or wait to be dialled.
     Connecting,
-    /// No traffic yet; the controller discovers the topology.
+    /// The switches are ready and send no traffic yet; the controller discovers the topology.
     Settling,
     /// Traffic flows and is not measured.
     WarmingUp,
@@ -54,8 +54,8 @@ const PHASES: [Phase; 7] = [
     Phase::Done,
 ];
 
-/// Counters that can be watched while a trial runs. They are eventually consistent: engine threads
-/// publish them several times per second.
+/// Counters that show the progress of a trial while it runs. Engine threads update them only
+/// several times per second.
 #[derive(Debug, Default)]
 pub struct Live {
     phase: AtomicU8,
@@ -64,8 +64,8 @@ pub struct Live {
     completed: AtomicU32,
     sent: AtomicU64,
     answered: AtomicU64,
-    /// When the controller last flooded a host's announcement, on the trial's clock; 0 if it never
-    /// did.
+    /// The last moment, on the trial's clock, at which the controller flooded a host's
+    /// announcement; 0 if it never did.
     flooded: AtomicU64,
 }
 
@@ -114,7 +114,7 @@ impl Live {
         self.flooded.store(0, Ordering::Relaxed);
     }
 
-    /// Counts a switch that became ready; `first` says that it was never ready before.
+    /// Counts a switch that has become ready. `first` says whether it was never ready before.
     pub(crate) fn became_ready(&self, first: bool) {
         self.ready.fetch_add(1, Ordering::Relaxed);
         self.completed.fetch_add(u32::from(first), Ordering::Relaxed);
@@ -141,17 +141,18 @@ impl Live {
     }
 }
 
-/// The start time of traffic while it is not decided.
+/// The value of the start time of traffic until the conductor has set it.
 const UNDECIDED: u64 = u64::MAX;
 
-/// Orders from the conductor to the engine threads of one trial.
+/// The orders of the conductor to the engine threads, and the reports of the threads to the
+/// conductor.
 #[derive(Debug)]
 pub(crate) struct Orders {
     pub(crate) clock: Clock,
     settle: AtomicBool,
     traffic_start: AtomicU64,
     stop: AtomicBool,
-    /// The number of engine threads that have nothing more to wait for.
+    /// The number of engine threads that have finished their part of the trial.
     satisfied: AtomicUsize,
     /// Whether an engine thread has ended.
     ended: AtomicBool,
@@ -185,8 +186,8 @@ impl Orders {
         Running(self.clone())
     }
 
-    /// Reports whether an engine thread has nothing more to wait for; `before` is its previous
-    /// report.
+    /// Reports whether an engine thread has finished its part of the trial. `before` holds the
+    /// thread's previous report, and is updated.
     pub(crate) fn satisfied(&self, before: &mut bool, now: bool) {
         match (std::mem::replace(before, now), now) {
             (false, true) => self.satisfied.fetch_add(1, Ordering::AcqRel),
@@ -195,8 +196,8 @@ impl Orders {
         };
     }
 
-    /// Whether all of `threads` engine threads have nothing more to wait for, or one of them has
-    /// ended.
+    /// Whether all of `threads` engine threads have finished their part of the trial, or any of
+    /// them has ended because of an error.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }

@@ -1,30 +1,33 @@
-//! The condition under which an engine thread has nothing more to do in a trial.
+//! The condition under which an engine thread has finished its part of a trial.
 //!
-//! The schedule defines what is due. A trial is not over before everything due has left or had the
-//! time to leave, and before the answers to the last packet-in had the time to arrive. Only time in
-//! which the thread polls its sockets counts: after a pause of the host or of the process, due
-//! packet-ins still leave and answers that have arrived are still read. Times are nanoseconds since
-//! the start of traffic; no clock is read here.
+//! Packet-ins are due at the times of the schedule. A trial lasts until every due packet-in has
+//! left or has had the time to leave, and until the answers to the last one have had the time to
+//! arrive. Only time in which the thread polls its sockets counts, so that after a pause of the
+//! host or of the process, due packet-ins still leave and answers that have arrived are still read.
+//! Times are nanoseconds since the start of traffic. The caller passes them in, and no clock is
+//! read here.
 
 use super::nanos;
 use crate::config::Drain;
 use crate::ledger::Tally;
 
-/// The time to wait for further answers once everything is answered, in nanoseconds.
+/// The time, in nanoseconds, to wait for repeated answers once every packet-in is answered.
 const LINGER: u64 = 300_000_000;
-/// The least number of polls that a wait comprises, however long each takes.
+/// The least number of polls in any wait, however long each poll takes.
 const LOOKS: u64 = 8;
-/// The longest time between two polls that counts in full, in nanoseconds.
+/// The most of the time between two polls that counts as waiting, in nanoseconds. A longer time is
+/// a pause of the thread.
 const LONGEST_LOOK: u64 = 100_000_000;
 
-/// The end of a trial as one engine thread sees it.
+/// The waits of one engine thread at the end of a trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
     /// The end of the measure window.
     from: u64,
-    /// Whether packet-ins that were passed over are no longer waited for.
+    /// Whether the thread stops waiting for a packet-in once a later one of its switch is answered.
     until_empty: bool,
-    /// The time that due packet-ins have to leave, and that packet-ins have to be answered.
+    /// The longest wait for due packet-ins to leave, and the longest wait for answers, in
+    /// nanoseconds.
     patience: u64,
     looked: u64,
     waited_to_leave: u64,
@@ -33,7 +36,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Creates the condition for traffic that ends at `from`.
+    /// Creates the waits at the end of traffic, which ends at `from`.
     pub(crate) fn new(from: u64, drain: Drain) -> Self {
         Self {
             from,
@@ -46,8 +49,8 @@ impl Ending {
         }
     }
 
-    /// Notes that the thread has just polled all its sockets. `exhausted` says that everything due
-    /// was taken from the schedule. Returns whether the thread has nothing more to wait for.
+    /// Records that the thread has just polled all its sockets, and returns whether it has finished
+    /// its part of the trial. `exhausted` says that the schedule has no further packet-in.
     pub(crate) fn look(&mut self, at: u64, exhausted: bool, tally: &Tally) -> bool {
         if at < self.from {
             return false;
@@ -62,8 +65,8 @@ impl Ending {
         if may_leave {
             self.waited_to_leave += present;
         }
-        // A packet-in that leaves after its time does not restart the wait, so that the trial
-        // ends.
+        // The wait for answers starts again after each packet-in that leaves in time. Later ones do
+        // not restart it, so that the trial ends.
         if may_leave || tally.last_left() != self.last_left && tally.pending() == 0 {
             self.last_left = tally.last_left();
             self.waited_for_answers = 0;

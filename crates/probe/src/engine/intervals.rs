@@ -1,7 +1,9 @@
 //! Counts of packet-ins and answers in short intervals of a trial.
 //!
-//! The counts say when packet-ins were due, left and were answered. An account derives from them
-//! which side delayed packet-ins and answers. Times are nanoseconds since the start of traffic.
+//! The counts say when packet-ins were due by the schedule, when they left, and when they were
+//! answered. The `account` module derives from them whether the probe, the network or the
+//! controller delayed packet-ins and answers. Times are nanoseconds since the start of traffic. The
+//! *window* is the part of a trial that is measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,39 +15,42 @@ const SHORTEST: u64 = 50_000_000;
 const MOST_IN_WINDOW: u64 = 1_000;
 /// The fewest intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
-/// The maximum number of intervals of a trial; later events count in the last interval.
+/// The maximum number of intervals of a trial; events after the last one are counted in it.
 const MOST: usize = 2_000;
 
 /// The counts of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Interval {
-    /// Packets that were due.
+    /// The number of packets that were due in the interval.
     pub(crate) due: u64,
-    /// The number of due packets that rules handled.
+    /// The number of due packets that a flow rule of their switch forwarded, so that no packet-in
+    /// was sent.
     pub(crate) handled: u64,
-    /// The number of due packets that had no connection to leave by.
+    /// The number of due packet-ins that their switch could not send because it had no connection.
     pub(crate) cut_off: u64,
-    /// Packet-ins that left, whenever they were due.
+    /// The number of packet-ins that left in the interval, whenever they were due.
     pub(crate) left: u64,
-    /// The number of packet-ins that left late and in a burst.
+    /// The number of packet-ins that left late, together with others.
     pub(crate) late: u64,
-    /// The maximum number of packet-ins that had neither left nor been refused when a late one
-    /// left.
+    /// The largest number of packet-ins, at any departure of a late one, that were due, had not
+    /// left, and had not been refused by their connection.
     pub(crate) held: u64,
-    /// Packet-ins that connections had refused when the last of them became due.
+    /// The number of packet-ins that connections had refused when the last due packet of the
+    /// interval became due.
     pub(crate) refused: u64,
-    /// First answers that arrived, whenever their packet-in was due.
+    /// The number of first answers that arrived in the interval, whenever their packet-in was due.
     pub(crate) answers: u64,
-    /// The number of answers whose packet-in's departure is remembered, and the sum of their
-    /// round-trip times from it in nanoseconds.
+    /// The number of answers to packet-ins whose departure time is known, and the sum of their
+    /// round-trip times since the departure, in nanoseconds.
     pub(crate) timed: u64,
     pub(crate) rtt: u64,
-    /// Packet-ins that were passed over, since a later one of their switch was answered, less those
-    /// that were answered after all.
+    /// The number of packet-ins that became passed over in the interval, because a later one of
+    /// their switch was answered, minus the number of passed over ones that were answered after
+    /// all.
     pub(crate) passed_over: i64,
 }
 
-/// The intervals of a trial. One of them begins where the window does.
+/// The counts of all intervals of a trial. An interval begins exactly where the window begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Intervals {
     length: u64,

@@ -1,7 +1,7 @@
-//! Notes between the engine threads of one trial.
+//! Messages between the engine threads of one trial, called notes.
 //!
-//! A controller may answer at another switch than the one that asked, and an emulated link may
-//! lead to a switch of another thread. Both are rare, so a channel with a wake-up is enough.
+//! A controller may answer a packet-in at a switch of another thread, and an emulated link may lead
+//! to such a switch. Both are rare, so a channel that wakes the receiving thread is fast enough.
 
 use std::fmt;
 use std::io;
@@ -23,30 +23,31 @@ pub(crate) enum Note {
     Arrived { switch: u32, port: u32, frame: Vec<u8> },
 }
 
-/// The receiving end of a thread's notes.
+/// The receiving end of a thread's channel for notes.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     notes: Receiver<Note>,
     wake: Arc<OwnedFd>,
 }
 
-/// The sending end of a thread's notes.
+/// The sending end of a thread's channel for notes.
 #[derive(Clone)]
 pub(crate) enum Slot {
-    /// The thread takes notes out of its mailbox.
+    /// The sender puts notes into the mailbox, and the thread takes them out.
     Mailbox {
-        /// The channel into the mailbox.
+        /// The sender of the mailbox's channel.
         notes: Sender<Note>,
-        /// Wakes the thread.
+        /// The event that wakes the thread.
         wake: Arc<OwnedFd>,
     },
-    /// The thread's record is behind a lock, so the sender delivers the note itself.
+    /// The receiving thread's record is protected by a lock, so the sending thread updates it
+    /// itself.
     Direct(Arc<dyn Deliver>),
 }
 
-/// A receiver that accepts notes on any thread.
+/// A receiver to which any thread may deliver notes.
 pub(crate) trait Deliver: Send + Sync {
-    /// Delivers one note.
+    /// Records the effect of one note.
     fn deliver(&self, note: Note);
 }
 
@@ -59,7 +60,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// Creates a mailbox and the slot that leads into it.
+/// Creates a mailbox and its sending end.
 pub(crate) fn mailbox() -> io::Result<(Slot, Mailbox)> {
     let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
     let (sender, receiver) = channel();
@@ -77,7 +78,7 @@ impl Note {
 }
 
 impl Slot {
-    /// Delivers a note, unless the thread has ended.
+    /// Delivers a note. The note is discarded if the receiving thread has ended.
     pub(crate) fn send(&self, note: Note) {
         match self {
             Self::Mailbox { notes, wake } => {
@@ -97,7 +98,8 @@ impl Mailbox {
         self.notes.try_recv().ok()
     }
 
-    /// Clears the wake-up. It must be called before notes are taken.
+    /// Resets the event that woke the thread. A caller must do so before it takes notes, so that a
+    /// note that arrives in between wakes the thread again.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
     }

@@ -1,8 +1,8 @@
-//! The timing of an engine thread, whichever protocol its switches speak: its share of the
-//! schedule, announcements, housekeeping, samples, and its end.
+//! The timing of one engine thread, for switches of either protocol: when it sends packet-ins and
+//! announcements, checks time-outs, takes samples, and ends.
 //!
-//! This module sends nothing and knows no sockets: the thread's loop asks what is due, and for how
-//! long it may sleep.
+//! This module sends nothing and has no sockets. The thread's loop asks it which events are due,
+//! and for how long the thread may sleep.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use super::{Introductions, Orders, TrialPlan};
 use crate::ledger::Tally;
 use crate::schedule::{Nanos, ShardSchedule};
 
-/// The time before the next event within which a thread spins instead of sleeping, in nanoseconds:
+/// The time in nanoseconds before the next event in which a thread spins instead of sleeping. It is
 /// about the cost of a timer and a context switch.
 pub(crate) const SPIN: u64 = 60_000;
-/// The longest time between two checks of the thread's orders, in nanoseconds.
+/// The longest time between two checks for orders of the conductor, in nanoseconds.
 const LOOK: u64 = 20_000_000;
 /// The time between two rounds of housekeeping (keep-alives, expiry, publishing of counters), in
 /// nanoseconds.
 pub(crate) const TICK: u64 = 100_000_000;
 
-/// The course of a trial for one engine thread. Moments named `now` are on the trial's clock,
+/// The events of a trial for one engine thread. Moments named `now` are on the trial's clock, and
 /// moments named `at` count from the start of traffic, both in nanoseconds.
 pub(crate) struct Pace {
     plan: Arc<TrialPlan>,
@@ -32,7 +32,7 @@ pub(crate) struct Pace {
     /// Whether switches that send without a schedule have begun to send.
     begun: bool,
     next_tick: u64,
-    /// The last report to the conductor: whether there is nothing more to wait for.
+    /// The last report to the conductor: whether the thread has finished its part of the trial.
     satisfied: bool,
 }
 
@@ -60,8 +60,8 @@ impl Pace {
         self.orders.is_settling() && self.orders.traffic_start().is_none()
     }
 
-    /// Returns the hosts whose turn to announce themselves has come, as indices into `switches` and
-    /// host numbers.
+    /// Returns the hosts that must announce themselves by `now`, as indices into `switches` and
+    /// numbers of hosts.
     pub(crate) fn introductions(
         &mut self,
         switches: &[SwitchRecord],
@@ -70,15 +70,15 @@ impl Pace {
         self.introductions.due(&self.plan, switches, now)
     }
 
-    /// Takes a packet-in that is due at `at` from the schedule: the index of the switch among the
-    /// thread's switches, and the due time.
+    /// Removes the first packet-in that is due by `at` from the schedule. Returns the index of its
+    /// switch within the thread, and its due time.
     pub(crate) fn pop_due(&mut self, at: u64) -> Option<(usize, u64)> {
         let due = self.schedule.as_mut()?.pop_due(Nanos(at))?;
         let (_, member) = self.plan.place(due.switch);
         Some((member, due.at.0))
     }
 
-    /// Whether the schedule has a packet-in that is due at `now`.
+    /// Whether the schedule has a packet-in that is due by `now`.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next_due().zip(self.traffic_time(now)).is_some_and(|(due, at)| due <= at)
     }
@@ -87,12 +87,12 @@ impl Pace {
         Some(self.schedule.as_ref()?.peek()?.at.0)
     }
 
-    /// Whether this is the first call, so that switches without a schedule begin to send.
+    /// Returns true in the first call only, at which switches without a schedule begin to send.
     pub(crate) fn begins(&mut self) -> bool {
         !std::mem::replace(&mut self.begun, true)
     }
 
-    /// Whether housekeeping is due; if so, schedules the next round.
+    /// Whether housekeeping is due at `now`. If it is, the next round is set to [`TICK`] later.
     pub(crate) fn ticks(&mut self, now: u64) -> bool {
         let due = now >= self.next_tick;
         if due {
@@ -101,7 +101,8 @@ impl Pace {
         due
     }
 
-    /// Returns the moment of the next event; the next sample is due at `sample`.
+    /// Returns the moment of the next event on the trial's clock. `sample` is the moment of the
+    /// next sample, counted from the start of traffic.
     pub(crate) fn wake(&self, now: u64, sample: u64) -> u64 {
         let wake = (now + LOOK).min(self.next_tick);
         match self.orders.traffic_start() {
@@ -114,8 +115,8 @@ impl Pace {
         }
     }
 
-    /// Notes that the thread has polled all its sockets, and reports to the conductor whether it
-    /// has nothing more to wait for.
+    /// Records that the thread has polled all its sockets, and reports to the conductor whether the
+    /// thread has finished its part of the trial.
     pub(crate) fn look(&mut self, now: u64, tally: &Tally) {
         let Some(at) = self.traffic_time(now) else { return };
         let satisfied = self.ending.look(at, self.next_due().is_none(), tally);

@@ -1,22 +1,22 @@
-//! The partition of the switches among several processes.
+//! The division of the switches among several processes.
 
 use std::ops::Range;
 
 use ranks::Rank;
 
-/// The switches of one rank. They are consecutive, so that most links of a chain or a tree stay
-/// within a rank.
+/// The switches of one process of a trial. They are consecutive, so that most links of a chain or a
+/// tree connect switches of the same process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Portion {
     /// The switches, by index over the whole trial.
     pub(crate) switches: Range<u32>,
-    /// The number of ranks.
+    /// The number of processes among which all switches are divided.
     pub(crate) of: u32,
 }
 
 impl Portion {
-    /// Creates the portion of a rank of `switches` in total; groups of `group` consecutive switches
-    /// stay together.
+    /// Returns the part of `switches` switches that the process `rank` of `of` processes runs. Each
+    /// group of `group` consecutive switches belongs to one process.
     pub(crate) fn new(switches: u32, group: u32, rank: Rank, of: u32) -> Self {
         let (group, of) = (group.max(1), of.max(1));
         let groups = u64::from(switches.div_ceil(group));

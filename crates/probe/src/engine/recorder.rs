@@ -1,20 +1,22 @@
-//! The recorder of one engine thread: the counters of its switches, and values over time.
+//! The record of one engine thread: the counters of its switches, and their values over time.
 //!
-//! Times are nanoseconds since the start of traffic.
+//! Times are nanoseconds since the start of traffic. The *window* is the part of the trial that is
+//! measured. A packet-in is *issued* when it gets a sequence number and is handed to its
+//! connection, and *leaves* when its last byte is written to the socket.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Answer, Hindrance, SwitchLedger, Tally};
 use crate::outcome::Counts;
 
-/// The largest number of switches of a trial for which values over time are kept per switch; beyond
-/// it only sums are kept.
+/// The largest number of switches of a trial for which values over time are kept per switch. Beyond
+/// it, only sums over the switches are kept.
 pub(crate) const DETAIL_LIMIT: u32 = 1_000;
 
-/// The shortest time without a poll that counts as an absence, in nanoseconds. A host that is
-/// merely busy runs every thread more often than that.
+/// The shortest time in nanoseconds without a poll that counts as an absence of the thread. A host
+/// that is merely busy runs every thread more often.
 pub(crate) const ABSENCE: u64 = 100_000_000;
-/// The delay in nanoseconds by which a thread may wake late and still count as listening.
+/// The delay in nanoseconds with which a sleeping thread may wake without counting as absent.
 const LATE_WAKE: u64 = 1_000_000;
 /// The shortest wait in nanoseconds that proves that nothing could be read when it began.
 const SLEPT: u64 = 50_000;
@@ -30,7 +32,7 @@ pub(crate) struct SwitchRecord {
     pub(crate) outstanding: Vec<u32>,
 }
 
-/// Values over time, summed over all switches of the thread.
+/// Values over time, each summed over all switches of the thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) sent_per_s: Vec<u64>,
@@ -46,8 +48,8 @@ pub(crate) struct Recorder {
     pub(crate) sums: Sums,
     detailed: bool,
     sample_every: u64,
-    /// The numbers of departed packet-ins and of first answers that were not yet published to
-    /// watchers yet.
+    /// The numbers of packet-ins that left and of first answers since the counters for progress
+    /// reports were last updated.
     unpublished: (u64, u64),
     closed_at: Option<u64>,
     absent: u64,
@@ -81,27 +83,27 @@ impl Recorder {
         }
     }
 
-    /// Notes that a packet-in is due, whether or not it can leave.
+    /// Records that a packet-in is due, whether or not it can leave.
     pub(crate) fn due(&mut self, switch: usize, at: u64) {
         self.switches[switch].ledger.due(&mut self.tally, at);
     }
 
-    /// Notes that a packet-in is due, which waits until it can be issued.
+    /// Records that a packet-in is due and waits until it can be issued.
     pub(crate) fn due_and_waits(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
         ledger.due(&mut self.tally, at);
         ledger.wait(&mut self.tally, at);
     }
 
-    /// Notes that a packet-in is due at a switch that has no connection.
+    /// Records that a packet-in is due at a switch that has no connection.
     pub(crate) fn due_in_vain(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
         ledger.due(&mut self.tally, at);
         ledger.withhold(&mut self.tally, at, Hindrance::NoConnection);
     }
 
-    /// Issues the packet-in that waits longest at a switch, and returns its due time and sequence
-    /// number.
+    /// Issues the packet-in that has waited longest at a switch, and returns its due time and
+    /// sequence number; `None` if none waits.
     pub(crate) fn issue_waiting(&mut self, switch: usize) -> Option<(u64, u64)> {
         self.switches[switch].ledger.issue_waiting(&mut self.tally)
     }
@@ -110,17 +112,17 @@ impl Recorder {
         self.switches[switch].ledger.issue(&mut self.tally, due)
     }
 
-    /// Returns the number of packet-ins of a switch that are due and not issued.
+    /// Returns the number of packet-ins of a switch that are due and not yet issued.
     pub(crate) fn waiting(&self, switch: usize) -> usize {
         self.switches[switch].ledger.waiting()
     }
 
-    /// Notes that the connection of a switch accepted no more data.
+    /// Records that the connection of a switch accepts no more data.
     pub(crate) fn refuse(&mut self, switch: usize) {
         self.switches[switch].ledger.refuse(&mut self.tally);
     }
 
-    /// Notes that the connection of a switch ended.
+    /// Records that the connection of a switch ended.
     pub(crate) fn cut_off(&mut self, switch: usize) {
         self.switches[switch].ledger.cut_off(&mut self.tally);
     }
@@ -157,7 +159,7 @@ impl Recorder {
         }
     }
 
-    /// Notes a period in which the thread did not poll its sockets.
+    /// Records a period in which the thread did not poll its sockets.
     pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
         let length = to.saturating_sub(from);
         self.tally.missed(from);
@@ -174,8 +176,9 @@ impl Recorder {
         }
     }
 
-    /// Notes a period in which arriving data would have woken the thread, until `until` at the
-    /// latest. A longer sleep than that counts as an absence.
+    /// Records a sleep from `from` to `to` in which arriving data would have woken the thread. The
+    /// thread was to wake at `until` at the latest; if it slept longer, the excess counts as an
+    /// absence.
     pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         if awake.saturating_sub(from) > SLEPT {
@@ -184,15 +187,16 @@ impl Recorder {
         self.had_turns(from, until, to);
     }
 
-    /// Notes that a wait from `from` ended at `at`. Nothing had arrived when a long wait began.
-    /// Data found by a short wait may have arrived since `before`, the end of the previous wait.
+    /// Records that a wait that began at `from` ended at `at`. If the wait was long, no data can
+    /// have been there when it began. Data found after a short wait may have arrived since
+    /// `before`, the end of the previous wait.
     pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
         let slept = at.saturating_sub(from) > SLEPT;
         self.tally.missed(if slept { at } else { before });
     }
 
-    /// Notes a period in which connections were polled when data arrived. It was to end at `until`
-    /// at the latest; afterwards the thread was absent.
+    /// Records a period from `from` to `to` in which arriving data were read at once. The period
+    /// was to end at `until` at the latest; if it ended later, the excess counts as an absence.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);
@@ -204,42 +208,41 @@ impl Recorder {
         }
     }
 
-    /// Returns how much of a period lies in the window.
+    /// Returns the length of the part of a period that lies in the window.
     fn inside(&self, from: u64, to: u64) -> u64 {
         let window = self.tally.window();
         to.min(window.to).saturating_sub(from.max(window.from))
     }
 
-    /// Returns the longest absence since the window began, which is at least [`ABSENCE`], or 0 if
-    /// there was none.
+    /// Returns the longest absence since the window began, or 0 if none was as long as [`ABSENCE`].
     pub(crate) fn absent(&self) -> u64 {
         self.absent
     }
 
-    /// Returns the number of nanoseconds before the end of the window for which the thread did not
-    /// poll its sockets, or 0 if it polled them as the window ended.
+    /// Returns the part of the window, in nanoseconds before its end, in which the thread did not
+    /// poll its sockets; 0 if it polled them at the end.
     pub(crate) fn away_at_end(&self) -> u64 {
         self.away_at_end
     }
 
-    /// Notes how long a connection took to be established, in nanoseconds. Only the two kernels
-    /// take part in that, so the time excludes the controller.
+    /// Records the time in nanoseconds in which a connection was established. Only the kernels of
+    /// the two hosts take part in this, so the time does not depend on the load of the controller.
     pub(crate) fn connected_after(&mut self, length: u64) {
         self.network_rtt = Some(self.network_rtt.map_or(length, |least| least.min(length)));
     }
 
-    /// Returns the shortest time in which a connection was established, if the probe established
-    /// any.
+    /// Returns the shortest time in which a connection was established; `None` if the probe dialled
+    /// none.
     pub(crate) fn network_rtt(&self) -> Option<u64> {
         self.network_rtt
     }
 
-    /// Notes a period in which the connection of a switch was blocked.
+    /// Records a period in which the connection of a switch accepted no data.
     pub(crate) fn was_blocked(&mut self, from: u64, to: u64) {
         self.blocked += self.inside(from, to);
     }
 
-    /// Returns the time within the window, in nanoseconds, for which connections were blocked,
+    /// Returns the time within the window, in nanoseconds, for which connections accepted no data,
     /// summed over all switches.
     pub(crate) fn blocked(&self) -> u64 {
         self.blocked
@@ -249,12 +252,13 @@ impl Recorder {
         self.switches[switch].ledger.abandon(&mut self.tally, sequence);
     }
 
-    /// Notes that the rules of a switch handled a packet.
+    /// Records that the flow rules of a switch handled a packet, so that it caused no packet-in.
     pub(crate) fn handled(&mut self, switch: usize, sequence: u64, forwarded: bool) {
         self.switches[switch].ledger.handled(&mut self.tally, sequence, forwarded);
     }
 
-    /// Counts packet-ins of a flood.
+    /// Counts departed packet-ins of a flood, in which switches send as fast as connections accept
+    /// data.
     pub(crate) fn flood_left(&mut self, switch: usize, count: u64, at: u64) {
         self.switches[switch].ledger.flood_left(&mut self.tally, count, at);
         *slot(&mut self.sums.sent_per_s, second(at)) += count;
@@ -280,7 +284,7 @@ impl Recorder {
         self.counts(switch).packet_outs += u64::from(counted);
     }
 
-    /// Notes changes of rules.
+    /// Records `count` changes of flow rules.
     pub(crate) fn rules(&mut self, switch: usize, change: RuleChange, count: u64, at: u64) {
         if change == RuleChange::Installed {
             *slot(&mut self.sums.rules_per_s, second(at)) += count;
@@ -299,8 +303,8 @@ impl Recorder {
         self.switches[switch].ledger.counts_mut()
     }
 
-    /// Closes the record: the thread does nothing more from `at` on. Packet-ins due until then that
-    /// were not taken from the schedule must be noted before this call.
+    /// Closes the record at `at`, after which the thread records nothing more. Packet-ins that were
+    /// due by then and are still in the schedule must be recorded as due before this call.
     pub(crate) fn close(&mut self, at: u64) {
         self.sample(at);
         for record in &mut self.switches {
@@ -315,8 +319,8 @@ impl Recorder {
         self.closed_at
     }
 
-    /// Takes the samples of outstanding packet-ins that are due at `now`; sample `k` belongs to the
-    /// moment `k` times the sample interval.
+    /// Records the number of outstanding packet-ins at every multiple of the sample interval up to
+    /// `now` that is not recorded yet.
     pub(crate) fn sample(&mut self, now: u64) {
         while self.sums.outstanding.len() as u64 * self.sample_every <= now {
             let mut sum = 0;
@@ -331,18 +335,18 @@ impl Recorder {
         }
     }
 
-    /// Returns the moment of the next sample.
+    /// Returns the moment at which the next sample must be taken.
     pub(crate) fn next_sample(&self) -> u64 {
         self.sums.outstanding.len() as u64 * self.sample_every
     }
 
-    /// Returns the numbers of packet-ins that left and of first answers since the last call.
+    /// Returns the numbers of packet-ins that left and of first answers since the previous call.
     pub(crate) fn publish(&mut self) -> (u64, u64) {
         std::mem::take(&mut self.unpublished)
     }
 }
 
-/// The outcome of a change to a rule.
+/// The kind of a change to a flow rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RuleChange {
     Installed,
