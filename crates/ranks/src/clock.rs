@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One round trip: the sending and the returning time on the local clock, and the reading of the
-/// remote clock in between. Times are in nanoseconds.
+/// One round trip between two ranks: when it began and ended on the local clock, and what the
+/// remote clock showed in between. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The time on the local clock when the question was sent.
@@ -15,8 +15,8 @@ pub struct Exchange {
 }
 
 /// The offset of a remote clock from the local one, and a bound on the error of this estimate. The
-/// remote clock was read at some moment between question and answer, so half of the round-trip time
-/// bounds the error, however the delay divides between the two directions (F. Cristian,
+/// remote clock was read at some moment between question and answer. Half of the round-trip time
+/// therefore bounds the error, whatever the delays of the two directions are (F. Cristian,
 /// "Probabilistic clock synchronization", Distributed Computing 3, 1989, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
@@ -27,7 +27,7 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Estimates the offset from the fastest round trip; returns `None` without one.
+    /// Estimates the offset from the fastest round trip; `None` if there is no round trip.
     pub fn of(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Self> {
         let quickest = exchanges.into_iter().min_by_key(|one| one.back.saturating_sub(one.left))?;
         let whole = quickest.back.saturating_sub(quickest.left);

@@ -1,4 +1,4 @@
-//! Joins the ranks of one run, as environment variables describe them.
+//! Connects this process to the other processes of a run, as environment variables describe them.
 
 use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};

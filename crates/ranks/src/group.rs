@@ -1,4 +1,4 @@
-//! Groups: ranks that exchange typed messages over a [`Link`].
+//! A group of ranks, the processes of one run, that exchange typed messages over a [`Link`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,25 +8,25 @@ use serde::de::DeserializeOwned;
 
 use crate::{Event, Link, Rank};
 
-/// The interval at which waits check their conditions.
+/// The interval at which a waiting rank checks the condition for which it waits.
 const POLL: Duration = Duration::from_millis(20);
 
 /// This process as a member of a group of ranks.
 ///
-/// Messages are JSON. All ranks of a run are of one build, and messages are small compared with the
-/// measured data.
+/// Messages are encoded as JSON, which is fast enough because they are small compared with the
+/// measured data. Their format is not versioned, because all ranks of a run are of one build.
 #[derive(Debug)]
 pub struct Group {
     link: Box<dyn Link>,
     lost: BTreeMap<Rank, String>,
 }
 
-/// The result of waiting for a message.
+/// The result of a wait for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received<T> {
     /// A message from a rank.
     Message(Rank, T),
-    /// A rank was lost just now; [`Group::lost`] returns the cause.
+    /// A rank was lost during the wait; [`Group::lost`] returns the cause.
     Lost(Rank),
     /// The waiting time passed without a message.
     Nothing,
@@ -48,7 +48,7 @@ impl Group {
         self.link.size()
     }
 
-    /// Whether this rank leads the others.
+    /// Whether this is the first rank, which leads the others.
     pub fn is_first(&self) -> bool {
         self.rank() == Rank::FIRST
     }
@@ -108,11 +108,10 @@ impl Group {
     }
 
     /// Waits until every other rank has sent an expected message, for at most `patience`. Ranks
-    /// that have not by then are marked as lost. `take` receives each message and returns whether
-    /// it was the expected one. The wait ends early once `is_over` returns true.
+    /// that have not sent one by then are marked as lost. Each message is passed to `take`, which
+    /// returns whether it was the expected one. The wait ends early once `is_over` returns true.
     ///
-    /// # Errors
-    /// Returns the first error of `take`, which ends the wait.
+    /// # Errors Returns the first error of `take`, which ends the wait.
     pub fn hear_all<T: DeserializeOwned, E>(
         &mut self,
         patience: Duration,

@@ -32,7 +32,7 @@ pub use secret::Secret;
 pub use share::{ShareError, Shared, Work, share};
 pub use tcp::{MeetError, meet};
 
-/// The number of a process among several, from 0.
+/// The number of a process among those of a run, counted from 0.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -40,7 +40,7 @@ pub use tcp::{MeetError, meet};
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// The rank that leads the others and keeps the result.
+    /// The rank that leads the others and collects the results.
     pub const FIRST: Self = Self(0);
 }
 
@@ -90,9 +90,9 @@ pub trait Link: fmt::Debug {
         true
     }
 
-    /// Ends the link without an orderly shutdown, because some ranks are lost and would not take
-    /// part. `status` is the exit status with which the process is about to end. An implementation
-    /// may end the process; if it has nothing to do, it returns.
+    /// Ends the link without an orderly shutdown, in which lost ranks would not take part. `status`
+    /// is the exit status with which the process is about to end. An implementation may end the
+    /// process with it, or return if it has nothing to do.
     fn abandon(&mut self, status: u8) {
         let _ = status;
     }

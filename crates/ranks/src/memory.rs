@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::inbox::Inbox;
 use crate::{Event, Group, Link, Rank};
 
-/// Creates the links of `size` ranks within this process, in the order of ranks. Each link may move
-/// to a thread of its own and become a [`Group`] there. Dropping a link makes its rank lost to the
-/// others.
+/// Creates links between `size` ranks within this process, in the order of the ranks. Each link can
+/// be moved to a thread and become a [`Group`] there. When a link is dropped, the other ranks
+/// consider its rank lost.
 pub fn in_memory(size: u32) -> Vec<MemoryLink> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| Inbox::new()).unzip();
     let links = inboxes.into_iter().zip(0..size).map(|(inbox, rank)| MemoryLink {

@@ -19,8 +19,8 @@ use crate::{Event, Group, Link, Rank};
 const PART: usize = 2048;
 /// The interval of polling, long enough not to disturb a measurement.
 const POLL: Duration = Duration::from_millis(1);
-/// The time after a message during which the link polls without a pause, so that messages that
-/// alternate, as in the comparison of clocks, are answered at once.
+/// The time after each message during which the link polls without pauses, so that a rapid
+/// exchange, such as the comparison of clocks, is not delayed.
 const SPIN: Duration = Duration::from_millis(10);
 
 /// Initialises MPI and returns the group of all ranks.

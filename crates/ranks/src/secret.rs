@@ -26,8 +26,8 @@ const WELCOME: u8 = 1;
 
 type Nonce = [u8; LENGTH];
 
-/// A secret that all ranks of a measurement know, and no other process. The empty secret only
-/// protects from mistakes.
+/// A secret that only the ranks of a run know. The empty secret protects only against mistakes,
+/// such as two runs on one port.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
@@ -56,8 +56,8 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The side that made a proof. Proofs of the two sides differ, so a proof cannot be reflected to
-/// its maker.
+/// The side that made a proof. The proofs of the two sides differ, so that a peer cannot return a
+/// proof to the side that made it.
 #[derive(Clone, Copy)]
 enum Side {
     First,

@@ -1,11 +1,11 @@
-//! Distributes work among ranks: items that are independent of each other, such as the points of a
-//! sweep.
+//! Distributes work among ranks, the processes of one run. The work consists of items that are
+//! independent of each other, such as the points of a sweep.
 //!
-//! Every rank knows all items and works on its own items in a thread, while the calling thread
-//! communicates. The first rank assigns the items and collects the results. Each other rank sends a
-//! message at least once per interval while it works. A rank that is silent for too long, or gone,
-//! is lost, together with its items without a result. Every wait therefore ends, however long an
-//! item takes.
+//! Every rank knows all items. It works on those assigned to it in a thread, while the calling
+//! thread communicates. The first rank assigns the items and collects the results. Each other rank
+//! sends a message at least once per interval while it works. A rank that has ended or is silent
+//! for too long counts as lost, and its items without a result stay without one. Every wait
+//! therefore ends, however long an item takes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,25 +22,25 @@ use crate::{Group, Rank, Received};
 pub struct Work {
     /// The description of each item, which must be equal at every rank.
     pub items: Vec<String>,
-    /// Further data that must be equal at every rank, such as the digest of a file.
+    /// Other data that must be equal at every rank, such as the digest of an input file.
     pub basis: String,
-    /// The cores that items occupy, if these must not be shared with other ranks.
+    /// The cores that items occupy, if no other rank may use them.
     pub cores: Option<Vec<usize>>,
-    /// Information about this rank for the first rank.
+    /// A description of this rank, which the first rank collects.
     pub about: String,
 }
 
 /// The results of distributed work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared<T> {
-    /// The results, indexed by item. An item has none if its rank was lost or interrupted. On ranks
-    /// other than the first, only the rank's own items have results.
+    /// The results, indexed by item. An item has none if its rank was lost or interrupted before
+    /// the item was done. On ranks other than the first, only the rank's own items have results.
     pub results: Vec<Option<T>>,
     /// The rank to which each item was assigned.
     pub owners: Vec<Rank>,
-    /// The information about each rank; complete at the first rank, empty at the others.
+    /// The description of each rank. The first rank has all of them, and other ranks have none.
     pub about: BTreeMap<Rank, String>,
-    /// The ranks that had no items, each with the reason.
+    /// The ranks to which no item was assigned, each with the reason.
     pub idle: BTreeMap<Rank, String>,
     /// The ranks that were lost, each with the cause.
     pub lost: BTreeMap<Rank, String>,
@@ -50,7 +50,7 @@ pub struct Shared<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShareError {
-    /// Two ranks have different work.
+    /// The work of two ranks differs.
     #[error(
         "{rank} would do other work than rank 0 ({what}): give all ranks the same command line and the same files, \
          and name what is otherwise taken from each machine, such as its cores"
@@ -61,7 +61,7 @@ pub enum ShareError {
         /// The difference, in words.
         what: String,
     },
-    /// The first rank is gone, or refused the work.
+    /// The first rank is gone, or refused the work for the given reason.
     #[error("rank 0 no longer leads the work: {0}")]
     Alone(String),
 }
@@ -71,13 +71,13 @@ pub enum ShareError {
 enum ShareMessage<T> {
     /// The work of the sender, sent to the first rank.
     Here { items: Vec<String>, basis: String, place: Option<CoreSet>, about: String },
-    /// The owner of each item, sent by the first rank.
+    /// The rank to which each item is assigned, sent by the first rank.
     Owners(Vec<Rank>),
     /// The refusal of the work with its reason, sent by the first rank.
     Refused(String),
     /// The result of an item, sent to the first rank.
     Done(usize, T),
-    /// A sign of life from a rank that still works, sent to the first rank.
+    /// A message that shows that the sender still works, sent to the first rank.
     Working,
     /// The notice that no further result will come, sent to the first rank.
     Ended,
@@ -105,16 +105,16 @@ impl CoreSet {
     }
 }
 
-/// The limits of waits.
+/// The time limits of a rank.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// The time until all ranks must have joined the work.
+    /// The time within which all ranks must have sent their work.
     begin: Duration,
-    /// The longest silence of a rank that works.
+    /// The longest time for which a rank that works may send nothing.
     silence: Duration,
-    /// The time that interrupted ranks have to finish.
+    /// The time that ranks have to finish their items after an interrupt.
     rest: Duration,
-    /// The interval between messages of a rank that works.
+    /// The longest interval between two messages of a rank that works.
     beat: Duration,
 }
 
@@ -124,12 +124,12 @@ const PATIENCE: Patience = Patience {
     rest: Duration::from_secs(10),
     beat: Duration::from_secs(2),
 };
-/// The value of `rest` for links that do not notice losses. When a rank has died, mpirun interrupts
-/// all ranks, and kills them a second later.
+/// The value of `rest` for links that do not report lost ranks. It is short, because mpirun
+/// interrupts all ranks when one has died, and kills them a second later.
 const SHORT_REST: Duration = Duration::from_millis(600);
 /// The interval of polling for messages, long enough not to disturb a measurement.
 const POLL: Duration = Duration::from_millis(20);
-/// The stack size of the working thread in bytes, like that of a main thread.
+/// The stack size of the thread that works on items, in bytes; main threads have about as much.
 const STACK: usize = 16 << 20;
 
 /// Works on all items, together with the other ranks of a group if there is one. Items are assigned
@@ -180,7 +180,7 @@ fn share_patiently<T: Serialize + DeserializeOwned + Send>(
     let (sender, results) = channel();
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("shared-work".into()).stack_size(STACK);
-        // If the thread cannot be started, this rank has no results, as if it had been interrupted.
+        // If the thread cannot be started, its items have no results, as after an interrupt.
         let _ = builder.spawn_scoped(scope, move || run_items(own, interrupt, each, &sender));
         match group.is_first() {
             true => collect(group, &results, &mut shared, interrupt, patience),
@@ -252,7 +252,7 @@ fn difference(first: &[String], other: &[String]) -> Option<String> {
         .map(|(own, theirs)| format!("{theirs} instead of {own}"))
 }
 
-/// Returns the ranks whose cores belong to no lower rank, and the other ranks with the reason.
+/// Returns the ranks that share no core with a lower rank, and the other ranks with the reason.
 fn workers(places: &BTreeMap<Rank, Option<CoreSet>>) -> (Vec<Rank>, BTreeMap<Rank, String>) {
     let (mut workers, mut idle) = (Vec::new(), BTreeMap::new());
     for (rank, place) in places {
@@ -273,7 +273,7 @@ fn workers(places: &BTreeMap<Rank, Option<CoreSet>>) -> (Vec<Rank>, BTreeMap<Ran
     (workers, idle)
 }
 
-/// Announces this rank's work to the first rank and waits for the assignment of items.
+/// Sends the work of this rank to the first rank, and waits for the assignment of items.
 fn await_assignment<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     work: Work,
@@ -306,7 +306,8 @@ fn await_assignment<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// Returns the new results of this rank's own thread, and whether the thread is still working.
+/// Returns the results that this rank's own thread has finished since the last call, and whether
+/// the thread still works.
 fn own_results<T>(results: &Receiver<(usize, T)>) -> (Vec<(usize, T)>, bool) {
     let mut found = Vec::new();
     let is_at_work = match results.recv_timeout(POLL) {
@@ -321,8 +322,7 @@ fn own_results<T>(results: &Receiver<(usize, T)>) -> (Vec<(usize, T)>, bool) {
     (found, is_at_work)
 }
 
-/// Collects all results until none is outstanding from a rank that still works; only the first rank
-/// calls this.
+/// Collects results until no rank that still works owes one. Only the first rank calls this.
 fn collect<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     own: &Receiver<(usize, T)>,
@@ -378,7 +378,7 @@ fn collect<T: Serialize + DeserializeOwned>(
             }
         }
     }
-    // A rank that left after its last message is gone, but not lost.
+    // A rank that left after its last message has ended, and does not count as lost.
     let lost = group.lost().iter().filter(|(rank, _)| !ended.contains(rank));
     shared.lost = lost.map(|(rank, cause)| (*rank, cause.clone())).collect();
 }
@@ -389,7 +389,7 @@ fn store_result<T>(shared: &mut Shared<T>, item: usize, result: T) {
     }
 }
 
-/// Whether all results of a rank are known.
+/// Whether all items of a rank have results.
 fn has_all_results<T>(shared: &Shared<T>, rank: Rank) -> bool {
     let mut items = shared.owners.iter().zip(&shared.results);
     items.all(|(owner, result)| *owner != rank || result.is_some())
@@ -424,8 +424,9 @@ fn report_results<T: Serialize + DeserializeOwned>(
         }
         if let Some(cause) = group.lost().get(&Rank::FIRST) {
             interrupt.store(true, Ordering::Relaxed);
-            // The first rank ends with the last result that it awaits, which may have been one of
-            // this rank's.
+            // The first rank leaves after the last result that it awaits. That may have been one of
+            // this rank's, so the loss of the first rank is no error if this rank has delivered
+            // everything.
             return match has_all_results(shared, group.rank()) {
                 true => Ok(()),
                 false => Err(ShareError::Alone(cause.clone())),

@@ -27,7 +27,7 @@ const HANDSHAKES: usize = 64;
 /// The least rate, in octets per second, at which the content of a message must arrive.
 const SLOWEST: u64 = 1 << 20;
 
-/// The reason why ranks did not meet.
+/// The reason why the ranks of a run could not be connected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeetError {
@@ -49,7 +49,7 @@ pub enum MeetError {
         /// The error that the system reported.
         cause: io::Error,
     },
-    /// Some did not come.
+    /// Some ranks did not connect in time.
     #[error("ranks {missing:?} did not connect to {address} within {seconds} s")]
     Missing {
         /// The missing ranks.
@@ -107,7 +107,8 @@ pub fn meet(
     Ok(Group::new(Box::new(TcpLink { rank: Rank(rank), size, streams, inbox, sender })))
 }
 
-/// Returns the connections of the first rank, indexed by rank; its own entry is empty.
+/// Accepts the connections of the other ranks at the first rank. They are returned indexed by rank;
+/// the entry of the first rank is empty.
 fn gather(
     size: u32,
     address: SocketAddr,
@@ -146,7 +147,7 @@ fn gather(
                 let (secret, arrived, held) =
                     (secret.clone(), arrived.clone(), Arc::clone(&under_way));
                 // Each handshake has its own thread, so that a silent peer delays no other. Peers
-                // that are no ranks are ignored.
+                // that do not complete the handshake are ignored.
                 std::thread::spawn(move || {
                     if let Ok(arrival) = welcome(stream, size, &secret) {
                         let _ = arrived.send(arrival);

@@ -1,8 +1,9 @@
 //! Emulated P4Runtime switches: gRPC servers that the controller dials.
 //!
-//! Each engine thread runs a single-threaded runtime that serves its share of the listeners, and a
-//! pacing task that hands packet-ins to the streams when they are due. A packet-in counts as sent
-//! when the server encodes it into the buffer that goes to the socket.
+//! Each engine thread runs a single-threaded asynchronous runtime. It serves the listeners of the
+//! thread's switches, and runs a pacing task, which puts packet-ins into the switches' streams when
+//! they are due. A packet-in counts as sent when the server encodes it into the buffer that goes to
+//! the socket.
 
 mod digest;
 mod idle;
@@ -65,8 +66,8 @@ pub(crate) fn advertised(config: &Config) -> IpAddr {
     config.p4runtime.advertise.unwrap_or(config.p4runtime.listen)
 }
 
-/// Returns the first switch and the address of each rank; of this process alone where there are no
-/// other ranks.
+/// Returns the first switch and the address of each process that runs a part of the switches, in
+/// order.
 fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     let group = config.p4runtime.devices_per_port.max(1);
     let ranks = &config.p4runtime.ranks;
@@ -103,8 +104,9 @@ pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
         .collect()
 }
 
-/// Binds all listeners and starts one thread per share of them. Notes for switches of other ranks
-/// go to `abroad`.
+/// Binds all listeners, and starts the engine threads, each of which serves a part of them. If the
+/// trial is spread over several processes, messages for switches of other processes are sent to
+/// `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
@@ -142,7 +144,7 @@ fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartE
     Ok(Arc::new(ThreadState::new(shared.clone(), plan.recorder(thread), members)))
 }
 
-/// A listener with its devices, as indices of its thread's members.
+/// A listener and the devices behind it, as indices of the thread's switches.
 struct Listening {
     listener: TcpListener,
     from: usize,
@@ -193,15 +195,15 @@ fn devices(
     Ok(listening)
 }
 
-/// Returns the behaviour of emulated switches where the specification leaves a choice.
+/// Returns the choices of emulated switches where the P4Runtime specification permits several.
 pub(crate) fn device_options(config: &Config) -> DeviceOptions {
     DeviceOptions {
         packet_in_form: match config.p4runtime.port_form {
             PortForm::FullWidth => ByteString::FullWidth,
             PortForm::Canonical => ByteString::Canonical,
         },
-        // A controller that returns with a lower election id than before may control a switch that
-        // no other controller holds.
+        // A controller that returns with a lower election id than before may control a switch if no
+        // other controller is connected to it.
         election_memory: ElectionMemory::ForgottenWhenAlone,
         ..DeviceOptions::default()
     }
@@ -225,8 +227,8 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
 }
 
 /// Puts several devices behind each port if one port per device would need more files than this
-/// process may open, and returns a note about it. A listener, the socket that reserves its port and
-/// a connection take one file each.
+/// process may open. Returns a note for the report if it did. A listener, the socket that reserves
+/// its port and a connection take one file each.
 pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(config.most_switches());
@@ -248,12 +250,12 @@ pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     ))
 }
 
-/// The number of files beside those of switches: standard streams, pollers, the controller's
-/// `/proc`, results.
+/// The number of files that are not sockets of switches: standard streams, pollers, the
+/// controller's `/proc`, and results.
 const SPARE_FILES: u64 = 64;
 
-/// Builds a runtime that notifies the thread when it is woken, so that the thread knows for how
-/// long an answer may have waited.
+/// Builds the runtime of a thread. It tells `thread` when it wakes, so that the thread knows for
+/// how long an answer may have waited to be read.
 fn runtime(thread: &Arc<ThreadState>) -> io::Result<tokio::runtime::Runtime> {
     let parked = Arc::new(AtomicU64::new(0));
     let woke = AtomicU64::new(0);
@@ -293,7 +295,7 @@ fn run(
                 tls: tls.clone(),
                 observer: Some(Arc::new(listener_observer)),
                 urgency: Some(pacing.clone()),
-                // The trial is over by then, and controllers often keep streams open.
+                // Controllers often keep streams open after the trial, and need not be waited for.
                 grace: Duration::from_millis(100),
                 // The limits of the server must not affect a controller under measurement.
                 limits: Limits::WIDE,
@@ -306,7 +308,8 @@ fn run(
                 let _ = ended.wait_for(|ended| *ended).await;
             }));
         }
-        // The pacing task writes to any number of connections, and must not be throttled for that.
+        // The pacing task writes to many connections in one go. The runtime's cooperative budget
+        // would interrupt it.
         let result = tokio::task::coop::unconstrained(pacing.pace()).await;
         end.send_replace(true);
         while tasks.join_next().await.is_some() {}

@@ -1,5 +1,5 @@
-//! The connection of one emulated switch: it buffers outgoing bytes with the packet-ins in them,
-//! and frames incoming bytes.
+//! The connection of one emulated switch. It buffers outgoing bytes, records where each packet-in
+//! ends in them, and divides incoming bytes into messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,12 +8,12 @@ use openflow::framing::Framer;
 
 use super::transport::Transport;
 
-/// The number of buffered bytes above which no packet-in is written into the buffer; further ones
-/// wait as due times. A connection that the controller does not read therefore costs a few bytes
+/// The number of buffered bytes above which no packet-in is added to the buffer. Further packet-ins
+/// are kept as due times, so that a connection that the controller does not read costs a few bytes
 /// per packet-in instead of a frame.
 pub(crate) const HIGH_WATER: usize = 256 * 1024;
 
-/// A packet-in in the outgoing bytes.
+/// The position of a packet-in in the outgoing bytes.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The offset of the packet-in's end from the start of the connection's outgoing stream.
@@ -24,14 +24,14 @@ struct Mark {
 /// The state of a connection.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Not dialled.
+    /// The connection does not exist.
     Idle {
-        /// The moment of the next attempt, on the trial's clock.
+        /// The moment of the next attempt to connect, on the trial's clock.
         retry_at: u64,
     },
     Connecting {
         transport: Transport,
-        /// The moment of the attempt, on the trial's clock.
+        /// The moment at which the attempt to connect began, on the trial's clock.
         since: u64,
     },
     Open(Transport),
@@ -41,20 +41,20 @@ pub(crate) enum State {
 pub(crate) struct Connection {
     pub(crate) state: State,
     pub(crate) framer: Framer,
-    /// The outgoing bytes; those from `sent` on have yet to be sent.
+    /// The outgoing bytes. The first `sent` of them have been written to the socket.
     pub(crate) out: Vec<u8>,
     sent: usize,
-    /// The offset of `out[0]` in the outgoing stream.
+    /// The number of bytes of the connection's outgoing stream that precede `out`.
     out_base: u64,
     marks: VecDeque<Mark>,
     /// Whether the socket accepted less than it was offered.
     pub(crate) blocked: bool,
     /// Whether the poller watches for the socket to become writable.
     pub(crate) watches_writable: bool,
-    /// The moment from which on the socket accepts no data, on the trial's clock; `None` while it
-    /// does.
+    /// The moment on the trial's clock since which the socket accepts no data; `None` while it
+    /// accepts data.
     pub(crate) blocked_since: Option<u64>,
-    /// Whether the connection is already in the list of connections that have something to do.
+    /// Whether the connection is already in the thread's list of connections with pending work.
     pub(crate) is_dirty: bool,
 }
 
@@ -79,14 +79,15 @@ impl Connection {
         self.out.len() - self.sent
     }
 
-    /// Notes that the bytes appended last are the packet-in `sequence`.
+    /// Records that the outgoing bytes so far end with the packet-in `sequence`.
     pub(crate) fn mark(&mut self, sequence: u64) {
         let end = self.out_base + self.out.len() as u64;
         self.marks.push_back(Mark { end, sequence });
     }
 
-    /// Writes what the socket accepts, and reports every packet-in that left completely to `left`.
-    /// Afterwards `blocked` says whether the socket accepted less than it was offered.
+    /// Writes outgoing bytes until the socket accepts no more, and calls `left` with every
+    /// packet-in whose last byte was written. Afterwards `blocked` says whether bytes are left
+    /// over.
     pub(crate) fn flush(&mut self, mut left: impl FnMut(u64)) -> io::Result<()> {
         let State::Open(transport) = &mut self.state else { return Ok(()) };
         self.blocked = transport.flush()?;
@@ -112,7 +113,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Resets the state of a connection that ended.
+    /// Resets a connection that has ended. It is dialled again at `retry_at`.
     pub(crate) fn reset(&mut self, retry_at: u64) {
         let ended = std::mem::replace(self, Self::new());
         self.state = State::Idle { retry_at };

@@ -1,27 +1,27 @@
-//! A block of packet-ins that is prepared once and written repeatedly, for floods.
+//! A block of packet-ins that is prepared once and sent again and again, for the flood mode.
 
 use std::io;
 
 use super::transport::Transport;
 
-/// The size of a block in bytes: large enough for several system calls, and small enough to stay in
-/// the L2 cache.
+/// The size of a block in bytes. A block is large enough to be worth a system call, and small
+/// enough to stay in the L2 cache.
 const BLOCK: usize = 256 * 1024;
 
-/// A block of whole packet-ins of equal length.
+/// Complete packet-ins of equal length, one after the other.
 #[derive(Debug)]
 pub(crate) struct FloodBlock {
     bytes: Vec<u8>,
     message: usize,
     /// The offset at which the next write begins.
     offset: usize,
-    /// The number of bytes of a partly written packet-in that have left.
+    /// The number of bytes written of a packet-in that is not yet written completely.
     partial: usize,
 }
 
 impl FloodBlock {
-    /// Fills a block with the output of `emit`, which appends one packet-in of a constant length
-    /// per call.
+    /// Fills a block with packet-ins. Each call of `emit` appends one, and all must have the same
+    /// length.
     pub(crate) fn prepare(mut emit: impl FnMut(&mut Vec<u8>)) -> Self {
         let mut bytes = Vec::new();
         emit(&mut bytes);
@@ -32,8 +32,8 @@ impl FloodBlock {
         Self { bytes, message, offset: 0, partial: 0 }
     }
 
-    /// Writes once. Returns the number of packet-ins whose last byte left, and whether the
-    /// connection is blocked for now.
+    /// Makes one write call. Returns the number of packet-ins whose last byte was written, and
+    /// whether the connection accepts no more data for now.
     pub(crate) fn write_to(&mut self, transport: &mut Transport) -> io::Result<(u64, bool)> {
         match transport.write(&self.bytes[self.offset..]) {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
@@ -51,7 +51,7 @@ impl FloodBlock {
         }
     }
 
-    /// Starts over for a new connection.
+    /// Starts again with the first byte of the block, for a new connection.
     pub(crate) fn rewind(&mut self) {
         self.offset = 0;
         self.partial = 0;

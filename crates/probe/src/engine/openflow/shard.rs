@@ -1,8 +1,10 @@
-//! One OpenFlow engine thread: its switches, their connections and their share of the schedule.
+//! One OpenFlow engine thread: its switches, their connections, and the packet-ins that they must
+//! send.
 //!
-//! A single loop paces, writes, reads and records, so that no lock and no hand-over lies between a
-//! due time and the system call that sends. The loop sleeps until shortly before the next due time
-//! and spins for the rest, since a sleep alone overshoots by tens of microseconds.
+//! A single loop waits for due times, writes, reads and records, so that no lock and no other
+//! thread is involved between a due time and the system call that sends. The loop sleeps until
+//! shortly before the next due time and spins for the rest, since a sleep alone overshoots by tens
+//! of microseconds.
 
 mod receive;
 mod send;
@@ -30,10 +32,12 @@ use openflow_switch::OpenFlowSwitch;
 const RETRY: u64 = 500_000_000;
 /// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// The poller's token for the mailbox; the token of a connection is its index.
+/// The poller's token for the mailbox, through which other threads send messages. The token of a
+/// connection is the index of its switch.
 const MAILBOX: u64 = u64::MAX;
 
-/// The number of bits of a sequence number that a buffer id carries; OFP_NO_BUFFER stays unused.
+/// The number of low bits of a sequence number that a buffer id carries. With one bit less than the
+/// id has, OFP_NO_BUFFER is never used.
 const BUFFER_BITS: u32 = 31;
 
 /// The reason why a connection ended.
@@ -81,7 +85,8 @@ pub(super) struct Member {
 }
 
 impl Shard {
-    /// Runs until the conductor stops it, and returns the record.
+    /// Runs the switches until the conductor of the trial orders the thread to stop, and returns
+    /// its record.
     pub(super) fn run(mut self) -> io::Result<(Recorder, Vec<SwitchHandshake>)> {
         epoll::add(
             &self.epoll,
@@ -126,8 +131,8 @@ impl Shard {
                 let until = from.saturating_add(span(&timeout));
                 self.recorder.listened(from, until, to);
             }
-            // Another thread may have closed its connections by now. What the controller does
-            // with capacity that this frees is no part of the trial.
+            // Other threads may have closed their connections already, which frees capacity of the
+            // controller. Its effects are not part of the trial.
             if self.orders.is_stopped() {
                 break;
             }
@@ -147,7 +152,7 @@ impl Shard {
             self.note_blocked(index, now);
         }
         if let Some(at) = self.pace.traffic_time(now) {
-            // Everything due by now counts as due, whether or not there was time to send it.
+            // Packet-ins count as due even if there was no time to send them.
             self.take_due(at);
             self.recorder.close(at);
         }
@@ -155,8 +160,9 @@ impl Shard {
         Ok((self.recorder, self.members.into_iter().map(|member| member.handshake).collect()))
     }
 
-    /// Sends what has become due while answers are read. Due packet-ins come first, because after a
-    /// stall a pass over all connections takes longer than the schedule may be late.
+    /// Sends packet-ins that became due while the thread reads answers. They come before further
+    /// answers, because after a stall, a pass over all connections takes longer than packet-ins may
+    /// be late.
     fn keep_schedule(&mut self) {
         let now = self.orders.clock.now();
         if let Some(at) = self.pace.traffic_time(now).filter(|_| self.pace.is_due(now)) {
@@ -178,7 +184,7 @@ impl Shard {
         Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 }
     }
 
-    /// Dials the connections whose time has come, no faster than the plan allows.
+    /// Dials the connections that are due for an attempt, no faster than the configured rate.
     fn dial(&mut self, now: u64) {
         let spacing = self.plan.dial_spacing();
         for index in 0..self.members.len() {
@@ -263,8 +269,8 @@ impl Shard {
                 let before = at.saturating_sub(nanos(give_up));
                 self.recorder.switches[index].ledger.give_up(before);
             }
-            // Without a schedule, only this wakes a switch whose window has free slots, that has
-            // just become ready, or whose start delay has passed.
+            // Without a schedule, nothing else wakes a switch that may send again: its window has
+            // free slots, it has just become ready, or its start delay has passed.
             if at.is_some() && self.plan.config.traffic.mode != Mode::Open {
                 self.touch(index);
             }
@@ -287,7 +293,7 @@ impl Shard {
         self.live.add(sent, answered);
     }
 
-    /// Ends a connection, which is dialled again after a while.
+    /// Ends a connection and records why. The switch dials again after [`RETRY`].
     fn disconnect(&mut self, index: usize, error: &ConnectionError) {
         let now = self.orders.clock.now();
         let member = &mut self.members[index];

@@ -1,4 +1,4 @@
-//! TLS settings for switches that dial.
+//! The TLS settings of switches that dial the controller.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,7 +81,8 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// A verifier that accepts every certificate, for `tls.insecure`; it still checks signatures.
+/// A verifier for `tls.insecure`. It accepts every certificate, and still checks the signatures
+/// that are made with it.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

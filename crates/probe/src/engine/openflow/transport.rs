@@ -1,4 +1,4 @@
-//! A non-blocking connection to the controller, plain or under TLS.
+//! A non-blocking connection to the controller, with or without TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -52,7 +52,8 @@ impl Dialler {
 }
 
 impl Transport {
-    /// Returns the result of connecting. It must be called when the socket becomes writable.
+    /// Returns whether the attempt to connect succeeded. It must be called when the socket becomes
+    /// writable.
     pub(crate) fn connected(&self) -> io::Result<()> {
         match net::sockopt::socket_error(&self.socket)? {
             Ok(()) => Ok(()),

@@ -1,8 +1,8 @@
-//! Digests as load: the digest that a pipeline's switches send, and its data.
+//! Digests as load: the digest that switches send instead of packet-ins, and its data.
 //!
-//! The data is what a program would learn from an emulated packet: its addresses and ports, its
-//! ingress port, and its sequence number where a member is wide enough. An answer is matched to the
-//! digest by the id of its list, whatever the data.
+//! The data is what a P4 program would learn from an emulated packet: its addresses and ports, its
+//! ingress port, and, in a member that is wide enough, its sequence number. An acknowledgement is
+//! matched to its digest by the list id, so the data does not matter for it.
 
 use entities::schema::DigestId;
 use entities::{BitsType, Data, DataType};
@@ -15,13 +15,13 @@ use crate::engine::recorder::Recorder;
 use crate::ledger::Answer;
 use openflow_switch::Packet;
 
-/// A digest of a pipeline, as switches send it.
+/// A digest declared by a pipeline, in the form that switches send.
 #[derive(Clone, Debug)]
 pub(super) struct DigestForm {
     pub(super) id: DigestId,
     pub(super) name: String,
     data: DataType,
-    /// The names of its members, if it is a struct.
+    /// The names of the digest's members, if it is a struct.
     names: Vec<String>,
 }
 
@@ -72,12 +72,12 @@ impl DigestForm {
     }
 }
 
-/// Returns the list id for a sequence number; list ids count from 1.
+/// Returns the list id for a sequence number. List ids begin with 1, and sequence numbers with 0.
 pub(super) fn list_id(sequence: u64) -> u64 {
     sequence + 1
 }
 
-/// Returns the sequence number for a list id, if the id can be one of a sent list.
+/// Returns the sequence number that belongs to a list id; `None` if no list has this id.
 pub(super) fn sequence_of(list_id: u64) -> Option<u64> {
     list_id.checked_sub(1)
 }
@@ -118,8 +118,8 @@ struct Learned<'a> {
     packet: &'a Packet,
     ingress_port: u16,
     sequence: u64,
-    /// The widths of the members so far. Where members have no names, the first member of a width
-    /// is taken for a source.
+    /// The widths of the members so far. If members have no names, the first of two members of
+    /// equal width is taken for a source address, and the second for a destination address.
     bits_seen: Vec<u32>,
 }
 

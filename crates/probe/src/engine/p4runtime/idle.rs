@@ -1,9 +1,9 @@
-//! Idle time-outs as load: the table about which switches send notifications, and its entries.
+//! Idle time-outs as load: the table whose entries switches report as idle, and these entries.
 //!
-//! At each due time, an entry that packets are supposed to have added earlier counts as idle: the
-//! switch inserts it and notifies the controller. A controller then removes the entry, or sets it
-//! again to keep it; its answer is the first update of a Write with the key of this entry. The key
-//! holds the entry's number and, where it has more bits, a mark of the trial. The mark
+//! At each due time, a switch inserts an entry, as if a packet had added it earlier, and notifies
+//! the controller that the entry is idle. A controller then removes the entry, or sets it again to
+//! keep it. The first update of a Write with the key of the entry counts as the answer. The key
+//! contains the sequence number of the entry and, if it has more bits, a mark of the trial, which
 //! distinguishes these entries from the controller's own and from those of earlier trials.
 
 use entities::schema::{ActionScope, MatchKind, Table, TableId};
@@ -13,10 +13,10 @@ use p4runtime::session::Pipeline;
 
 use crate::traffic::RunKey;
 
-/// The number of bits of an entry's number in its key.
+/// The number of bits of the sequence number in a key.
 const NUMBER_BITS: u32 = 32;
-/// The time-out of the entries in nanoseconds: a day, so that the device itself sends no
-/// notifications about them.
+/// The time-out of the entries in nanoseconds. It is a day, so that the emulated device itself
+/// never reports them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
 /// The maximum number of entries at a time in a table without a declared size.
 const ROOM: u64 = 65_536;
@@ -30,9 +30,10 @@ pub(super) struct IdleForm {
     fields: Vec<Field>,
     action: v1::Action,
     needs_priority: bool,
-    /// The maximum number of entries at a time; the rest of the table is left to the controller.
+    /// The maximum number of reported entries in the table at one time. The rest of the table is
+    /// left to the controller.
     room: u64,
-    /// The bits of the key beside the number.
+    /// The mark of the trial: the key bits other than the sequence number.
     mark: u128,
 }
 
@@ -117,7 +118,7 @@ impl IdleForm {
         })
     }
 
-    /// Returns the idle entry with this number, in the form of a notification.
+    /// Returns the entry with this sequence number, in the form in which a notification reports it.
     pub(super) fn entry(&self, sequence: u64) -> v1::TableEntry {
         let mut rest = self.mark | u128::from(sequence as u32);
         let mut matches = Vec::with_capacity(self.fields.len());
@@ -135,8 +136,8 @@ impl IdleForm {
         }
     }
 
-    /// Returns the number of the idle entry that an update concerns, if the entry is one of this
-    /// trial's.
+    /// Returns the sequence number of an entry that this trial reported as idle; `None` for other
+    /// entries.
     pub(super) fn sequence_of(&self, entry: &v1::TableEntry) -> Option<u64> {
         if entry.table_id != self.table.0 {
             return None;
@@ -154,9 +155,9 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// Returns the updates by which packets insert the entry with this number: the insertion, and
-    /// before it the removal of the entry whose place it takes, in case the controller has left
-    /// that entry.
+    /// Returns the updates that make the entry with this sequence number appear: its insertion,
+    /// preceded by the removal of the entry whose place it takes, in case the controller has kept
+    /// that.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),
@@ -201,7 +202,8 @@ impl Field {
         v1::FieldMatch { field_id: self.id, field_match_type: Some(matching) }
     }
 
-    /// Returns all ones as bytes; a field may be wider than the integers here.
+    /// Returns a mask of all ones. It consists of bytes, since a field may be wider than any
+    /// integer type.
     fn mask(&self) -> bytes::Bytes {
         let mut mask = vec![0xff; self.bits.div_ceil(8) as usize];
         if let (Some(first), rest @ 1..) = (mask.first_mut(), self.bits % 8) {

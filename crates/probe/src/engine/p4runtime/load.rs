@@ -1,4 +1,4 @@
-//! The messages that switches send as load, other than packet-ins.
+//! The messages that switches send instead of packet-ins: digests and idle notifications.
 
 use entities::schema::{DigestId, TableId};
 use p4runtime::proto::v1;
@@ -46,7 +46,7 @@ impl Form {
         })
     }
 
-    /// Returns the subscribers that receive the message.
+    /// Returns which subscribers of a switch receive the message.
     pub(super) fn receiver(&self) -> Receiver {
         match self {
             Self::Digest(form) => Receiver::Digest(form.id),
@@ -55,22 +55,22 @@ impl Form {
     }
 }
 
-/// The subscribers that receive what switches send.
+/// The kind of subscribers that receive a message of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Receiver {
-    /// The receivers of packet-ins.
+    /// The subscribers that receive packet-ins.
     Packet,
     Digest(DigestId),
     IdleTimeout(TableId),
 }
 
-/// The messages that a switch sends together.
+/// Messages of one switch that are sent together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     packets: Vec<PacketIn>,
     lists: Vec<DigestList>,
     entries: Vec<v1::TableEntry>,
-    /// The table updates that precede idle notifications.
+    /// The table updates that a switch makes before it sends its idle notifications.
     changes: Vec<v1::Update>,
 }
 
@@ -100,8 +100,8 @@ impl Batch {
                 device.send_digest_lists(digest, self.lists.drain(..)).unwrap_or(0)
             }
             Receiver::IdleTimeout(table) => {
-                // A notification is sent even for an entry that found no room, as if the entry had
-                // existed before.
+                // If the table has no room for an entry, its notification is sent all the same, as
+                // if the entry had existed before.
                 device.write_from_data_plane(&self.changes);
                 self.changes.clear();
                 device.send_idle_timeouts(table, self.entries.drain(..)).unwrap_or(0)

@@ -1,9 +1,9 @@
-//! The pacer, which hands packet-ins to the streams when they are due.
+//! The pacer, which puts packet-ins into the switches' streams when they are due.
 //!
-//! A task of its own waits for due times. While the runtime is busy with connections that have
-//! something to read, that task would be scheduled late. Therefore every connection that is polled
-//! first hands over what is due ([`Urgency`]). Messages that were handed over are written
-//! immediately.
+//! A task of its own waits for due times. While the runtime is busy with connections that have data
+//! to read, it would schedule this task late. Therefore a connection that is polled while
+//! packet-ins are due puts them into the streams itself, before its other work ([`Urgency`]).
+//! Messages in a stream's queue are written immediately.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,12 +18,12 @@ use crate::engine::nanos;
 use crate::engine::pace::{Pace, SPIN};
 use crate::engine::recorder::ABSENCE;
 
-/// The time between two attempts at streams whose queue was full, in nanoseconds.
+/// The time in nanoseconds between two attempts to put packet-ins into a full queue.
 const RETRY: u64 = 1_000_000;
-/// The maximum number of messages that wait in a stream's queue; further ones wait as due times.
+/// The maximum number of messages in a stream's queue. Further ones are kept as due times.
 const HIGH_WATER: usize = 4096;
 
-/// The pacing of one engine thread, which all its connections share.
+/// The pacing of one engine thread. The pacing task and all connections of the thread share it.
 pub(super) struct Pacing {
     thread: Arc<ThreadState>,
     pacer: Mutex<Pacer>,
@@ -33,14 +33,14 @@ struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
     pace: Pace,
-    /// The members whose packet-ins wait for room in their stream's queue.
+    /// The indices of the switches whose packet-ins wait for room in the queue of their stream.
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
     batch: Batch,
 }
 
 impl Pacing {
-    /// Creates the pacing of a thread whose devices are set.
+    /// Creates the pacing of a thread. The devices of the thread must be set before.
     pub(super) fn new(thread: &Arc<ThreadState>, pace: Pace) -> Self {
         let members = thread.books().members.len();
         let pacer = Pacer {
@@ -54,12 +54,12 @@ impl Pacing {
         Self { thread: thread.clone(), pacer: Mutex::new(pacer) }
     }
 
-    /// Paces until the conductor stops the thread.
+    /// Waits for due times and sends, until the conductor of the trial stops the thread.
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
-        // The moment from which on arriving data wakes the thread, and the latest moment until
-        // which it does.
+        // The moment since which arriving data wakes the thread, and the latest moment until which
+        // it does so.
         let mut since: (u64, Option<u64>) = (0, Some(0));
         while !orders.is_stopped() {
             let now = orders.clock.now();
@@ -80,13 +80,13 @@ impl Pacing {
             };
             let wait = wake.saturating_sub(orders.clock.now());
             if wait <= SPIN {
-                // Yields to the streams and the sockets.
+                // This lets the runtime serve the streams and the sockets.
                 since = (now, None);
                 tokio::task::yield_now().await;
             } else {
                 let from = orders.clock.now();
-                // Connections are polled meanwhile, so this counts as an absence only if it takes
-                // long.
+                // The runtime polls connections in the meantime, so only a long wait counts as an
+                // absence.
                 since = (from, Some(from.saturating_add(wait).saturating_add(ABSENCE)));
                 tokio::select! {
                     slept = timer.sleep(wait - SPIN) => slept?,
@@ -95,7 +95,7 @@ impl Pacing {
             }
         }
         if let Some(at) = self.thread.traffic_time() {
-            // Everything due by now counts as due, whether or not there was time to send it.
+            // Packet-ins count as due even if there was no time to send them.
             self.pacer().take_due(at);
             self.pacer().note_refusals();
             self.thread.books().recorder.close(at);
@@ -112,7 +112,8 @@ impl Pacing {
 
 impl Urgency for Pacing {
     fn before_turn(&self) {
-        // A caller further up the stack holds the lock, and hands over itself.
+        // If the lock is taken, a caller further up the stack holds it, and sends what is due
+        // itself.
         let Ok(mut pacer) = self.pacer.try_lock() else { return };
         let now = self.thread.shared.orders.clock.now();
         if pacer.is_due(now) {
@@ -150,12 +151,12 @@ impl Pacer {
         }
     }
 
-    /// Whether the schedule has a packet-in that is due at `now` of the trial's clock.
+    /// Whether the schedule has a packet-in that is due by `now`, a moment of the trial's clock.
     fn is_due(&self, now: u64) -> bool {
         self.pace.is_due(now) && !self.thread.shared.orders.is_stopped()
     }
 
-    /// Returns the moment of the next thing to do, on the trial's clock.
+    /// Returns the moment of the next event, on the trial's clock.
     fn wake(&self, now: u64) -> u64 {
         let wake = self.pace.wake(now, self.thread.books().recorder.next_sample());
         match self.waiting.is_empty() {
@@ -164,7 +165,7 @@ impl Pacer {
         }
     }
 
-    /// Sends the announcements of emulated hosts whose turn has come.
+    /// Sends the announcements of emulated hosts that are due at `now`.
     fn introduce(&mut self, now: u64) {
         let plan = &self.thread.shared.plan;
         let due = {
@@ -180,7 +181,7 @@ impl Pacer {
         }
     }
 
-    /// Queues everything that is due at `at` at its switch.
+    /// Moves all packet-ins that are due by `at` from the schedule to the lists of their switches.
     fn take_due(&mut self, at: u64) {
         let mut books = self.thread.books();
         while let Some((index, due)) = self.pace.pop_due(at) {
@@ -196,7 +197,8 @@ impl Pacer {
         }
     }
 
-    /// Fills the window slots that answers have freed.
+    /// Lets the switches of a closed loop send again for each slot of the window that an answer has
+    /// freed.
     fn refill(&mut self, window: u32, at: u64) {
         let plan = &self.thread.shared.plan;
         let mut books = self.thread.books();
@@ -222,7 +224,7 @@ impl Pacer {
         }
     }
 
-    /// Hands waiting packet-ins to the streams, as far as their queues have room.
+    /// Puts waiting packet-ins into the streams, as far as their queues have room.
     fn hand_over(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
@@ -268,7 +270,7 @@ impl Pacer {
             let before = at.saturating_sub(nanos(give_up));
             let mut books = self.thread.books();
             for index in 0..self.devices.len() {
-                // This also notices a switch whose start delay has passed.
+                // This call also wakes a switch whose start delay has passed.
                 let freed = books.recorder.switches[index].ledger.give_up(before);
                 if freed > 0 || books.recorder.switches[index].ledger.in_loop() == 0 {
                     books.refill.push(index);
@@ -279,7 +281,8 @@ impl Pacer {
         self.publish();
     }
 
-    /// Notes which streams accept no more; the server may have discovered this in its own task.
+    /// Records which streams accept no more data. The server may have found this out in its own
+    /// task.
     fn note_refusals(&self) {
         for (index, device) in self.devices.iter().enumerate() {
             if device.refuses() {

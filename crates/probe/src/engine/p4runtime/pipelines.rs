@@ -1,8 +1,8 @@
 //! Names for the pipelines that controllers push, so that a report shows where switches differ.
 //!
 //! A controller may leave some switches with a different pipeline: ONOS, for example, keeps the
-//! pipeconf of a device that it knows from an earlier run. The answers of such switches cannot be
-//! added up without a remark.
+//! pipeconf of a device that it knows from an earlier run. Answers of such switches must not be
+//! added to those of the others without a remark.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,8 +16,8 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    /// Returns a name that equal pipelines share and different pipelines do not, in this trial or
-    /// another one.
+    /// Returns a name of the pipeline that other pipelines have only if they are equal to it, in
+    /// this trial and in all others.
     pub(super) fn name(&self, pipeline: &Arc<Pipeline>) -> String {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, name)) = known.iter().find(|(known, _)| Arc::ptr_eq(known, pipeline)) {

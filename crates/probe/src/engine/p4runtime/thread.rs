@@ -1,9 +1,9 @@
 //! The state of one P4Runtime engine thread, and the events that change it.
 //!
-//! Everything that belongs to the thread's switches is protected by one lock. The thread itself
-//! takes it for a few hundred nanoseconds at a time, and other threads only when a controller
-//! answers at a switch of another thread, so the lock is practically never contended. It is never
-//! held during a call of the server.
+//! One lock protects everything that belongs to the thread's switches. The thread itself takes it
+//! for a few hundred nanoseconds at a time, and other threads only when a controller answers at a
+//! switch of another thread, so threads almost never wait for it. It is never held while the server
+//! is called.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -33,7 +33,7 @@ use openflow_switch::Packet;
 
 /// The tag of packet-ins that are not measured.
 pub(super) const UNMEASURED: u64 = u64::MAX;
-/// The size in bytes of an arena from which frames are cut.
+/// The number of bytes that are allocated at a time for the frames of packet-ins.
 const ARENA: usize = 64 * 1024;
 
 /// The state that the threads of a trial share.
@@ -42,7 +42,8 @@ pub(super) struct Shared {
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
     pub(super) pipelines: Pipelines,
-    /// The slot that leads to switches of other ranks, if there are any.
+    /// The mailbox for messages to switches of other processes, if the trial is spread over
+    /// several.
     abroad: Option<Slot>,
     /// All threads, from their creation until they end.
     threads: RwLock<Vec<Arc<ThreadState>>>,
@@ -78,31 +79,31 @@ pub(super) struct ThreadState {
     devices: RwLock<Vec<DeviceHandle>>,
 }
 
-/// The state that the lock protects.
+/// The record and the switches of a thread, which the lock protects.
 pub(super) struct Books {
     pub(super) recorder: Recorder,
     pub(super) members: Vec<Member>,
-    /// Switches whose closed loop has a free slot.
+    /// The indices of the switches of a closed loop that may send again.
     pub(super) refill: Vec<usize>,
-    /// The arena from which frames of packet-ins are cut, since an allocation for each frame would
-    /// cost more than its construction.
+    /// The memory from which frames of packet-ins are cut. Allocating each frame separately would
+    /// cost more than building it.
     arena: BytesMut,
     frame: Vec<u8>,
-    /// The packet from which digests are learned.
+    /// The packet from whose fields the data of a digest is taken.
     packet: Packet,
     closed_loop: bool,
 }
 
-/// The state of a switch beside its device and its record.
+/// The state of a switch other than its device and its record.
 pub(super) struct Member {
     pub(super) source: FrameSource,
     pub(super) handshake: SwitchHandshake,
     pub(super) ready: bool,
     has_primary: bool,
-    /// The pipeline that decodes packet-outs, once the switch has one.
+    /// The pipeline by which packet-outs are decoded, once the switch has one.
     packet_out: Option<Arc<Pipeline>>,
-    /// The message that the switch sends, or the reason why it cannot; `None` without a pipeline,
-    /// and where packet-ins are the load.
+    /// The message that the switch sends instead of packet-ins, or the reason why its pipeline has
+    /// none; `None` if it sends packet-ins, and until it has a pipeline.
     form: Option<Result<Form, NoForm>>,
     /// Whether the controller has enabled the digest.
     digest_enabled: bool,
@@ -127,7 +128,7 @@ impl Member {
         self.form.as_ref()?.as_ref().ok()
     }
 
-    /// Returns the subscribers that receive what the switch sends.
+    /// Returns which subscribers receive the message that the switch sends.
     pub(super) fn receiver(&self) -> Receiver {
         self.form().map_or(Receiver::Packet, Form::receiver)
     }
@@ -140,8 +141,8 @@ impl Member {
         }
     }
 
-    /// Returns the stage that the switch has reached since its stream opened: its order, its
-    /// description, and whether it is the last one.
+    /// Returns the stage of the handshake that the switch has reached since its stream opened: its
+    /// position in the order of stages, its description, and whether it is the last one.
     fn stage(&self) -> Option<(u32, String, bool)> {
         let waits = |what: String| Some((3, what, false));
         match (self.has_primary, &self.packet_out, &self.form) {
@@ -196,8 +197,8 @@ impl ThreadState {
         self.devices.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Breaks the reference cycle of devices, observers and thread. Otherwise a trial would never
-    /// be freed.
+    /// Breaks the reference cycle of devices, observers and thread, so that the trial's memory is
+    /// freed.
     pub(super) fn release(&self) {
         self.set_devices(Vec::new());
         self.shared.set_threads(Vec::new());
@@ -209,7 +210,7 @@ impl ThreadState {
         self.shared.orders.clock.now().checked_sub(start)
     }
 
-    /// Sends a frame that is not measured.
+    /// Sends a frame in a packet-in that does not count in the measurement.
     pub(super) fn send_unmeasured(&self, index: usize, port: u32, frame: &[u8]) {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(device) = devices.get(index) {
@@ -218,14 +219,15 @@ impl ThreadState {
                 metadata: PacketInMetadata::IngressPort(port),
                 tag: UNMEASURED,
             };
-            // A switch that is not ready cannot relay; the controller will send again.
+            // A switch that is not ready drops the frame; the controller sends discovery frames
+            // again.
             let _ = device.send(packet);
         }
     }
 }
 
 impl Deliver for ThreadState {
-    /// Accepts a note of another rank for a switch of this thread.
+    /// Accepts a message of another process for a switch of this thread.
     fn deliver(&self, note: Note) {
         let (_, member) = self.shared.plan.place(note.switch());
         match note {
@@ -243,7 +245,7 @@ impl Deliver for ThreadState {
 }
 
 impl Books {
-    /// Builds the message that waits longest at a switch, and returns its sequence number.
+    /// Builds the message that has waited longest at a switch, and returns its sequence number.
     pub(super) fn emit(&mut self, index: usize, batch: &mut Batch) -> Option<u64> {
         let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
@@ -286,8 +288,8 @@ impl Observer {
         let ready = stage.is_some_and(|(_, _, ready)| ready);
         if ready != member.ready {
             member.ready = ready;
-            // `ready` records that the switch was ever ready, which the end of the trial does not
-            // undo.
+            // `ready` means that the switch was ever ready, which the end of the trial does not
+            // change.
             let before = member.handshake.ready;
             member.handshake.ready |= ready;
             match ready {
@@ -305,7 +307,7 @@ impl Observer {
         self.thread.wake.notify_one();
     }
 
-    /// Notes that the device has a pipeline from the start.
+    /// Records that the device was started with a pipeline.
     pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
         self.has(pipeline, None);
     }
@@ -326,7 +328,7 @@ impl Observer {
         });
     }
 
-    /// Notes that the message with this sequence number left.
+    /// Records that the message with this sequence number left.
     fn left(&self, sequence: u64) {
         let now = self.thread.shared.orders.clock.now();
         let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
@@ -334,7 +336,7 @@ impl Observer {
         books.recorder.left(self.index, sequence, now.saturating_sub(start));
     }
 
-    /// Updates whether the digest is enabled, after the controller wrote digest entries.
+    /// Records whether the digest is enabled, after the controller wrote digest entries.
     fn digests_configured(&self, device: &DeviceHandle) {
         let digest = self.thread.books().members.get(self.index).and_then(Member::digest_id);
         let Some(digest) = digest else { return };
@@ -342,8 +344,7 @@ impl Observer {
         self.update(|member| member.digest_enabled = enabled);
     }
 
-    /// Records the updates that answer idle time-outs. Their status does not matter, since even a
-    /// failed update is the controller's answer.
+    /// Records the updates that answer idle notifications. A failed update is an answer too.
     fn idle_entries_written(&self, books: &mut Books, request: &v1::WriteRequest, at: u64) {
         let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
         let of_update = |update: &v1::Update| match update.entity.as_ref()?.entity.as_ref()? {
@@ -389,7 +390,7 @@ impl Observer {
         }
     }
 
-    /// Forwards a discovery frame over the link of its output port.
+    /// Forwards a discovery frame over the emulated link at its output port.
     fn relay(&self, here: u32, port: u32, frame: &[u8]) {
         let plan = &self.thread.shared.plan;
         let Ok(port) = u16::try_from(port) else { return };
@@ -518,7 +519,7 @@ impl DeviceObserver for Observer {
                     let answer = books.recorder.answer_oldest(self.index, at);
                     settle(&mut books, self.index, answer);
                 }
-                // P4Runtime has neither buffers nor transaction ids, so these modes match by
+                // P4Runtime has neither buffer ids nor transaction ids, so all these modes match by
                 // payload.
                 Matching::Auto | Matching::Payload | Matching::Xid | Matching::Rule => {
                     match read_id(&packet.payload, plan.run_key) {
@@ -552,8 +553,8 @@ impl DeviceObserver for Observer {
         let mut books = self.thread.books();
         let counts = books.recorder.counts(self.index);
         let reason = match refusal {
-            // Only the moment or the sender of such a packet-out is wrong. Controllers send
-            // discovery frames before they have pushed the pipeline.
+            // Such a packet-out is well-formed, and was only sent too early or by the wrong
+            // controller. Controllers send discovery frames before they have pushed the pipeline.
             PacketOutRefusal::NoPipeline | PacketOutRefusal::NotPrimary => {
                 counts.not_taken += count as u64;
                 reason.unwrap_or("the switch has no pipeline yet, or the sender is not primary")
@@ -583,8 +584,8 @@ impl DeviceObserver for Observer {
         let sequence = {
             let books = self.thread.books();
             let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
-            // Notifications of the device itself concern entries that the controller set, or set
-            // again.
+            // The device itself also sends notifications, about entries that the controller
+            // inserted or set again.
             let [entry] = notification.table_entry.as_slice() else { return };
             form.sequence_of(entry)
         };

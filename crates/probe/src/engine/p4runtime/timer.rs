@@ -1,4 +1,4 @@
-//! A timer for an asynchronous runtime that is exact to tens of microseconds.
+//! A timer for an asynchronous runtime that is precise to tens of microseconds.
 //!
 //! The runtime's own timer has a granularity of a millisecond, which is longer than the time
 //! between two packet-ins.
@@ -18,7 +18,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A timer of the current runtime.
+    /// A timer that belongs to the current runtime.
     #[expect(
         deprecated,
         reason = "the constructor is unsound for types that may change or share their descriptor; \

@@ -1,5 +1,5 @@
-//! The receiving side of an engine thread: frames, answers to packet-ins, and notes of other engine
-//! threads.
+//! The receiving side of an engine thread: messages of the controller, answers to packet-ins, and
+//! messages of other engine threads, called notes.
 
 use std::io;
 
@@ -32,7 +32,8 @@ impl Shard {
             Err(error) => return Err(error.into()),
         };
         let now = self.orders.clock.now();
-        // The framer is moved out of `self` while frames are borrowed from it and the buffer.
+        // The framer is moved out of `self`, because frames are borrowed from it while `self` is
+        // changed.
         let mut framer = std::mem::take(&mut self.members[index].connection.framer);
         let result = self.read_frames(index, &mut framer, &buffer[..count], now);
         self.members[index].connection.framer = framer;
@@ -56,8 +57,8 @@ impl Shard {
         for frame in framer.frames(chunk) {
             self.receive(index, frame?, now, at)?;
         }
-        // Text and garbage look like a long message that never ends. Waiting for its end would
-        // hide the cause.
+        // Text and random bytes look like a long message that never ends. They are rejected now,
+        // since waiting for the end would hide the cause.
         match framer.held().first() {
             Some(version) if !VERSIONS.contains(version) => Err(ConnectionError::Foreign(*version)),
             _ => Ok(()),
@@ -179,7 +180,7 @@ impl Shard {
                     None => self.recorder.counts(index).unmatched += 1,
                 }
             }
-            // Rules that answer a packet-in are recorded where they arrive.
+            // With this rule, answers are recorded where flow rules arrive.
             Matching::Rule => {}
             Matching::Order => {
                 let answer = self.recorder.answer_oldest(index, at);
@@ -189,8 +190,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Counts a flow-mod that names a buffered packet as the answer to its packet-in, since it
-    /// releases that packet.
+    /// Records a flow-mod that names a buffered packet as the answer to the packet-in of this
+    /// packet, since the flow-mod releases the packet from the buffer.
     fn flow_mod_releases(&mut self, index: usize, frame: &[u8], at: Option<u64>) {
         if let (Some(at), Matching::Auto, Ok(flow_mod)) =
             (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
@@ -216,8 +217,8 @@ impl Shard {
         }
     }
 
-    /// Records an answer that arrived at the member `index`, to a packet-in of the switch with
-    /// index `owner` over the whole trial.
+    /// Records an answer that arrived at the thread's switch `index`. It answers a packet-in of the
+    /// switch `owner`, which is counted over the whole trial and may belong to another thread.
     fn answered(&mut self, index: usize, owner: u32, sequence: u64, now: u64, at: u64) {
         let (thread, member) = self.plan.place(owner);
         if self.recorder.switches.get(member).is_some_and(|record| record.index == owner) {
@@ -242,7 +243,7 @@ impl Shard {
         }
     }
 
-    /// Forwards a discovery frame over the links of its output ports.
+    /// Forwards a discovery frame over the emulated links at its output ports.
     fn relay(&mut self, index: usize, packet_out: &PacketOut<&[u8]>) {
         let here = SwitchIndex(self.recorder.switches[index].index);
         for output in packet_out.outputs() {

@@ -1,5 +1,5 @@
-//! The sending side of an engine thread: packet-ins that are due or that a window or a flood
-//! allows, and the bytes of connections.
+//! The sending side of an engine thread: packet-ins that are due by a schedule, or that a closed
+//! loop or a flood permits, and the bytes of connections.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
 use openflow_switch::{Arriving, Fate};
 
-/// The maximum number of packets in a row that the rules of a switch may handle in a closed loop
-/// before the thread turns to its other work.
+/// The largest number of consecutive packets of a closed loop that the flow rules of a switch may
+/// handle before the thread turns to its other work.
 const MOST_HANDLED: u32 = 64;
 
 impl Shard {
-    /// Sends the announcements of emulated hosts whose turn has come.
+    /// Sends the announcements of emulated hosts that are due at `now`.
     pub(super) fn introduce(&mut self, now: u64) {
         let plan = self.plan.clone();
         for (index, number) in self.pace.introductions(&self.recorder.switches, now) {
@@ -33,7 +33,7 @@ impl Shard {
         }
     }
 
-    /// Queues everything that is due at `at` at its switch.
+    /// Adds all packet-ins that are due by `at` to the queues of their switches.
     pub(super) fn generate(&mut self, at: u64) {
         match self.plan.config.traffic.mode {
             Mode::Open => self.take_due(at),
@@ -45,7 +45,7 @@ impl Shard {
         }
     }
 
-    /// Takes everything that is due at `at` from the schedule.
+    /// Removes all packet-ins that are due by `at` from the schedule.
     pub(super) fn take_due(&mut self, at: u64) {
         while let Some((index, due)) = self.pace.pop_due(at) {
             if self.members[index].ready {
@@ -73,7 +73,8 @@ impl Shard {
                 self.disconnect(index, &error.into());
             }
         }
-        // Connections that were touched meanwhile join the list, which is empty but allocated.
+        // Connections that got new work in the meantime are added. The list itself is empty, and is
+        // kept for its allocation.
         dirty.append(&mut self.dirty);
         self.dirty = dirty;
     }
@@ -134,8 +135,8 @@ impl Shard {
             if self.emit(index, sequence, now) == Fate::ToController {
                 continue;
             }
-            // A packet that rules handle takes no slot of the window, so only this limit ends
-            // the loop.
+            // A packet that flow rules handle occupies no slot of the window, so only this limit
+            // ends the loop.
             handled += 1;
             if handled == MOST_HANDLED {
                 self.touch(index);
@@ -144,8 +145,8 @@ impl Shard {
         }
     }
 
-    /// Hands a packet to the switch, which appends the resulting packet-in, if any, to the
-    /// connection's outgoing bytes.
+    /// Passes a packet to the switch. If it causes a packet-in, the switch appends that to the
+    /// outgoing bytes of the connection.
     fn emit(&mut self, index: usize, sequence: u64, now: u64) -> Fate {
         let member = &mut self.members[index];
         self.frame.clear();
@@ -171,8 +172,8 @@ impl Shard {
         fate
     }
 
-    /// Keeps the connection's send buffer full of prepared packet-ins. A blocked connection
-    /// continues when the poller reports that it is writable.
+    /// Writes prepared packet-ins until the connection accepts no more. The flood continues when
+    /// the poller reports that the connection is writable.
     fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
@@ -193,7 +194,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Notes when a connection becomes blocked, and when it accepts data again.
+    /// Records the moments at which a connection stops accepting data and accepts data again.
     pub(super) fn note_blocked(&mut self, index: usize, now: u64) {
         let connection = &mut self.members[index].connection;
         match (connection.blocked, connection.blocked_since) {
@@ -208,7 +209,7 @@ impl Shard {
         }
     }
 
-    /// Registers exactly the events that the connection needs with the poller.
+    /// Registers with the poller exactly those events that the connection waits for.
     fn watch(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.members[index].connection;
         let State::Open(transport) = &connection.state else { return Ok(()) };
