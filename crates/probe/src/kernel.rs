@@ -1,11 +1,13 @@
-//! The state of the kernel's connections between the switches and the controller.
+//! The state of the TCP connections between the switches and the controller, as the kernel reports
+//! it.
 //!
-//! The engine sees which bytes a connection accepts and delivers. Behind that are the kernel's
-//! queues: bytes that the controller's receive window keeps back, bytes in transit, and answers
-//! that the probe has not read. [`diag`] queries the kernel for all connections at once on the
-//! conductor's thread, so that engine threads spend no time on it. The query needs no socket
-//! handles and covers OpenFlow, P4Runtime and TLS connections alike. [`watch`] turns the replies
-//! into samples, and [`summary`] condenses the samples of a window for an account.
+//! The engine sees which bytes a connection accepts and delivers. Other bytes are in queues of the
+//! kernel: those that the controller's receive window keeps back, those in transit, and answers
+//! that the probe has not read. [`diag`] queries the kernel for all connections at once. The
+//! conductor, the thread that leads a trial, makes these queries, so that engine threads spend no
+//! time on them. They need no socket handles and cover OpenFlow, P4Runtime and TLS connections
+//! alike. [`watch`] turns the replies into samples, and [`summary`] condenses the samples of the
+//! measured window for the verdict.
 
 mod diag;
 mod summary;

@@ -1,12 +1,16 @@
-//! The record of which packet-ins left, which were answered, and how long that took.
+//! The record of one switch's packet-ins: which left, which were answered, and how long that took.
 //!
-//! One [`SwitchLedger`] per emulated switch issues sequence numbers and remembers the times of each
-//! packet-in in a ring whose front is the oldest packet-in without an answer. One bit per packet-in
-//! remembers for the whole trial whether it was answered. Duplicates, late answers and losses are
-//! therefore distinguished exactly, even when the ring had to discard the times. Packet-ins that
-//! are due and cannot leave yet wait here as well, so that every packet-in that was ever due is
-//! accounted for: it left, was handled by rules, or is unsent for a known reason. All times are
-//! nanoseconds since the start of traffic; no clock is read here.
+//! A packet-in is *due* at the moment at which the schedule sends it. It is *issued* when it gets a
+//! sequence number and is handed to its connection, and *leaves* when its last byte is written to
+//! the socket. One [`SwitchLedger`] per emulated switch issues sequence numbers. It remembers the
+//! times of each packet-in in a ring whose front is the oldest packet-in without an answer, and for
+//! the whole trial, in one bit per packet-in, whether it was answered. Duplicates, late answers and
+//! losses are therefore distinguished exactly, even when the ring had to discard the times.
+//!
+//! Packet-ins that are due and cannot leave yet wait here as well, so that every packet-in that was
+//! ever due is accounted for: it left, was handled by flow rules, or is unsent for a known reason.
+//! Times are nanoseconds since the start of traffic. The caller passes them in, and no clock is
+//! read here.
 
 mod tally;
 
@@ -19,7 +23,8 @@ pub(crate) use tally::{LATE, Tally};
 
 use crate::outcome::Counts;
 
-/// The measure window of a trial: packets due at `from <= due < to` count.
+/// The measured part of a trial. Packet-ins count in it if they are due at `from` or later and
+/// before `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Window {
     /// The first nanosecond of the window.
@@ -58,19 +63,19 @@ pub(crate) enum Hindrance {
     Refused,
 }
 
-/// The numbers of packet-ins of the window that were hindered, by reason. Unsent packet-ins without
-/// one of these reasons are those that the probe did not get to.
+/// The numbers of packet-ins due in the window that left late or never, by reason. An unsent
+/// packet-in that no reason covers is one that the probe had no time to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hindered {
-    /// Packet-ins that left late, because the connection had refused them before.
+    /// Packet-ins that left late because their connection had accepted no more data.
     pub(crate) held_back: u64,
-    /// Packet-ins that never left, because the connection refused them until the end.
+    /// Packet-ins that never left because their connection accepted no more data until the end.
     pub(crate) refused: u64,
     /// Packet-ins that never left, because their switch had no connection.
     pub(crate) cut_off: u64,
 }
 
-/// A packet-in that waits, or waited, for its answer.
+/// The times of a packet-in in the ring.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
     due: u64,
@@ -84,34 +89,36 @@ const NOT_SENT: u64 = u64::MAX;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchLedger {
     /// The due times of packet-ins that are not issued yet. The first `refused_waiting` of them
-    /// were waiting when the connection refused more data.
+    /// were already waiting when the connection last accepted no more data.
     waiting: VecDeque<u64>,
     refused_waiting: usize,
-    /// The sequence number below which packet-ins that have not left were refused.
+    /// Packet-ins below this sequence number that have not left were refused by the connection.
     refused_to: u64,
     /// The times of the packet-ins `base..base + ring.len()`.
     ring: VecDeque<Place>,
     base: u64,
-    /// Whether each packet-in was answered. The vector is long and of no use once the record is
-    /// closed, so it is not serialised.
+    /// Whether each packet-in was answered, by sequence number. The vector is not serialised,
+    /// because it is long and no longer needed once the record is closed.
     #[serde(skip)]
     answered: BitVector,
     /// Whether each packet-in of the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
     given_up: u64,
-    /// Packet-ins that were given up and are still without an answer.
+    /// The number of packet-ins that were given up and are still without an answer.
     written_off: u64,
-    /// Packet-ins that left, and first answers to them, over the whole trial.
+    /// The numbers of packet-ins that left, and of first answers to them, over the whole trial.
     left: u64,
     first_answers: u64,
-    /// Packet-ins that were issued, have not left and may still do so.
+    /// The number of packet-ins that were issued, have not left and may still do so.
     unleft: u64,
-    /// Packet-ins that wait, or are issued and have not left, because the connection refused them.
+    /// The number of packet-ins, issued or not, that have not left because the connection refused
+    /// them.
     refused_pending: u64,
     /// One past the highest sequence number that was answered.
     answered_to: u64,
-    /// Packet-ins in the closed loop: issued, neither answered nor given up.
+    /// The number of packet-ins that occupy a slot of the closed loop: issued, and neither answered
+    /// nor given up.
     in_loop: u32,
     counts: Counts,
     /// The sequence numbers of packet-ins due in the window, which are consecutive.
@@ -123,8 +130,8 @@ pub(crate) struct SwitchLedger {
     hindered: Hindered,
 }
 
-/// Packet-ins that left and first answers that arrived during the window, whenever the packet-ins
-/// were due.
+/// The numbers of packet-ins that left and of first answers that arrived during the window,
+/// whenever the packet-ins were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InWindow {
     pub(crate) left: u64,
@@ -134,7 +141,7 @@ pub(crate) struct InWindow {
 }
 
 impl SwitchLedger {
-    /// Notes that a packet-in is due, whether or not it can leave.
+    /// Records that a packet-in is due, whether or not it can leave.
     pub(crate) fn due(&mut self, tally: &mut Tally, at: u64) {
         tally.intervals.at(at).due += 1;
         if tally.window.contains(at) {
@@ -142,19 +149,20 @@ impl SwitchLedger {
         }
     }
 
-    /// Queues a due packet-in until it can be issued.
+    /// Adds a due packet-in to those that wait to be issued.
     pub(crate) fn wait(&mut self, tally: &mut Tally, due: u64) {
         self.waiting.push_back(due);
         tally.pending += 1;
         tally.note_refused(due);
     }
 
-    /// Returns the number of packet-ins that are due and not issued.
+    /// Returns the number of packet-ins that are due and not yet issued.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Issues the packet-in that waits longest, and returns its due time and sequence number.
+    /// Issues the packet-in that has waited longest, and returns its due time and sequence number;
+    /// `None` if none waits.
     pub(crate) fn issue_waiting(&mut self, tally: &mut Tally) -> Option<(u64, u64)> {
         let due = self.waiting.pop_front()?;
         tally.pending -= 1;
@@ -201,9 +209,8 @@ impl SwitchLedger {
         self.base + self.ring.len() as u64
     }
 
-    /// Notes that the connection accepted no more data. Packet-ins that have not left by now will
-    /// be late, or will never leave, because the controller does not read; this is no fault of the
-    /// probe.
+    /// Records that the connection accepts no more data. Packet-ins that have not left by now will
+    /// leave late or never because the controller does not read, which is no fault of the probe.
     pub(crate) fn refuse(&mut self, tally: &mut Tally) {
         self.refused_waiting = self.waiting.len();
         self.refused_to = self.next_sequence();
@@ -212,16 +219,16 @@ impl SwitchLedger {
         self.refused_pending = refused;
     }
 
-    /// Notes that packet-ins which the connection had refused no longer wait.
+    /// Records that `count` packet-ins that the connection had refused no longer wait.
     fn forget_refused(&mut self, tally: &mut Tally, count: u64) {
         let count = count.min(self.refused_pending);
         self.refused_pending -= count;
         tally.refused -= count;
     }
 
-    /// Notes that a packet-in left.
+    /// Records that a packet-in left.
     pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64) {
-        // A packet-in that was taken back or answered is not counted twice.
+        // A packet-in that was taken back or answered must not be counted twice.
         if self.answered.get(sequence) {
             return;
         }
@@ -249,7 +256,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Notes that a due packet-in will never leave.
+    /// Records that a due packet-in will never leave.
     pub(crate) fn withhold(&mut self, tally: &mut Tally, due: u64, hindrance: Hindrance) {
         if hindrance == Hindrance::NoConnection {
             tally.intervals.at(due).cut_off += 1;
@@ -262,14 +269,14 @@ impl SwitchLedger {
         }
     }
 
-    /// Notes that a packet-in was issued but will never leave, since its connection ended.
+    /// Records that a packet-in that was issued will never leave, since its connection ended.
     pub(crate) fn abandon(&mut self, tally: &mut Tally, sequence: u64) {
         if let Some(due) = self.take_back(tally, sequence) {
             self.withhold(tally, due, Hindrance::NoConnection);
         }
     }
 
-    /// Notes that the connection ended, so that no packet-in that waits for it will leave.
+    /// Records that the connection ended, so that no packet-in that waits for it will leave.
     pub(crate) fn cut_off(&mut self, tally: &mut Tally) {
         for due in std::mem::take(&mut self.waiting) {
             tally.pending -= 1;
@@ -282,8 +289,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Closes the record. Of the packet-ins that have not left, those that the connection refused
-    /// are distinguished from those that the probe did not get to.
+    /// Closes the record. Packet-ins that have not left are counted by reason: the connection
+    /// refused them, or the probe had no time to send them.
     pub(crate) fn close(&mut self, tally: &mut Tally) {
         for (place, due) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
             tally.pending -= 1;
@@ -300,15 +307,15 @@ impl SwitchLedger {
                 self.withhold(tally, due, Hindrance::Refused);
             }
         }
-        // Packet-ins that never left are marked as answered by now, so the unanswered ones were
-        // passed over.
+        // Packet-ins that never left are marked as answered by now, so the ones still unmarked left
+        // and were passed over.
         let Range { start, end } = self.window_sequences;
         let passed = (start..end.min(self.answered_to)).filter(|one| !self.answered.get(*one));
         self.counts.passed_over = passed.count() as u64;
     }
 
-    /// Takes back a packet-in that was issued and has not left. Returns its due time, or `None` if
-    /// there is no such packet-in.
+    /// Takes back a packet-in that was issued and has not left: it is marked as answered, and is no
+    /// longer waited for. Returns its due time, or `None` if there is no such packet-in.
     fn take_back(&mut self, tally: &mut Tally, sequence: u64) -> Option<u64> {
         let place = self.place(sequence)?;
         if place.sent != NOT_SENT || self.answered.get(sequence) {
@@ -325,7 +332,7 @@ impl SwitchLedger {
         Some(place.due)
     }
 
-    /// Notes that no packet-in was sent for a packet, since the rules of the switch handled it.
+    /// Records that the flow rules of the switch handled a packet, so that it caused no packet-in.
     pub(crate) fn handled(&mut self, tally: &mut Tally, sequence: u64, forwarded: bool) {
         if self.window_sequences.contains(&sequence) {
             match forwarded {
@@ -338,7 +345,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts packet-ins that left without being remembered individually.
+    /// Counts departed packet-ins of a flood, whose times are not remembered individually.
     pub(crate) fn flood_left(&mut self, tally: &mut Tally, count: u64, at: u64) {
         self.left += count;
         tally.outstanding += count;
@@ -352,8 +359,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts answers that are not matched. At most as many answers count as packet-ins are
-    /// outstanding.
+    /// Counts answers to a flood, which are not matched to packet-ins. No more answers count than
+    /// packet-ins are outstanding.
     pub(crate) fn flood_answered(&mut self, tally: &mut Tally, count: u64, at: u64) {
         let answers = count.min(self.outstanding());
         self.first_answers += answers;
@@ -365,7 +372,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Records an answer that arrived, and classifies it.
+    /// Records an answer to the packet-in `sequence`, and classifies it.
     pub(crate) fn answer(&mut self, tally: &mut Tally, sequence: u64, at: u64) -> Answer {
         if sequence >= self.next_sequence() {
             return Answer::Unmatched;
@@ -390,8 +397,8 @@ impl SwitchLedger {
         tally.note_answer(place.map(|place| place.sent), passed_over, at);
         if tally.window.contains(at) {
             self.in_window.answers += 1;
-            // Packet-ins due after the window have not left yet, so any packet-in outside the
-            // window was due before it.
+            // A packet-in that was due after the window cannot have been answered yet, so one
+            // outside the window was due before it.
             let earlier = !self.window_sequences.contains(&sequence);
             self.in_window.answers_to_earlier += u64::from(earlier);
             if let (Some(place), true) = (place, earlier) {
@@ -425,7 +432,7 @@ impl SwitchLedger {
         Answer::First { frees_place }
     }
 
-    /// Notes that a packet-in is about to be answered, and returns the change in the number of
+    /// Records that a packet-in is about to be answered, and returns the change in the number of
     /// passed-over packet-ins. A packet-in is passed over if it has no answer and a later one has.
     /// The change is -1 if the answered packet-in had been passed over itself.
     fn pass_over(&mut self, sequence: u64) -> i64 {
@@ -437,8 +444,8 @@ impl SwitchLedger {
         between.filter(|passed| !self.answered.get(*passed)).count() as i64
     }
 
-    /// Records an answer to the oldest packet-in without one, and returns the sequence number of
-    /// that packet-in.
+    /// Records an answer to the oldest packet-in without an answer, and returns the sequence number
+    /// of that packet-in.
     pub(crate) fn answer_oldest(&mut self, tally: &mut Tally, at: u64) -> (Answer, Option<u64>) {
         let oldest = self.base;
         match self.ring.front() {
@@ -447,8 +454,9 @@ impl SwitchLedger {
         }
     }
 
-    /// Frees the window slots of packet-ins that left before `before` and were not answered, and
-    /// returns their number. These packet-ins count as lost unless an answer arrives after all.
+    /// Gives up packet-ins that left before `before` and were not answered, so that their slots in
+    /// the closed loop are free, and returns their number. They count as lost unless an answer
+    /// arrives after all.
     pub(crate) fn give_up(&mut self, before: u64) -> u32 {
         let mut freed = 0;
         while let Some(place) = self.place(self.given_up.max(self.base)) {
@@ -466,7 +474,7 @@ impl SwitchLedger {
         freed
     }
 
-    /// Returns the number of packet-ins issued and neither answered nor given up.
+    /// Returns the number of occupied slots of the closed loop.
     pub(crate) fn in_loop(&self) -> u32 {
         self.in_loop
     }
@@ -482,14 +490,14 @@ impl SwitchLedger {
         self.first_answers
     }
 
-    /// Returns the numbers of packet-ins of the window that were hindered.
+    /// Returns the numbers of packet-ins due in the window that left late or never, by reason.
     pub(crate) fn hindered(&self) -> Hindered {
         self.hindered
     }
 
     /// Returns the number of packet-ins that left after `departure`, and the departure and sequence
-    /// number of the first of them. None of them was answered if `departure` is the latest
-    /// departure that was answered.
+    /// number of the first of them. If `departure` is the latest departure of any answered
+    /// packet-in, none of these packet-ins was answered.
     pub(crate) fn left_after(&self, departure: u64) -> (u64, Option<(u64, u64)>) {
         let (mut count, mut first) = (0, None);
         for (index, place) in self.ring.iter().enumerate().rev() {
@@ -514,7 +522,7 @@ impl SwitchLedger {
         if candidate <= last { Some(candidate) } else { candidate.checked_sub(span) }
     }
 
-    /// Returns the counts so far; `lost` and `unsent` are computed from what is missing now.
+    /// Returns the counts so far. `lost` and `unsent` count what is missing at this moment.
     pub(crate) fn counts(&self) -> Counts {
         let counts = self.counts;
         let became = counts.sent + counts.handled_by_rules();
@@ -535,12 +543,13 @@ impl SwitchLedger {
         self.in_window
     }
 
-    /// Returns the counts for the engine, which maintains some of them itself.
+    /// Returns the counts that the engine increments itself.
     pub(crate) fn counts_mut(&mut self) -> &mut Counts {
         &mut self.counts
     }
 
-    /// Returns mean and maximum of the round-trip time from due, in nanoseconds.
+    /// Returns the mean and the maximum of the round-trip times in nanoseconds, measured from the
+    /// due times; `None` without answers.
     pub(crate) fn rtt(&self) -> Option<(f64, u64)> {
         (self.rtt_samples > 0)
             .then(|| (self.rtt_sum as f64 / self.rtt_samples as f64, self.rtt_max))

@@ -31,8 +31,8 @@ pub(crate) struct Course {
     pub(crate) end: usize,
     /// The length of an interval in seconds.
     pub(crate) length: f64,
-    /// The number of packet-ins due in the window. A packet that a flow rule of its switch forwards
-    /// does not count, because it causes no packet-in.
+    /// The number of packet-ins due in the window. A packet that a flow rule of its
+    /// switch forwards or drops does not count, because it causes no packet-in.
     pub(crate) due: u64,
     /// The number of packet-ins that were due in the window while their switch had no connection.
     pub(crate) cut_off: u64,

@@ -23,7 +23,7 @@ const MOST: usize = 2_000;
 pub(crate) struct Interval {
     /// The number of packets that were due in the interval.
     pub(crate) due: u64,
-    /// The number of due packets that a flow rule of their switch forwarded, so that no packet-in
+    /// The number of due packets that a flow rule of their switch handled, so that no packet-in
     /// was sent.
     pub(crate) handled: u64,
     /// The number of due packet-ins that their switch could not send because it had no connection.

@@ -62,12 +62,13 @@ pub(super) struct Connection {
     pub(super) inode: u32,
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
-    /// Bytes that arrived and were not read.
+    /// The number of bytes that arrived and were not read.
     pub(super) unread: u32,
-    /// Bytes that were written and not acknowledged, and the part of them that was never sent.
+    /// The number of bytes that were written and not acknowledged, and how many of them were never
+    /// sent.
     pub(super) unacknowledged: u32,
     pub(super) not_sent: u32,
-    /// Bytes that were acknowledged, and bytes that arrived.
+    /// The numbers of bytes that were acknowledged, and of bytes that arrived.
     pub(super) acknowledged: u64,
     pub(super) arrived: u64,
     /// The number of bytes beyond the last acknowledged one that the peer accepts.
@@ -87,9 +88,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Whether the peer's receive window keeps bytes back that could leave otherwise. `limited` is
-    /// the share of the time since an earlier sample in which it did; it decides on kernels that do
-    /// not report the window.
+    /// Whether the peer's receive window keeps back bytes that could leave otherwise. `limited` is
+    /// the share of the time since an earlier sample in which the window kept bytes back. It
+    /// decides if the kernel does not report the window.
     pub(super) fn is_kept_back(&self, limited: f64) -> bool {
         if self.not_sent == 0 {
             return false;
@@ -100,8 +101,8 @@ impl Connection {
     }
 
     /// Whether the receive window of this end keeps the peer from sending. The kernel closes the
-    /// window when less than a sixteenth of the memory is left, or less than a segment takes with
-    /// the kernel's overhead.
+    /// window when less than a sixteenth of the socket's memory is left, or less than the memory
+    /// that one segment takes.
     pub(super) fn keeps_peer_back(&self) -> bool {
         let left = self.memory_most.saturating_sub(self.memory);
         self.unread > 0 && (left <= self.memory_most / 16 || left / 2 < self.receive_segment)
@@ -288,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a connection to a listener; no end reads by itself.
+    /// Returns a connected pair of sockets. Neither end reads unless a test does so.
     fn pair() -> (TcpStream, TcpStream, Diag) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");

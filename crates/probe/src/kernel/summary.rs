@@ -1,4 +1,4 @@
-//! A summary of the samples of connections over a window.
+//! A summary of the samples of connections over the window, the measured part of a trial.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,33 +6,34 @@ use super::Look;
 use crate::account::Edges;
 use crate::ledger::Window;
 
-/// The largest distance in nanoseconds at which a sample stands for an edge of the window.
+/// The largest distance in nanoseconds between a sample and the edge of the window that it
+/// represents.
 const NEAR: u64 = 100_000_000;
 
-/// A period in which receive windows of the probe's own connections were closed, or may have been,
-/// in nanoseconds since the start of traffic.
+/// A period in which TCP receive windows of the probe were closed, or may have been. Its ends are
+/// nanoseconds since the start of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spell {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Whether windows were closed both when the period began and when it ended.
+    /// Whether receive windows were closed in the samples at both ends of the period.
     pub(crate) is_closed: bool,
 }
 
-/// The connections of all ranks over the window, in bytes.
+/// The sums over the connections of all processes of the probe, in bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Summary {
     /// The number of connections at the end of the window.
     pub(crate) connections: u64,
-    /// Bytes of answers that had arrived and that the probe had not read.
+    /// Answers that had arrived and that the probe had not read.
     pub(crate) unread: Edges,
     /// Bytes that were not acknowledged, on connections whose peer accepted more.
     pub(crate) on_their_way: Edges,
     /// Bytes written and read in the window.
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// The sums over all samples of bytes that were never sent: bytes that the peers' receive
-    /// windows kept back, and bytes that were delayed for other reasons.
+    /// Bytes that had been written and never sent, summed over all samples: those that the peers'
+    /// receive windows kept back, and those that were delayed for other reasons.
     pub(crate) kept_back: u64,
     pub(crate) delayed: u64,
     /// The time for which the peers' receive windows kept data back, in nanoseconds, over all
@@ -46,8 +47,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Summarises the samples of all ranks; `None` unless each rank has samples at both edges of
-    /// the window.
+    /// Summarises the samples of all processes of the probe; `None` unless each process has samples
+    /// at both edges of the window.
     pub(crate) fn of(ranks: &[Vec<Look>], window: Window) -> Option<Self> {
         let mut all = Self::default();
         let mut rtts = Vec::new();

@@ -1,4 +1,4 @@
-//! Periodic samples of all connections of a trial, as sums.
+//! Periodic samples of the TCP connections of a trial, each summed over all connections.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::diag::{Connection, Diag, Ends};
 use crate::usage::own_sockets;
 
-/// The reciprocal of the share of its time that the conductor spends on samples between the edges
-/// of the window.
+/// The reciprocal of the largest share of its time that the conductor, the thread that leads a
+/// trial, spends on samples inside the measured window.
 const SHARE: u32 = 100;
 
-/// A sample: the sums over all connections of a process at one moment. Moments are nanoseconds
-/// since the start of traffic; counters count from the first sample.
+/// A sample: the sums over all connections of this process at one moment. Moments are nanoseconds
+/// since the start of traffic. Counters count from the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Look {
     pub(crate) at: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Look {
     pub(crate) delayed: u64,
     /// Bytes that were never sent, on connections that their peer's receive window keeps back.
     pub(crate) kept_back: u64,
-    /// The number of connections whose own receive window keeps the peer back.
+    /// The number of connections on which the probe's own receive window keeps the peer back.
     pub(crate) keeping_back: u64,
     /// Bytes that were written, and bytes that were read.
     pub(crate) written: u64,
@@ -47,10 +47,10 @@ pub(crate) struct Watch {
     diag: Diag,
     looks: Vec<Look>,
     known: HashMap<u32, Connection>,
-    /// The sockets of this process, and those of other processes.
+    /// The inodes of the sockets of this process, and of sockets of other processes.
     own: HashSet<u32>,
     foreign: HashSet<u32>,
-    /// When the last sample was complete, and how long it took.
+    /// The moment at which the last sample was complete, and how long it took.
     last: Option<(Instant, Duration)>,
 }
 
@@ -66,7 +66,8 @@ impl Watch {
         })
     }
 
-    /// Takes a sample, unless the previous one took so long that another would cost too much time.
+    /// Takes a sample, unless the last one was so recent and took so long that another would exceed
+    /// the share of time in [`SHARE`].
     pub(crate) fn glance(&mut self, at: u64) -> io::Result<()> {
         match self.last {
             Some((ended, took)) if ended.elapsed() < SHARE * took => Ok(()),
@@ -93,13 +94,13 @@ impl Watch {
 
     fn take(&mut self, at: u64, found: Vec<Connection>) {
         let before = self.looks.last().copied();
-        // Only the counters carry over from the previous sample.
+        // The counters of the previous sample continue; all other values are summed anew.
         let mut look = Look { at, ..before.unwrap_or_default().counters() };
         let span = at.saturating_sub(before.map_or(0, |before| before.at)) as f64;
         let mut rtts = Vec::new();
         for one in &found {
-            // The counts of a connection before its first sample are ignored, unless the connection
-            // is new.
+            // Bytes before the first sample of all are ignored. A connection that appears later
+            // counts in full.
             let earlier = match (self.known.get(&one.inode), before) {
                 (Some(earlier), _) => *earlier,
                 (None, None) => *one,
@@ -115,7 +116,7 @@ impl Watch {
                 true => look.kept_back += u64::from(one.not_sent),
                 false => {
                     look.on_their_way += u64::from(one.unacknowledged);
-                    // Less than a segment may be about to leave.
+                    // If less than a segment is left, it may be about to leave.
                     if one.not_sent > one.send_segment {
                         look.delayed += u64::from(one.not_sent);
                     }
@@ -137,7 +138,7 @@ impl Watch {
 }
 
 impl Look {
-    /// Returns the sample with its counters alone.
+    /// Returns the counters of the sample, with all other values zero.
     fn counters(self) -> Self {
         let Self { written, read, window_limited, sent_again, .. } = self;
         Self { written, read, window_limited, sent_again, ..Self::default() }

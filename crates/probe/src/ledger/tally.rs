@@ -1,4 +1,7 @@
-//! The sums of the switches of one engine thread, with their window and their values over time.
+//! The sums over the switches of one engine thread, and their values over time.
+//!
+//! The *window* is the measured part of a trial. If the probe does not run for some time, the
+//! packet-ins that become due in the meantime leave together, as a *late burst*.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -7,15 +10,15 @@ use super::Window;
 use crate::engine::intervals::Intervals;
 use crate::outcome::Histograms;
 
-/// The number of nanoseconds of a period that count as one sample of the read delay.
+/// The length in nanoseconds of the part of a period that counts as one sample of the read delay.
 const LOOK_UNIT: u64 = 100;
 /// The delay in nanoseconds beyond which a departing packet-in counts as late.
 pub(crate) const LATE: u64 = 1_000_000;
 /// The largest time in nanoseconds between two late packet-ins of one burst.
 const BURST: u64 = 1_000_000;
 
-/// A late burst that lengthens the controller's queue, since the controller had less to do before
-/// it.
+/// A late burst that makes the controller's queue longer than it would be without the burst, since
+/// the controller had less to do before it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Disturbance {
     /// The number of packet-ins that were outstanding before the burst.
@@ -25,8 +28,8 @@ struct Disturbance {
 }
 
 impl Disturbance {
-    /// Whether the burst still lengthens the queue by a quarter or more. The disturbance ends when
-    /// the queue is as short as before the burst.
+    /// Whether the queue is still longer by a quarter or more because of the burst. The disturbance
+    /// ends when the queue is as short as before the burst.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }
@@ -37,28 +40,31 @@ impl Disturbance {
 pub(crate) struct Tally {
     pub(super) window: Window,
     pub(super) late_after: u64,
-    /// Packet-ins that are due or issued and have not left.
+    /// The number of packet-ins that are due or issued and have not left.
     pub(super) pending: u64,
-    /// The number of pending packet-ins that a connection refused.
+    /// The number of these packet-ins that a connection refused.
     pub(super) refused: u64,
-    /// Packet-ins that left and were not answered.
+    /// The number of packet-ins that left and were not answered.
     pub(super) outstanding: u64,
-    /// The number of outstanding packet-ins that were passed over.
+    /// The number of outstanding packet-ins of which a later one of their switch was answered.
     passed_over: i64,
-    /// When the last packet-in left, and when the last first answer arrived.
+    /// The moments at which the last packet-in left, and at which the last first answer arrived.
     pub(super) last_left: Option<u64>,
     last_answer: Option<u64>,
     /// The longest time between two consecutive first answers.
     longest_gap: u64,
     /// The latest departure of a packet-in that was answered.
     answered_up_to: Option<u64>,
-    /// When the last late packet-in left, and whether it counts as part of a burst.
+    /// The moment at which the last late packet-in left, and whether that packet-in belongs to a
+    /// burst.
     last_late: Option<(u64, bool)>,
-    /// The last poll of the sockets before the one that returned the answers being read.
+    /// The moment of the last poll that did not return the answers that are being read now. They
+    /// arrived later.
     missed_at: u64,
-    /// Answers that may have waited in sockets at the start and at the end of the window.
+    /// The numbers of answers that may have waited in sockets at the start and at the end of the
+    /// window.
     unread: [u64; 2],
-    /// The disturbance of the controller's queue by a late burst, while it lasts.
+    /// The late burst that lengthens the controller's queue at present, if one does.
     disturbance: Option<Disturbance>,
     /// Lower bounds on the round-trip times of packet-ins that were due in the window and that the
     /// probe did not disturb.
@@ -72,7 +78,7 @@ pub(crate) struct Tally {
     pub(super) place_limit: usize,
     /// Values over time.
     pub(crate) intervals: Intervals,
-    /// The times of packet-ins due in the window. The times of answers in the window are complete
+    /// The histograms of packet-ins due in the window. Those of answers in the window are complete
     /// only after [`Tally::close`].
     pub(crate) histograms: Histograms,
 }
@@ -105,27 +111,27 @@ impl Tally {
         }
     }
 
-    /// Notes that an answer that arrived during these `length` nanoseconds would have waited for at
-    /// most `delay`. Periods are weighted by their length, since an answer is more likely to arrive
-    /// in a long one.
+    /// Records that an answer arriving during these `length` nanoseconds would have waited for at
+    /// most `delay` until it was read. Periods are weighted by their length, since an answer is
+    /// more likely to arrive in a long one.
     pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
         let weight = (length / LOOK_UNIT).max(1);
         // The histogram resizes itself, so no value is too large.
         let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
-    /// Notes that answers read from now on had not arrived at the moment `at`.
+    /// Records that the answers that are read from now on had not yet arrived at the moment `at`.
     pub(crate) fn missed(&mut self, at: u64) {
         self.missed_at = self.missed_at.max(at);
     }
 
-    /// Notes how many packet-ins connections are refusing when another one becomes due.
+    /// Records how many packet-ins connections refuse at the moment at which another one becomes
+    /// due.
     pub(super) fn note_refused(&mut self, due: u64) {
         self.intervals.at(due).refused = self.refused;
     }
 
-    /// Notes that a packet-in left, and whether it belongs to a burst of late ones. The packet-in
-    /// is no longer pending.
+    /// Records that a packet-in, which was pending, left, and whether it belongs to a late burst.
     pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
         let held = (self.pending + 1).saturating_sub(self.refused);
         let interval = self.intervals.at(at);
@@ -146,10 +152,11 @@ impl Tally {
         self.last_late = Some((at, is_burst));
     }
 
-    /// Notes the second or a later packet-in of a late burst, at a moment when the probe held
-    /// `held` packet-ins.
+    /// Records the second or a later packet-in of a late burst. `held` is the number of packet-ins
+    /// that were due and had not left.
     fn disturbs(&mut self, held: u64) {
-        // The count excludes this packet-in and the previous one of the burst.
+        // Two packet-ins of the burst have left already and are not counted: this one and the
+        // previous one.
         let before = self.outstanding.saturating_sub(2);
         let one = self.disturbance.unwrap_or(Disturbance { before, held });
         let one = Disturbance { held: one.held.max(held), ..one };
@@ -166,7 +173,8 @@ impl Tally {
         let _ = rtt_in_window.subtract(&self.answered_after);
     }
 
-    /// Notes a first answer to a packet-in that left at `sent`, where the departure is remembered.
+    /// Records a first answer. Its packet-in left at `sent`, which is `None` if the ring had to
+    /// discard it.
     pub(super) fn note_answer(&mut self, sent: Option<u64>, passed_over: i64, at: u64) {
         if let Some(last) = self.last_answer {
             self.longest_gap = self.longest_gap.max(at.saturating_sub(last));
@@ -187,8 +195,8 @@ impl Tally {
         }
     }
 
-    /// Records a lower bound on the round-trip time of a packet-in that was due in the window: its
-    /// answer arrived after the last poll that did not return it. Nothing is recorded while a late
+    /// Records a lower bound on the round-trip time of a packet-in that was due in the window: the
+    /// time until the last poll that did not return its answer. Nothing is recorded while a late
     /// burst lengthens the queue.
     pub(super) fn note_undisturbed(&mut self, sent: u64, at: u64) {
         if self.disturbance.is_some() {
