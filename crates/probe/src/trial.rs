@@ -1,8 +1,9 @@
-//! One trial: connect, settle, warm up, measure, drain.
+//! One trial and its phases: connect, settle, warm up, measure, drain.
 //!
-//! The conductor runs on the caller's thread. It starts the engine threads, gives them orders,
-//! samples the use of both hosts, and merges the records at the end. Every wait checks the
-//! interrupt flag, so that an interrupted trial ends within a fraction of a second.
+//! The conductor leads the trial on the caller's thread. It starts the engine threads, gives them
+//! orders, samples the use of both hosts, and merges the records at the end. Every wait checks the
+//! interrupt flag, so that an interrupted trial ends within a fraction of a second. A run may be
+//! spread over several processes, called *ranks* as in MPI; the first of them leads the others.
 
 mod assemble;
 pub(crate) mod delays;
@@ -101,23 +102,23 @@ pub enum TrialError {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) trial: Trial,
-    /// The controller's process, if it was watched.
+    /// A description of the controller's process, if its CPU time and memory were sampled.
     pub(crate) process: Option<String>,
 }
 
-/// The end of a trial for one rank.
+/// The result of a trial at this rank.
 #[derive(Debug)]
 pub(crate) enum Concluded {
-    /// The first rank has the result of all ranks.
+    /// The merged result of all ranks, which only the first rank has.
     Trial(Box<Outcome>),
-    /// Another rank has handed over its record.
+    /// This rank sent its record to the first rank.
     HandedOver,
-    /// The rank was informed that there is no further trial.
+    /// The first rank ended the run, so there is no further trial.
     Over,
 }
 
-/// Runs one trial to its end, or until `interrupt` becomes true; with the other ranks of a group,
-/// if there is one.
+/// Runs one trial to its end, or until `interrupt` becomes true. With a `group`, all its ranks run
+/// the trial together.
 pub(crate) fn run(
     config: &Config,
     setting: TrialSetting,
@@ -135,7 +136,7 @@ pub(crate) fn run(
     live.enter(Phase::Connecting);
     let (slot, outbound) = mailbox().map_err(|error| TrialError::Engine(error.to_string()))?;
     let (threads, inbound) = start(&plan, &orders, live, place.map(|_| slot))?;
-    // The first rank announces the switches of all ranks.
+    // Only the first rank announces switches, and announces those of all ranks.
     let leads = place.is_none_or(|(rank, _)| rank == Rank::FIRST);
     let announced = if leads { announce(&plan.config, interrupt) } else { Ok(Vec::new()) };
     let announced = match announced {
@@ -164,7 +165,7 @@ pub(crate) fn run(
     if let Some(failure) = conductor.controller.as_ref().and_then(Sampler::failure) {
         conductor.notes.push(format!("The controller's CPU and memory are incomplete: {failure}"));
     } else if conductor.controller.is_some() && conductor.usage.missed_controller() {
-        // A name may match later, when the controller starts.
+        // The name may match a process later, when the controller has started.
         conductor.notes.push(
             "The controller's CPU and memory are unknown: no process matched controller.process."
                 .into(),
@@ -207,7 +208,8 @@ pub(crate) fn run(
     Ok(together.conclude(&plan, setting, parts, notes, process, interrupt.load(Ordering::Relaxed)))
 }
 
-/// Plans a trial. `place` is the number of this rank, and the number of ranks.
+/// Plans a trial. `place` consists of the number of this rank and the number of ranks, if there are
+/// several.
 pub(crate) fn plan(
     config: Config,
     setting: TrialSetting,
@@ -312,13 +314,15 @@ struct Conductor<'a> {
     together: Option<Together<'a>>,
 }
 
-/// The interval at which waits check their condition.
+/// The interval at which a wait checks its condition.
 pub(crate) const POLL: Duration = Duration::from_millis(5);
-/// The time without a flooded announcement after which a flood is over.
+/// The time after the last announcement that the controller flooded, after which flooding counts as
+/// over.
 const QUIET: Duration = Duration::from_millis(300);
-/// The longest wait for the end of such a flood.
+/// The longest wait for flooding to end.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
-/// The time that engine threads have to notice when traffic begins.
+/// The time between the decision when traffic begins and its beginning, in which engine threads
+/// notice the decision.
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
@@ -337,7 +341,7 @@ impl Conductor<'_> {
         let announced = self.orders.clock.now() + self.plan.introductions();
         for part in [nanos(timing.settle) / 2, nanos(timing.settle)] {
             // A sample covers the time since the previous one. The sample at the first packet-in
-            // covers the second half of settling, when announcements are over.
+            // therefore covers the second half of settling, when announcements are over.
             let _ = self.controller.as_mut().and_then(|sampler| sampler.sample(Instant::now()));
             if self.wait_until(announced + part, |_| false) == Wait::Interrupted {
                 return Completion::Failed { reason: "interrupted before traffic began".into() };
@@ -367,7 +371,7 @@ impl Conductor<'_> {
             }
         }
         self.live.enter(Phase::Draining);
-        // Only the engine threads can decide this, since they poll the sockets.
+        // Only the engine threads can decide when draining is over, since they poll the sockets.
         let threads = self.plan.threads;
         let drained =
             self.wait_until(u64::MAX, |conductor| conductor.orders.are_satisfied(threads));
@@ -379,7 +383,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Determines the moment from which due times count, together with the other ranks.
+    /// Returns the moment from which due times count, after agreeing on it with the other ranks.
     fn agree_on_start(&mut self) -> Result<u64, Completion> {
         self.meet(together::Phase::Settle, Ok(()))?;
         let soon = self.orders.clock.now() + nanos(HEAD_START);
@@ -389,7 +393,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits for the other ranks, if there are any, at the end of a phase.
+    /// Waits until the other ranks, if there are any, have reached the end of a phase as well.
     fn meet(
         &mut self,
         phase: together::Phase,
@@ -409,8 +413,8 @@ impl Conductor<'_> {
         together.meet(self.plan, phase, mine, patience, &interrupted)
     }
 
-    /// Waits until the controller has stopped flooding the announcements of hosts, since the rest
-    /// of the flood would delay the first answers.
+    /// Waits until the controller no longer floods the announcements of hosts. Flooding that went
+    /// on would delay the first answers.
     fn wait_for_quiet(&mut self, settled: u64) -> Wait {
         let is_quiet = |conductor: &Self| {
             let last = conductor.live.last_flooded();
@@ -473,12 +477,13 @@ impl Conductor<'_> {
         })
     }
 
-    /// Begins to sample the controller's use of its host. The controller may have been restarted
-    /// since the previous trial, so its process is looked up again.
+    /// Starts to sample the CPU time and memory of the controller. Its process is looked up again
+    /// in every trial, because the controller may have been restarted.
     fn watch_controller(&mut self) {
         let config = &self.plan.config;
         let Some(selector) = &config.controller.process else { return };
-        // The controller may be on a different host than this rank.
+        // Other ranks report no missing process, since the controller may run on a different host
+        // than theirs.
         let silent = self.together.as_ref().is_some_and(|together| !together.is_first());
         let found = match selector {
             ProcessSelector::Listener => listener(config),
@@ -496,14 +501,15 @@ impl Conductor<'_> {
         }
     }
 
-    /// Adds a note on a controller that is busy before it receives requests.
+    /// Adds a note if the controller is busy before it receives packet-ins.
     fn note_busy_controller(&mut self) {
         let settle = self.plan.config.timing.settle;
         let cpu = self.usage.controller_before_traffic();
         self.notes.extend(cpu.and_then(|cpu| remarks::busy_before(settle, cpu)));
     }
 
-    /// Waits for a moment of traffic time, and samples the use of both hosts.
+    /// Waits from `start` to `end` of the traffic, and samples the use of both hosts in the
+    /// meantime.
     fn traffic_until(&mut self, start: u64, end: u64) -> Wait {
         let spacing = nanos(self.plan.config.timing.sample).max(1);
         loop {
@@ -583,13 +589,12 @@ fn describe(sampler: &Sampler) -> String {
     names.join(", ")
 }
 
-/// Announces the switches to the controller, where it dials them. Returns notes for a reader of the
-/// figures.
+/// Announces the switches to a controller that must be told of them. Returns notes for the result.
 pub(crate) fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
     let onos = Onos::of(config);
     let mut notes = Vec::new();
     if let (true, Some(onos)) = (config.controller.onos_forget, &onos) {
-        // This removes state of an earlier run; what cannot be removed now is reported after the
+        // This removes state of an earlier run. State that cannot be removed is reported after the
         // trial.
         let _ = onos.forget(config);
     }
@@ -674,7 +679,7 @@ mod tests {
     use crate::config::{Origin, Settings};
     use crate::engine::recorder::SwitchRecord;
 
-    /// One process runs hundreds of trials, so each must free its memory.
+    /// One process runs hundreds of trials, so the memory of each must be freed at its end.
     #[test]
     fn nothing_of_a_trial_outlives_it() {
         for protocol in ["openflow13", "p4runtime"] {
@@ -706,8 +711,8 @@ mod tests {
         listener.local_addr().expect("an address").port()
     }
 
-    /// Fifty switches whose hosts all announce themselves at once, two each, make ONOS send 17,068
-    /// packet-outs.
+    /// ONOS sends 17,068 packet-outs if the hosts of fifty switches, two each, announce themselves
+    /// all at once.
     #[test]
     fn hosts_announce_themselves_one_after_the_other() {
         let mut settings = Settings::new();
@@ -736,7 +741,7 @@ mod tests {
         assert_eq!(introduced, all);
     }
 
-    /// The rest of a flood would delay the first answers.
+    /// Announcements that are still flooded would delay the first answers.
     #[test]
     fn traffic_waits_until_announcements_are_no_longer_flooded() {
         let mut settings = Settings::new();
@@ -765,7 +770,7 @@ mod tests {
         live.announcement_flooded(last);
         assert_eq!(conductor.wait_for_quiet(settled), Wait::Done);
         assert!(orders.clock.now() >= last + nanos(QUIET));
-        // The wait can be interrupted even during a flood without an end.
+        // The wait can be interrupted even if flooding never ends.
         live.announcement_flooded(u64::MAX);
         interrupt.store(true, Ordering::Relaxed);
         assert_eq!(conductor.wait_for_quiet(settled), Wait::Interrupted);

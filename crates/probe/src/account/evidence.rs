@@ -225,7 +225,7 @@ pub(crate) struct Evidence<'a> {
 
 impl Evidence<'_> {
     /// Returns the number of packet-ins due in the window. A packet that a flow rule of its switch
-    /// forwards does not count, because it causes no packet-in.
+    /// forwards or drops does not count, because it causes no packet-in.
     pub(crate) fn wanted(&self) -> u64 {
         self.counts.due.saturating_sub(self.counts.handled_by_rules())
     }

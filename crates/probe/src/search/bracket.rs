@@ -1,13 +1,15 @@
-//! The bracket that contains the highest loss-free rate, and the confidence with which it does.
+//! The bracket: two rates between which the highest loss-free rate lies, and the confidence with
+//! which it does.
 //!
-//! The bracket is a state machine without I/O. Rates double until one fails. If the first rate
-//! fails, rates halve until one passes. Then the bracket is refined in one of two ways:
+//! The bracket is a state machine without I/O. A rate *passes* or *fails* by the votes of its
+//! trials. Rates double until one fails; if the first rate fails, rates halve until one passes.
+//! Then the bracket is refined in one of two ways:
 //!
-//! * *By measurement.* A controller under overload answers at its own rate. That rate is measured
-//!   by fresh trials at an offered rate a tenth above it. The bracket is Student's interval of
-//!   their mean, widened at each end by the effect of the longest gap between two answers. It
-//!   stands if the trials just below its lower end pass and those at 105 % of its upper end show no
-//!   higher rate.
+//! * *By measurement.* A controller under overload answers at a rate of its own. That rate is
+//!   measured by fresh trials at an offered rate a tenth above it. The bracket is Student's
+//!   interval of their mean, widened at each end by the effect of the longest gap between two
+//!   answers. It is accepted if the trials just below its lower end pass, and those at 105 % of its
+//!   upper end show no higher rate.
 //! * *By votes.* Where a controller loses packet-ins for a reason other than its rate, or answers
 //!   fewer under overload, the bracket is halved until it is narrow enough. Fresh trials then vote
 //!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at
@@ -20,29 +22,33 @@ use statistics::{Confidence, mean, standard_deviation, student_t};
 
 use super::Range;
 
-/// The confidence that a finished bracket states.
+/// The confidence that is stated for a complete bracket.
 pub(super) const STATED: f64 = 0.95;
-/// The confidence of Student's interval; the remaining error probability is left to the checks of
-/// the ends.
+/// The confidence of Student's interval. It is higher than [`STATED`], because the checks of the
+/// two ends may err as well.
 const MEASURED: f64 = 0.98;
-/// The ratio of the offered rate of a measuring trial to the rate that is measured.
+/// The ratio of the offered rate to the expected answer rate, in trials that measure the answer
+/// rate under overload.
 const OVERLOAD: f64 = 1.1;
-/// The numbers of measuring trials; the first suffices if the interval is narrow enough.
+/// The numbers of trials after which the interval of the measured rate is evaluated. The first
+/// number suffices if the interval is narrow enough.
 const TRIALS: [usize; 2] = [5, 10];
-/// The maximum number of increases of an offered rate that did not clearly overload the controller.
+/// The maximum number of times that the offered rate is raised because the controller kept up with
+/// it.
 const MOST_RAISES: u32 = 3;
-/// The largest distance below the lower end of a measured bracket at which it is checked, as a
-/// share.
+/// The largest distance below the lower end of a measured bracket at which that end is checked, as
+/// a share of its rate.
 const BELOW: f64 = 0.01;
-/// The factor above the upper end at which it is checked.
+/// The ratio of the rate at which the upper end is checked to the upper end.
 const ABOVE: f64 = 1.05;
 /// The number of checks of each end.
 const CHECKS: u32 = 2;
 /// The largest factor by which a search goes below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
-/// The number of due packet-ins in a trial below which lower rates prove nothing.
+/// The number of due packet-ins per trial below which no lower rate is tried, since a trial with so
+/// few proves nothing.
 const LEAST_DUE: f64 = 10.0;
-/// The share of an offered rate from which on the controller counts as keeping up.
+/// The least ratio of answers to offered packet-ins of a controller that keeps up.
 const KEPT_UP: f64 = 0.98;
 
 /// The votes of the trials at one rate.
@@ -50,13 +56,14 @@ const KEPT_UP: f64 = 0.98;
 pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
-    /// The number of failed trials that are due to the probe.
+    /// The number of failed trials in which the probe was the limit.
     pub(super) by_probe: u32,
     /// Answers per second and switch of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
     /// The ratio of answers to due packet-ins in each of these trials.
     pub(super) kept_up: Vec<f64>,
-    /// The longest time between two answers, as a share of the window.
+    /// The longest time between two answers in any of these trials, as a share of the measured
+    /// time.
     pub(super) longest_gap: f64,
     /// The number of packet-ins due in a trial.
     pub(super) wanted: u64,
@@ -78,7 +85,7 @@ impl Votes {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
 
-    /// Returns the outcome of a check in which `agreeing` of all votes agree with what is checked.
+    /// Returns the outcome of a check, given that `agreeing` of all votes support what is checked.
     fn check(&self, agreeing: u32) -> Check {
         let all = self.passes + self.fails;
         match all - agreeing {
@@ -89,11 +96,13 @@ impl Votes {
         }
     }
 
-    /// Returns the outcome of the sign test on `agreeing` of all votes.
+    /// Returns the outcome of the sign test, given that `agreeing` of all votes support what is
+    /// tested.
     fn sign_test(&self, agreeing: u32) -> Check {
         match (agreeing, self.passes + self.fails - agreeing) {
             (6.., 0) | (9.., 1) => Check::Holds,
-            // With repetitions there may be more votes than the test requires.
+            // A rate may have more votes than the test requires, since each point has several
+            // trials.
             (agreeing, contrary) if contrary >= 2 && agreeing < 9 * contrary => Check::Broken,
             (_, 2..) => Check::Holds,
             _ => Check::Open,
@@ -121,9 +130,9 @@ pub(super) struct Measured {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Rates double or halve until one passes and one fails.
+    /// Rates double or halve until one has passed and one has failed.
     Searching,
-    /// The highest rate is tried once more, since nothing failed up to there.
+    /// The highest allowed rate passed, and is tried once more.
     AtTheTop,
     /// Fresh trials measure the answer rate under overload.
     Measuring {
@@ -147,11 +156,11 @@ pub(super) enum Method {
     NothingPassed,
     /// The highest allowed rate is loss-free; the number is how often it passed.
     NothingFailed(u32),
-    /// The probe was the limit at the lowest rate that failed.
+    /// The probe was the limit at the lowest rate that failed, so no upper end is known.
     LimitedByProbe,
     ByMeasurement(Measured),
     ByVotes,
-    /// The bracket was made by halving alone.
+    /// The bracket was only halved, as a rough search does.
     Rough,
 }
 
@@ -160,7 +169,7 @@ pub(super) enum Method {
 pub(super) struct Bracket {
     range: Range,
     stage: Stage,
-    /// The rate to try next, with the votes on it since it was chosen.
+    /// The rate to try next, and the votes on it so far.
     rate: f64,
     votes: Votes,
     /// The highest rate that counts as loss-free, and the lowest rate above it that does not.
@@ -168,15 +177,15 @@ pub(super) struct Bracket {
     lossy: Option<f64>,
     /// Whether the lossy rate failed because of the probe.
     pub(super) by_probe: bool,
-    /// The answers per second and switch at the lossy rate.
+    /// The answers per second and switch at the rate that failed.
     answered: f64,
     low_holds: bool,
     high_holds: bool,
-    /// Whether a failed rate was already given another try.
+    /// Whether a rate that failed was already tried again.
     has_reopened: bool,
-    /// Whether the measured interval was already evaluated.
+    /// Whether the interval of the measured rate was already evaluated once.
     has_looked: bool,
-    /// The number of times that an end was moved.
+    /// The number of times that an end was moved outwards.
     moves: i32,
     method: Method,
 }
@@ -201,7 +210,7 @@ impl Bracket {
         }
     }
 
-    /// Returns the rate to try next, or `None` once the bracket is made.
+    /// Returns the rate to try next, or `None` once the bracket is complete.
     pub(super) fn next_rate(&self) -> Option<f64> {
         (self.stage != Stage::Finished).then_some(self.rate)
     }
@@ -227,7 +236,8 @@ impl Bracket {
         self.method
     }
 
-    /// Returns the confidence with which the bracket contains the highest loss-free rate.
+    /// Returns the confidence with which the bracket contains the highest loss-free rate, if it is
+    /// known.
     pub(super) fn confidence(&self) -> Option<f64> {
         matches!(self.method, Method::ByMeasurement(_) | Method::ByVotes).then_some(STATED)
     }
@@ -276,7 +286,7 @@ impl Bracket {
         self.high_holds = false;
     }
 
-    /// Chooses the next rate from what is known of both ends.
+    /// Chooses the next rate, given the highest rate that passed and the lowest one that failed.
     fn narrow(&mut self) {
         match (self.free, self.lossy) {
             (Some(free), None) if free >= self.range.high => {
@@ -308,8 +318,8 @@ impl Bracket {
                 true => Method::LimitedByProbe,
                 false => Method::Rough,
             }),
-            // A small backlog is tolerated, so that a rate just above the controller's passes as
-            // well.
+            // The end is lowered a little, because the tolerated backlog lets a rate just above the
+            // controller's pass as well.
             (Some(free), Some(_)) => self.vote_on_the_lower_end(self.below() * free),
         }
     }
@@ -327,7 +337,7 @@ impl Bracket {
     }
 
     fn halve(&mut self) {
-        // Correcting a wrong end may have left the ends in the wrong order.
+        // A corrected end may now lie beyond the other end.
         if self.free.zip(self.lossy).is_some_and(|(free, lossy)| free >= lossy) {
             self.lossy = None;
         }
@@ -338,7 +348,7 @@ impl Bracket {
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
         if self.votes.by_probe > 0 {
-            // The probe cannot offer the overload.
+            // The probe cannot offer the rate that would overload the controller.
             if self.lossy.is_none_or(|lossy| offered < lossy) {
                 self.fails_at(offered);
             }
@@ -348,8 +358,8 @@ impl Bracket {
         if self.votes.check(self.votes.passes) == Check::Holds && answered >= KEPT_UP * offered {
             return self.takes_more(offered, raises);
         }
-        // The interval is evaluated at most twice, because stopping whenever it happens to be
-        // narrow would bias it.
+        // The interval is evaluated at most twice. Stopping whenever it happens to be narrow would
+        // bias it.
         let Some(measured) = self.measured() else { return };
         if (TRIALS[0] + 1..TRIALS[1]).contains(&measured.trials) && self.has_looked {
             return;
@@ -374,9 +384,9 @@ impl Bracket {
         }
     }
 
-    /// Whether the answer rate at the failed rate, which was offered earlier, equals the measured
-    /// rate within chance and the effect of the longest gap. A controller that answers fewer
-    /// packet-ins when offered more has no constant rate under overload.
+    /// Whether the controller answered at the rate that failed as fast as the trials under overload
+    /// have measured since, up to chance and the effect of the longest gap. A controller that
+    /// answers fewer packet-ins when more are offered has no constant rate under overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;
@@ -388,14 +398,15 @@ impl Bracket {
         self.range.low / DEEPEST
     }
 
-    /// Returns the factor at which the lower end is checked, which becomes the end of the bracket.
+    /// Returns the ratio of the rate at which the lower end is checked to the measured rate. The
+    /// checked rate becomes the lower end of the bracket.
     fn below(&self) -> f64 {
         1.0 - BELOW.min(self.range.precision / 2.0)
     }
 
-    /// Returns the width to which the bracket is halved, as a share of its upper end. Together with
-    /// the distance below its lower end at which that end is checked, the bracket gets the
-    /// requested width.
+    /// Returns the distance of the ends at which halving stops, as a share of the upper end. It is
+    /// less than the requested precision, because the lower end is then lowered by the factor
+    /// [`Self::below`].
     fn width(&self) -> f64 {
         match self.range.is_rough {
             true => self.range.precision,
@@ -403,10 +414,10 @@ impl Bracket {
         }
     }
 
-    /// Records that the controller keeps up with a rate that was meant to overload it.
+    /// Records that the controller keeps up with `offered`, which was meant to overload it.
     fn takes_more(&mut self, offered: f64, raises: u32) {
         self.free = Some(self.free.map_or(offered, |free| free.max(offered)));
-        // The rate may have failed by chance, so it is given one more try.
+        // The rate that failed may have failed by chance, so it is tried once more.
         if let Some(lossy) = self.lossy.filter(|lossy| self.has_reopened && *lossy > offered) {
             let higher = OVERLOAD * offered;
             return match higher < lossy && raises < MOST_RAISES {
@@ -420,7 +431,7 @@ impl Bracket {
         self.narrow();
     }
 
-    /// Returns the answer rate, once there are enough trials.
+    /// Returns the mean answer rate of the trials under overload, once there are enough of them.
     fn measured(&self) -> Option<Measured> {
         let values = &self.votes.answered;
         if values.len() < TRIALS[0] {
@@ -454,7 +465,7 @@ impl Bracket {
     }
 
     fn take_check_high(&mut self, measured: Measured) {
-        // A slowly growing backlog does not show in one trial, but the answer rate does.
+        // One trial does not show a slowly growing backlog, but its answer rate does.
         let most = (measured.high * self.rate).sqrt();
         let is_slow = |answered: &&f64| **answered <= most && self.range.loss == 0.0;
         let slow = self.votes.answered.iter().filter(is_slow).count() as u32;
@@ -496,8 +507,8 @@ impl Bracket {
         }
     }
 
-    /// Moves the lower end to a rate, on which votes are taken next, unless it is too low to be
-    /// tried.
+    /// Moves the lower end to a rate, on which the next trials vote. If the rate is too low to be
+    /// tried, the search ends without a loss-free rate.
     fn vote_on_the_lower_end(&mut self, rate: f64) {
         match rate < self.deepest() {
             true => {
@@ -511,8 +522,8 @@ impl Bracket {
         }
     }
 
-    /// Whether the answers in all trials at a rate together keep up with the due packet-ins. A
-    /// slowly growing backlog does not show in a single trial.
+    /// Whether the answers of all trials at this rate together keep up with the due packet-ins. A
+    /// single trial does not show a slowly growing backlog.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
@@ -531,8 +542,8 @@ impl Bracket {
             }
             Check::Broken => {
                 let higher = self.rate * (1.0 + self.step());
-                // Where votes differ, the rate is close to the highest loss-free one, and the end
-                // moves outwards.
+                // If votes differ, the rate is close to the highest loss-free one, and only this
+                // end moves.
                 if self.votes.fails == 0 {
                     self.free = Some(self.rate);
                     self.low_holds = false;

@@ -1,6 +1,6 @@
-//! Coverage tests: brackets must contain the true rate as often as they state. The searches run in
-//! virtual time against controllers of many kinds, whose capacities are drawn at random from fixed
-//! seeds.
+//! Coverage tests: a bracket must contain the true highest loss-free rate as often as its
+//! confidence says. The searches run in virtual time against simulated controllers of many kinds,
+//! whose capacities are drawn at random from fixed seeds.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +18,7 @@ const WARM_UP: f64 = 0.5;
 const MEASURE: f64 = 4.0;
 const DRAIN: f64 = 1.5;
 const SEARCHES: u64 = 100;
-/// The share of brackets in percent that must contain the true rate, as the search states it.
+/// The percentage of brackets that must contain the true rate: the confidence that a search states.
 const HELD: usize = 95;
 
 /// The parameters of a controller with one queue and one server, and of the probe.
@@ -125,7 +125,8 @@ struct Run {
     observed: Observed,
     counts: Counts,
     in_window: (u64, u64),
-    /// When the server has finished its present work, and the departures still to come.
+    /// The moment at which the server has finished its present work, and the departures that are
+    /// still to come.
     free_at: f64,
     departures: std::collections::VecDeque<f64>,
     /// The packet-ins that wait for the batch to be full.
@@ -260,7 +261,7 @@ impl Run {
     }
 
     fn concludes(mut self) -> Trial {
-        // Packet-ins that wait for a batch are answered early enough.
+        // Packet-ins that still wait for a batch are answered in time.
         for (due, left, _) in std::mem::take(&mut self.batch) {
             self.answers(due, left, self.free_at.max(WARM_UP + MEASURE));
         }

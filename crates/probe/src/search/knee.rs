@@ -16,11 +16,11 @@ use statistics::{Confidence, student_t};
 
 use super::Observation;
 
-/// The relative difference below which rates are one point of the curve, since random arrivals make
-/// repetitions of a trial differ a little.
+/// The relative difference below which two rates count as one. Random arrivals make the rates of
+/// repeated trials differ a little.
 const SAME_RATE: f64 = 0.01;
-/// The least degrees of freedom for a useful variance: with a single one, no two powers are ever
-/// distinguished.
+/// The least degrees of freedom of a useful estimate of the variance. With a single degree, no two
+/// powers can be distinguished.
 const LEAST_FREEDOM: usize = 2;
 
 /// A knee, or the reason why there is none.
@@ -32,7 +32,7 @@ pub struct Knee {
     pub method: String,
 }
 
-/// The position of a knee, in offered rates.
+/// A knee and its interval, as offered rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KneeRates {
     /// The best estimate.
@@ -90,11 +90,12 @@ pub fn knee(observations: &[Observation]) -> Knee {
     }
 }
 
-/// The power at a rate. Both are logarithms, so that interpolation is independent of scale.
+/// The power at a rate: the ratio of answer rate to response time. Both fields are logarithms, so
+/// that interpolation does not depend on the scale.
 #[derive(Clone, Debug)]
 pub(super) struct Power {
     pub(super) rate: f64,
-    /// The mean of the values.
+    /// The mean over the trials at this rate.
     power: f64,
     values: Vec<f64>,
 }
@@ -110,7 +111,7 @@ impl Power {
     }
 }
 
-/// The noise of single values, estimated from repetitions.
+/// The standard deviation of the power in single trials, estimated from repetitions.
 struct Noise {
     deviation: f64,
     quantile: f64,
@@ -133,7 +134,7 @@ impl Noise {
         })
     }
 
-    /// Whether chance explains that `other` is lower than `top`.
+    /// Whether chance may explain that the power `other` is lower than `top`.
     fn covers(&self, top: &Power, other: &Power) -> bool {
         let [n, m] = [top, other].map(|power| power.values.len() as f64);
         let error = self.deviation * (1.0 / n + 1.0 / m).sqrt();

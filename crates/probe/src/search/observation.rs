@@ -1,4 +1,4 @@
-//! The observation of a trial, and its vote on the offered rate.
+//! The observation of a trial, and the vote that it casts on the offered rate: loss-free or not.
 
 use crate::account::NOTABLE;
 use crate::metrics::Metric;
@@ -11,7 +11,7 @@ pub struct Observation {
     pub offered_rate: f64,
     /// The rate of answered packet-ins per second, over all switches.
     pub received_rate: f64,
-    /// The number of packet-ins due in the window, without those that rules handled.
+    /// The number of packet-ins due in the measured window, without those that flow rules handled.
     pub wanted: u64,
     /// The share of the due packet-ins that had no answer, 0 to 1; `None` if none was due.
     pub loss: Option<f64>,
@@ -20,26 +20,27 @@ pub struct Observation {
     pub proven_loss: f64,
     /// An upper bound on the share of the due packet-ins that delays of the probe may have lost.
     pub excusable_loss: f64,
-    /// The mean round-trip time in seconds of the answers that no burst of the probe disturbed;
-    /// `None` without samples.
+    /// The mean round-trip time, in seconds, of the answers in intervals that no pause of the probe
+    /// disturbed; `None` if there are none.
     pub rtt_mean: Option<f64>,
-    /// The longest time between two answers, as a share of the window.
+    /// The longest time between two answers, as a share of the measured window.
     pub longest_gap: f64,
-    /// Whether a backlog grew, so that a longer trial would have lost packet-ins.
+    /// Whether a backlog certainly grew, so that a longer trial would have lost packet-ins.
     pub falling_behind: bool,
-    /// Whether a backlog exists or cannot be excluded, so that the response time depends on the
+    /// Whether there was or may have been a backlog, so that the response time depends on the
     /// length of the trial.
     pub backlogged: bool,
     /// Whether the probe itself was the limit, so that the rate was not offered.
     pub limited_by_probe: bool,
-    /// Whether nothing was answered, or nothing after some moment.
+    /// Whether the controller answered nothing, or stopped answering before the end.
     pub silent: bool,
 }
 
 /// The vote of a trial on the offered rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// The rate is loss-free. Delays of the probe never help, so a disturbed trial may pass.
+    /// The rate is loss-free. Delays of the probe only ever cause losses, so a disturbed trial may
+    /// pass too.
     Pass,
     /// The rate is not loss-free, and the probe does not explain why.
     Fail,
@@ -50,7 +51,8 @@ pub(super) enum Vote {
 }
 
 impl Observation {
-    /// Extracts the observation from a trial. A trial that failed lost everything.
+    /// Extracts the observation from a trial. A trial that could not be run counts as if everything
+    /// was lost.
     pub fn of(trial: &Trial) -> Self {
         let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
         let counts = &trial.counts;
@@ -74,7 +76,8 @@ impl Observation {
                 true => trial.in_window.longest_gap_s / trial.measured_s,
                 false => 0.0,
             },
-            // Packet-ins that were lost, or never left, have their own tolerance.
+            // Packet-ins that were lost or never left are subtracted, because `vote` judges them by
+            // its own tolerance.
             falling_behind: proven.saturating_sub(unanswered) as f64 > NOTABLE * counts.due as f64,
             backlogged: trial.verdict.backlog.is_some()
                 || matches!(trial.verdict.saturated, Saturated::Controller | Saturated::Unknown),
@@ -83,7 +86,7 @@ impl Observation {
         }
     }
 
-    /// Returns the vote, where a share of the packet-ins may be lost.
+    /// Returns the vote. `tolerance` is the share of packet-ins that may be lost.
     pub(super) fn vote(&self, tolerance: f64) -> Vote {
         if self.silent {
             return Vote::Silent;
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(vote(0.06, 0.0), Vote::Disturbed);
         assert_eq!(vote(0.06, 0.01), Vote::Fail);
         assert_eq!(Observation { proven_loss: 0.01, ..lossy }.vote(0.05), Vote::Pass);
-        // The backlog is proven, and losses do not excuse it.
+        // The backlog is proven, and no excuse for losses covers it.
         let piled = Observation { falling_behind: true, excusable_loss: 1.0, ..lossy };
         assert_eq!(piled.vote(0.0), Vote::Fail);
         // A disturbed trial that lost nothing passes.

@@ -24,7 +24,8 @@ use crate::outcome::{
 };
 use crate::usage::Sample;
 
-/// Samples of the use of both hosts, taken together with those of outstanding packet-ins.
+/// Samples of CPU time and memory of both sides, taken at the same moments as those of outstanding
+/// packet-ins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UsageSeries {
     /// The times of the samples in nanoseconds since the start of traffic.
@@ -49,13 +50,13 @@ impl UsageSeries {
         self.controller.first().copied().flatten().map(|sample| sample.cpu_percent)
     }
 
-    /// Whether the controller was looked for and never found.
+    /// Whether the controller's process was searched for and never found.
     pub(super) fn missed_controller(&self) -> bool {
         self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
     }
 
-    /// Adds the usage of another rank, sampled at equal moments of traffic. The controller's usage
-    /// is taken from whichever rank could see it.
+    /// Adds the samples of another process of the probe, which were taken at the same moments of
+    /// the trial. Only a process on the controller's host has samples of the controller.
     pub(super) fn add(&mut self, other: &Self) {
         for (index, own) in self.own.iter_mut().enumerate() {
             let theirs = other.own.get(index).copied().flatten();
@@ -70,15 +71,15 @@ impl UsageSeries {
         }
     }
 
-    /// Returns the time for which the controller's threads waited for a core in the window, in
-    /// percent of the window, where it is known.
+    /// Returns the time in the measured window for which the controller's threads waited for a
+    /// core, in percent of the window; `None` if unknown.
     fn controller_waited(&self, window: Window) -> Option<f64> {
         let inside = self.inside(&self.controller, window);
         statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())
     }
 
-    /// Returns the samples within the window. A sample covers the interval that it ends, so the
-    /// first one in the window is left out.
+    /// Returns the samples that lie in the measured window. A sample covers the time since the
+    /// previous one, so the first sample in the window covers time before it and is left out.
     fn inside<'a>(
         &'a self,
         samples: &'a [Option<Sample>],
@@ -95,13 +96,13 @@ impl UsageSeries {
     }
 }
 
-/// The parts of a trial's result.
+/// The measurements from which the result of a trial is computed.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) completion: Completion,
     pub(super) books: Vec<Books>,
     pub(super) usage: UsageSeries,
-    /// The observations of connections and hosts, one for each rank.
+    /// The observations of connections and hosts, one for each process of the probe.
     pub(super) seen: Vec<Seen>,
     /// The time in seconds until the last switch was ready.
     pub(super) ready_after: Option<f64>,
@@ -164,7 +165,8 @@ pub(super) fn trial(
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
     handshake.ready_at_end = Some(ready_at_end);
-    // A zero needs no explanation if the trial was cut short before its window.
+    // A trial that was ended before its measured window needs no explanation why nothing was
+    // answered.
     let began = seconds > 0.0 || !matches!(completion, Completion::Partial { .. });
     handshake.why_zero = began
         .then(|| {
@@ -268,20 +270,21 @@ pub(super) fn trial(
     }
 }
 
-/// Whether only controllers on this host can dial the switches.
+/// Whether the switches listen on a loopback address, so that only a controller on this host
+/// reaches them.
 fn is_local(config: &Config) -> bool {
     config.protocol == Protocol::P4Runtime && config.p4runtime.listen.is_loopback()
 }
 
-/// Returns the part of the window up to when the first engine thread closed its record.
+/// Returns the part of the window before the first engine thread closed its record.
 fn measured(window: Window, closed_at: Option<u64>) -> Window {
     let reached = closed_at.unwrap_or(window.from).max(window.from);
     Window { from: window.from, to: window.to.min(reached) }
 }
 
-/// Extends all per-second values to equal length: a second without events has 0, also after the
-/// last second with events. A second that the trial did not complete counts only if something
-/// happened in it.
+/// Extends all lists of values per second to equal length, so that a second without events has the
+/// value 0 even at the end. The last second, if the trial did not complete it, is included only if
+/// something happened in it.
 fn fill_seconds(series: &mut Series, records: &mut [SwitchRecord], closed_at: Option<u64>) {
     let whole = (closed_at.unwrap_or(0) / 1_000_000_000) as usize;
     let Series { sent_per_s, received_per_s, rules_per_s, .. } = series;
@@ -291,7 +294,7 @@ fn fill_seconds(series: &mut Series, records: &mut [SwitchRecord], closed_at: Op
         values.resize(seconds, 0);
     }
     for record in records {
-        // The values per switch are left out where there are too many switches.
+        // Values per switch are absent if there are too many switches.
         if !(record.sent_per_s.is_empty() && record.received_per_s.is_empty()) {
             record.sent_per_s.resize(seconds, 0);
             record.received_per_s.resize(seconds, 0);
@@ -382,7 +385,7 @@ fn handshake_outcome(
     }
 }
 
-/// Returns the address at which controller and switches meet.
+/// Describes the addresses at which the controller or the switches listen.
 pub(crate) fn address(config: &Config) -> String {
     match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => config.controller.address.clone(),

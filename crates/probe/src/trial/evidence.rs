@@ -1,4 +1,5 @@
-//! The conductor's observations of connections and host, beside the records of the engine.
+//! What the conductor, the thread that leads a trial, observes itself: the kernel's connections,
+//! and for how long nothing ran on the host.
 
 use std::time::Duration;
 
@@ -11,26 +12,28 @@ use crate::host;
 use crate::kernel::{Ends, Look, Watch};
 use crate::ledger::Window;
 
-/// The delay in nanoseconds from which on a late wake-up of a sleeping thread means that nothing
-/// ran on its host. A busy host wakes every thread sooner.
+/// The least delay, in nanoseconds, of a sleeping thread's wake-up which shows that nothing ran on
+/// its host. A host that is only busy wakes every thread sooner.
 const STALL: u64 = 20_000_000;
 
-/// The observations of one rank.
+/// The observations at one process of the probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) looks: Vec<Look>,
-    /// Whether the controller was found on the host of this rank.
+    /// Whether the controller runs on the host of this process.
     has_controller: bool,
-    /// The part of the window in nanoseconds for which the conductor was not woken.
+    /// The part of the measured window, in nanoseconds, for which the host did not wake the
+    /// conductor.
     stalled: u64,
-    /// The share of the window's CPU time that other virtual machines took from the host.
+    /// The share of the window's CPU time that the hypervisor gave to other virtual machines.
     stolen: f64,
-    /// The reason why the kernel does not report connections, if it does not.
+    /// The reason why the kernel's connections are not known; `None` if they are.
     pub(super) failure: Option<String>,
 }
 
 impl Seen {
-    /// Returns how the controller's host scheduled processes, if a rank was on it.
+    /// Returns how the host of the controller scheduled processes, if a process of the probe ran on
+    /// it.
     pub(super) fn host(ranks: &[Self]) -> HostWork {
         let there = || ranks.iter().filter(|seen| seen.has_controller);
         HostWork {
@@ -41,7 +44,7 @@ impl Seen {
     }
 }
 
-/// The observer of connections and host. Moments are nanoseconds since the start of traffic.
+/// Collects these observations during a trial. Moments are nanoseconds since the start of traffic.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     watch: Option<Watch>,
@@ -49,7 +52,7 @@ pub(super) struct Surroundings {
     pub(super) has_controller: bool,
     stalled: u64,
     failure: Option<String>,
-    /// The CPU time that other virtual machines had taken when the window began.
+    /// The CPU time that the hypervisor had given to other virtual machines when the window began.
     stolen_before: Option<Duration>,
     stolen: f64,
 }
@@ -78,7 +81,7 @@ impl Surroundings {
         self.watched(|watch| watch.glance(at));
     }
 
-    /// Samples connections and host at an edge of the window.
+    /// Samples the connections and the host at the start or at the end of the window.
     pub(super) fn look_at_edge(&mut self, at: u64) {
         self.watched(|watch| watch.look(at));
         let stolen = host::stolen();
@@ -100,7 +103,7 @@ impl Surroundings {
         }
     }
 
-    /// Notes that a sleep which was to end at `until` ended at `woken`.
+    /// Records that a sleep of the conductor that was to end at `until` ended at `woken`.
     pub(super) fn slept(&mut self, until: u64, woken: u64) {
         if woken.saturating_sub(until) >= STALL {
             let inside = woken.min(self.window.to).saturating_sub(until.max(self.window.from));
@@ -119,7 +122,8 @@ impl Surroundings {
     }
 }
 
-/// Returns the selection of a trial's connections; `None` where the controller's port is unknown.
+/// Returns by which ports a trial's connections are recognised; `None` if the controller's port is
+/// unknown.
 fn ends(plan: &TrialPlan) -> Option<Ends> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {

@@ -1,4 +1,4 @@
-//! Notes on the figures of a trial.
+//! Notes that a trial's result shows beside its figures.
 
 use super::delays::{in_words, own_percentiles};
 use crate::account::Times;
@@ -8,17 +8,18 @@ use crate::engine::recorder::DETAIL_LIMIT;
 use crate::ledger::{Hindered, LATE};
 use crate::outcome::{Counts, Latency};
 
-/// The delays of packet-ins and answers.
+/// The delays of packet-ins and answers at the probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays<'a> {
     pub(super) send_lag: &'a Latency,
     pub(super) read_delay: &'a Latency,
     pub(super) times: Times<'a>,
-    /// The share of refused packet-ins that the network, not the controller, kept back.
+    /// Of the packet-ins that connections did not accept, the share for which the network is
+    /// responsible.
     pub(super) by_network: f64,
 }
 
-/// Returns the notes that a reader of a trial's figures needs.
+/// Returns the notes without which a trial's figures could be misread.
 pub(super) fn of_trial(
     plan: &TrialPlan,
     counts: &Counts,
@@ -46,7 +47,7 @@ pub(super) fn of_trial(
         ));
     }
     if send_lag.p99_ns > LATE {
-        // The note has no figures, so that trials share it; the figures are in the result.
+        // The note contains no figures, so that it is equal in all trials and is printed once.
         notes.push(
             "At least one packet-in in a hundred left more than 1 ms late: the tail of the \
              round-trip time from due includes that, the one from sent does not."

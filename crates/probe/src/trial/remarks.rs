@@ -1,4 +1,5 @@
-//! Remarks on the behaviour of the controller, beside those on the quality of the measurement.
+//! Remarks on the behaviour of the controller. Notes on the quality of the measurement are in
+//! `notes`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,14 +8,15 @@ use crate::config::Load;
 use crate::engine::SwitchHandshake;
 use crate::outcome::{Counts, SwitchOutcome};
 
-/// The CPU time of an idle controller, in percent of a core, above which it is remarked on:
-/// discovery and keep-alives of many switches take less.
+/// The CPU time in percent of a core above which a controller without traffic counts as busy.
+/// Discovery and keep-alives of many switches take less.
 const BUSY_BEFORE_PERCENT: f64 = 25.0;
-/// The shortest settling time in which handshakes can be distinguished from other work.
+/// The shortest time for settling after which the work of handshakes no longer shows in the CPU
+/// time.
 const LONG_SETTLE: Duration = Duration::from_millis(500);
 
-/// Returns a remark that the controller was busy before it received requests: `cpu` is the CPU time
-/// that it used while the switches settled, in percent of a core.
+/// Returns a remark if the controller was busy before traffic began. `cpu` is the CPU time that it
+/// used while the switches settled, in percent of a core.
 pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     (settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT).then(|| {
         format!(
@@ -26,7 +28,7 @@ pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     })
 }
 
-/// Returns remarks on anomalies in the set-up of switches.
+/// Returns remarks on problems in the handshakes of switches.
 pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     let pipelines = pipelines(handshakes);
     if pipelines.len() < 2 {
@@ -42,7 +44,7 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     )]
 }
 
-/// Returns the pipelines of the switches by name, with the number of switches.
+/// Returns the number of switches for each pipeline, by the name of the pipeline.
 pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32> {
     let mut pipelines = BTreeMap::new();
     for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.clone()) {
@@ -57,7 +59,7 @@ pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> 
     Some(format!("The switches ran the pipeline {name}."))
 }
 
-/// Returns a remark on what the figures describe, if it is not packet-ins.
+/// Returns a remark on which messages the figures count, if these are not packet-ins.
 pub(super) fn of_load(load: Load) -> Vec<String> {
     match load {
         Load::PacketIn => Vec::new(),
@@ -75,8 +77,8 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// Returns a remark that the kernel lists no connections, and what the verdict cannot decide
-/// without them.
+/// Returns a remark that the kernel does not report the connections, and on what the verdict cannot
+/// decide without them.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(
@@ -87,8 +89,9 @@ pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     failure.map(note).into_iter().collect()
 }
 
-/// Returns a remark on repeated answers. A controller floods if most packet-ins have several
-/// answers. A controller that sends a packet again now and then does not flood.
+/// Returns a remark on repeated answers, if there are so many that the controller must flood
+/// packets. It does if most packet-ins have several answers. A controller that sends some packets
+/// twice does not.
 pub(super) fn of_answers(counts: &Counts, switches: &[SwitchOutcome], load: Load) -> Vec<String> {
     // A repeated acknowledgement of a list changes nothing.
     if load != Load::PacketIn {

@@ -1,17 +1,17 @@
 //! Detection of a controller that stopped answering for good.
 //!
 //! A controller that is too slow answers until the end, as fast as it can. A controller that has
-//! stopped is recognised by its silence: no answer arrived until the end of the drain, whatever was
-//! sent meanwhile.
+//! stopped is recognised by a silence: from some moment until the end of the trial, no answer
+//! arrived, whatever was sent in the meantime.
 
 use crate::engine::{Books, Recorder, TrialPlan, nanos};
 use crate::outcome::Silence;
 use crate::traffic::describe;
 
-/// The factor by which a silence must exceed every earlier time between two answers, since a
-/// controller that pauses now and then has not stopped.
+/// The least ratio of a silence to the longest earlier time between two answers. A controller that
+/// only pauses from time to time has not stopped.
 const LONGER: u64 = 3;
-/// The least number of unanswered packet-ins that make a silence; fewer may be lost individually.
+/// The least number of unanswered packet-ins during a silence. Fewer may have been lost one by one.
 const LEAST: u64 = 10;
 
 /// Returns the silence at the end of a trial, if there is one.
@@ -38,14 +38,14 @@ pub(crate) struct Found {
     pub(crate) last_answer: u64,
     pub(crate) until: u64,
     pub(crate) unanswered: u64,
-    /// Departure, switch and number of the first unanswered packet-in.
+    /// The departure, the switch and the sequence number of the first unanswered packet-in.
     pub(crate) sent: u64,
     pub(crate) switch: u32,
     pub(crate) sequence: u64,
 }
 
-/// Returns the silence of a controller that had stopped answering when the time to wait,
-/// `patience`, was over; `None` if it had not stopped.
+/// Returns the silence at the end of a trial, or `None` if the controller had not stopped.
+/// `patience` is the time that the trial waited for answers at its end.
 pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
     recorders: impl Fn() -> R,
     patience: u64,
@@ -69,7 +69,7 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
         silent: until.saturating_sub(last_answer),
         patience,
         longest,
-        // A thread whose switches have no answers saw no gap.
+        // A thread whose switches have no answers has no time between answers either.
         longest_gap: tallies()
             .map(|tally| tally.longest_gap())
             .filter(|gap| *gap > 0)
@@ -96,12 +96,12 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
 /// packets.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The time without an answer at the end, the time to wait for answers, and the longest time
-    /// that any answer took.
+    /// The time without an answer at the end, the time that the trial waited for answers, and the
+    /// longest time that any answer took.
     silent: u64,
     patience: u64,
     longest: u64,
-    /// The longest earlier time between two answers.
+    /// The longest time between two answers before the silence.
     longest_gap: u64,
     /// The number of packet-ins that left after the last one that was answered.
     unanswered: u64,
@@ -116,7 +116,7 @@ impl Seen {
             && self.silent >= self.patience
             && self.silent > self.longest
             && self.silent > LONGER.saturating_mul(self.longest_gap)
-            // Where most packet-ins are lost anyway, some losses at the end prove nothing.
+            // If most packet-ins are lost throughout the trial, losses at its end prove nothing.
             && self.unanswered_before < self.answered
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     /// An application of os-ken that parses every packet. Its library never returns from the frame
-    /// with source port 2600, the 1,577th of a run of 10 s at 1,000/s.
+    /// with source port 2600, which is the 1,577th frame of a run of 10 s at 1,000/s.
     const OS_KEN: Seen = Seen {
         silent: 10_424_000_000,
         patience: 2_000_000_000,

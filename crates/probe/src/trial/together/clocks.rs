@@ -1,4 +1,4 @@
-//! The comparison of the first rank's clock with those of the others, one after the other.
+//! The comparison of the first rank's clock with those of the other ranks, one after the other.
 
 use std::time::Duration;
 
@@ -7,13 +7,14 @@ use ranks::{ClockOffset, Exchange, Rank};
 use super::{PATIENCE, RankMessage, Together};
 use crate::engine::TrialPlan;
 
-/// The number of round trips per rank; the quickest one counts.
+/// The number of round trips with each rank. Only the fastest one counts.
 const EXCHANGES: u32 = 16;
 /// The time-out of one round trip.
 const EACH: Duration = Duration::from_secs(5);
 
 impl Together<'_> {
-    /// Compares clocks before or after traffic; a rank that does not answer is given up.
+    /// Compares the clocks of all ranks, before traffic or after it. A rank that does not answer
+    /// counts as lost.
     pub(in crate::trial) fn compare_clocks(&mut self, plan: &TrialPlan, is_before: bool) {
         if !self.is_first() {
             return self.show_clock(plan);
@@ -57,9 +58,11 @@ impl Together<'_> {
         }
     }
 
-    /// Answers the first rank until it has compared the clocks.
+    /// Sends readings of this rank's clock to the first rank, until that rank has compared the
+    /// clocks.
     fn show_clock(&mut self, plan: &TrialPlan) {
-        // The first rank compares other clocks before, and their ranks may be gone.
+        // The first rank compares clocks with other ranks first, and waits for those that may be
+        // gone.
         let patience = PATIENCE + EACH * self.group.size();
         while let Ok(RankMessage::Clock) = self.of_first(plan, patience) {
             self.group.send(Rank::FIRST, &RankMessage::Shows(self.clock.now()));

@@ -1,4 +1,4 @@
-//! The end of a trial of several ranks: their records are merged into one result.
+//! The end of a trial of several ranks: the first rank merges their records into one result.
 
 use provenance::Host;
 use ranks::Rank;
@@ -10,8 +10,8 @@ use crate::trial::assemble::{self, Parts};
 use crate::trial::{Concluded, Outcome, TrialSetting};
 
 impl Together<'_> {
-    /// Performs the last common steps while the switches are connected: waits until all ranks have
-    /// read their last answers, and compares the clocks again.
+    /// Waits until all ranks have read their last answers, and compares the clocks again. The
+    /// switches are still connected.
     pub(in crate::trial) fn end(
         &mut self,
         plan: &TrialPlan,
@@ -32,7 +32,8 @@ impl Together<'_> {
         }
     }
 
-    /// Hands over this rank's record, or collects those of the other ranks and merges all of them.
+    /// Sends this rank's record to the first rank. The first rank instead collects the records of
+    /// the other ranks, and merges them with its own.
     pub(in crate::trial) fn conclude(
         mut self,
         plan: &TrialPlan,
@@ -112,7 +113,7 @@ fn together(
         books.extend(other.books);
         usage.add(&other.usage);
         seen.extend(other.seen);
-        // The time is absent if some switches did not become ready.
+        // The time is `None` if some switches did not become ready.
         ready_after = ready_after.zip(other.ready_after).map(|(own, theirs)| own.max(theirs));
         ready_at_end += other.ready_at_end;
         let rank = Rank(other.outcome.rank);
@@ -125,8 +126,8 @@ fn together(
             ranks.push(outcome);
             continue;
         }
-        // Packet-ins of a lost rank stay due, so that shares refer to everything that was
-        // requested.
+        // The packet-ins of a lost rank still count as due, so that shares refer to everything that
+        // was requested.
         let closed_at = closed_at.unwrap_or(0);
         let window = plan.window();
         let seconds = window.to.min(closed_at).saturating_sub(window.from) as f64 / 1e9;
@@ -143,7 +144,7 @@ fn together(
     Outcome { trial, process }
 }
 
-/// Describes how precisely the ranks began at one moment.
+/// Describes how closely the ranks agree on the moment at which traffic began.
 fn clocks(ranks: &[RankOutcome]) -> Option<String> {
     let bound =
         ranks.iter().filter_map(|rank| rank.clock_before).map(|clock| clock.bound_ns).max()?;

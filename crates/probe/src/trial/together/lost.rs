@@ -1,11 +1,11 @@
-//! The packet-ins of a rank that was lost with what it had measured.
+//! The packet-ins of a lost rank, whose own record is lost too.
 
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
 use crate::outcome::{RankOutcome, Rates};
 
-/// Returns a record in place of the one of a lost rank. It holds the packet-ins that the schedule
-/// made due at the rank's switches until `closed_at`. None of them is known to have left. A closed
-/// loop and a flood have no schedule, so nothing was due in them.
+/// Returns a record in place of the record of a lost rank. It contains the packet-ins that were due
+/// at the rank's switches by `closed_at`, none of which is known to have left. In a closed loop and
+/// in a flood, there is no schedule, and the record is empty.
 pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Books {
     let switches = rank.first_switch..rank.first_switch + rank.switches;
     let mut recorder = plan.recorder_of(switches.clone());
@@ -22,14 +22,15 @@ pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Boo
     (recorder, vec![handshake; rank.switches as usize])
 }
 
-/// The outcome of a lost rank, including the packet-ins due at its switches, and a note about it.
+/// The outcome of a lost rank, including the packet-ins due at its switches, and a note on the
+/// loss.
 pub(super) struct Completed {
     pub(super) outcome: RankOutcome,
     pub(super) note: String,
 }
 
-/// Completes the outcome of a lost rank by the packet-ins that were due, and returns it with a
-/// note.
+/// Adds the packet-ins in `books` to the outcome of a lost rank. `seconds` is the length of the
+/// measured time.
 pub(super) fn completed(rank: RankOutcome, books: &Books, seconds: f64) -> Completed {
     let mut counts = rank.counts;
     for record in &books.0.switches {
