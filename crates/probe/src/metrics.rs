@@ -287,13 +287,13 @@ impl Metric {
 pub(crate) struct Missing {
     pub(crate) missing: u64,
     pub(crate) wanted: u64,
-    /// The share that may be missing. For a percentile this is the share beyond it, as if missing
-    /// packet-ins took forever.
+    /// The share of packet-ins that may be missing. For a percentile it is the share beyond the
+    /// percentile, as if the missing packet-ins had infinite round-trip times.
     pub(crate) tolerated: f64,
 }
 
-/// The number of samples behind a percentile that cannot be stated, and the number that it would
-/// need.
+/// The number of samples of a percentile that is not stated because they are too few, and the
+/// number that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LackingSamples {
     pub(crate) samples: u64,
@@ -301,8 +301,8 @@ pub(crate) struct LackingSamples {
 }
 
 impl Metric {
-    /// Returns the value that a threshold compares. It differs from [`Metric::of`] for metrics
-    /// about packet-ins that left: here, packet-ins that never left are lost as well.
+    /// Returns the value that is compared with a threshold. It is [`Metric::of`], except that
+    /// packet-ins that never left count as lost.
     pub(crate) fn judged(&self, trial: &Trial) -> Option<f64> {
         let value = self.of(trial)?;
         Some(match self.name {
@@ -335,7 +335,8 @@ impl Metric {
             .then_some(LackingSamples { samples: latency.samples, needed })
     }
 
-    /// Returns the packet-ins that a round-trip time does not cover.
+    /// Returns the number of packet-ins that have no round-trip time, if the metric is one of
+    /// round-trip times.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
         let (kind, statistic) = self.name.split_once('.')?;
@@ -346,7 +347,7 @@ impl Metric {
         };
         let tolerated = match statistic {
             "max" => 0.0,
-            // For a mean, a share is tolerated that hardly changes it.
+            // A share of one percent hardly changes a mean.
             statistic => share_of(statistic).map_or(0.01, |share| 1.0 - share),
         };
         Some(Missing { missing: wanted.saturating_sub(samples.samples), wanted, tolerated })

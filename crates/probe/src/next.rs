@@ -1,8 +1,9 @@
-//! A proposal of the command to run next, where a controller has a backlog.
+//! A proposal of the command to run next, if the controller had a backlog.
 
 use crate::outcome::Backlog;
 
-/// The share of the answer rate that is offered next, so that the controller keeps up.
+/// The ratio of the proposed rate to the measured answer rate. It is below 1 so that the controller
+/// keeps up.
 const SHARE: f64 = 0.8;
 /// The ratio of the proposed wait to the time in which the controller answers its backlog.
 const SPARE: f64 = 1.5;
@@ -38,7 +39,7 @@ fn two_digits(rate: f64) -> f64 {
     }
     let unit = 10f64.powi(rate.log10().floor() as i32 - 1);
     let whole = (rate / unit).floor() * unit;
-    // Rounds to what can be written in decimal digits; truncating again would lose a digit.
+    // Rounding removes errors of the binary representation; truncating again would lose a digit.
     (whole * 100.0).round() / 100.0
 }
 

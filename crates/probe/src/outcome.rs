@@ -1,8 +1,13 @@
 //! The result of a run, in the form that is written to `result.json`.
 //!
-//! Every figure comes with what is needed to judge it: counts with rates, the number of samples
-//! with percentiles, repetitions and a 95 % confidence interval with means, and the side that was
-//! saturated. Units are part of the field names.
+//! Every figure comes with what is needed to judge it: rates with counts, percentiles with the
+//! number of samples, means with repetitions and a 95 % confidence interval, and every trial with a
+//! verdict on which side (probe, network or controller) limited it. Units are part of the field
+//! names.
+//!
+//! A packet-in is *due* at the moment at which the schedule sends it. The *measure window* is the
+//! part of a trial between its warm-up and its end. Unless stated otherwise, figures cover the
+//! packet-ins that were due in this window.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,14 +115,14 @@ pub struct Trial {
     pub rates: Rates,
     /// The round-trip time from the moment a packet-in was due to the arrival of its answer.
     pub rtt_from_due: Latency,
-    /// The round-trip time from the moment a packet-in left to the arrival of its answer (as
-    /// defined in the P4RCProbe paper, section III).
+    /// The round-trip time from the moment at which a packet-in left to the arrival of its answer,
+    /// as in the P4RCProbe paper, section III.
     pub rtt_from_sent: Latency,
     /// The delay of the departures of packet-ins after their due times.
     pub send_lag: Latency,
-    /// The time for which an answer may have waited until the probe read it, over the time of the
-    /// window: zero while the probe slept, and else the time between two polls of its sockets.
-    /// Empty in results of older versions.
+    /// The time for which an answer may have waited until the probe read it. It is zero while the
+    /// probe slept, since an answer would have woken it, and otherwise the time between two polls
+    /// of its sockets. Periods are weighted by their length. Empty in results of older versions.
     #[serde(default)]
     pub read_delay: Latency,
     /// The packet-ins that left and the answers that arrived during the window, whenever they were
@@ -134,18 +139,19 @@ pub struct Trial {
     pub controller_usage: Option<Usage>,
     /// The probe's own use of its host.
     pub probe_usage: Usage,
-    /// The verdict on which side was the limit.
+    /// The verdict on which side limited the trial.
     pub verdict: Verdict,
-    /// The silence after the last answer; absent if answers arrived until the end.
+    /// The time without answers at the end of the trial; absent if answers arrived until the end.
     #[serde(default)]
     pub silence: Option<Silence>,
     /// The progress of the switches' handshakes.
     pub handshake: HandshakeOutcome,
-    /// The pipelines of the switches, each by a name that only equal pipelines share, with the
-    /// number of switches; empty over OpenFlow and in results of older versions.
+    /// The number of switches for each pipeline, by a name that only equal pipelines share; empty
+    /// over OpenFlow and in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, u32>,
-    /// The ranks that shared the switches, by number; empty for a single process.
+    /// The processes (ranks) of the probe among which the switches were divided, by number; empty
+    /// for a single process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankOutcome>,
     /// Remarks that a reader of the figures must know.
@@ -175,34 +181,36 @@ pub struct Histograms {
     pub rtt_in_window: Histogram<u64>,
 }
 
-/// Counts of packets. Unless stated otherwise they cover packet-ins that were due in the measure
-/// window, and the answers to these.
+/// Counts of packets. Unless stated otherwise, they cover packet-ins that were due in the measure
+/// window and the answers to these packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Packets that were due: packet-ins, unless switches run their tables.
+    /// The number of packets that were due. Each causes a packet-in, unless switches run their flow
+    /// tables.
     pub due: u64,
-    /// Packet-ins that left.
+    /// The number of packet-ins that left.
     pub sent: u64,
-    /// The number of due packets that neither left as packet-ins nor were handled by rules: their
-    /// switch had no connection, the controller did not read, or the probe did not get to them.
+    /// The number of due packets that neither left as packet-ins nor were handled by flow rules:
+    /// their switch had no connection, the controller did not read, or the probe had no time to
+    /// send them.
     #[serde(default)]
     pub unsent: u64,
-    /// The number of due packets that a rule of the controller sent out of a port without sending
-    /// anything to the controller; always 0 unless switches run their tables.
+    /// The number of due packets that flow rules of the controller forwarded without sending
+    /// anything to the controller; always 0 unless switches run their flow tables.
     #[serde(default)]
     pub forwarded_by_rules: u64,
-    /// The number of due packets that a rule, or the lack of one, dropped; always 0 unless switches
-    /// run their tables.
+    /// The number of due packets that were dropped, by a flow rule or because none matched; always
+    /// 0 unless switches run their flow tables.
     #[serde(default)]
     pub dropped_by_rules: u64,
-    /// Packet-ins that were answered, late ones included.
+    /// The number of packet-ins that were answered, including late answers.
     pub answered: u64,
     /// The number of answered packet-ins whose answer took longer than the limit for late answers.
     pub late: u64,
     /// The number of answered packet-ins whose answer came after the window.
     #[serde(default)]
     pub answered_after: u64,
-    /// Packet-ins that left and had no answer when the trial ended.
+    /// The number of packet-ins that left and had no answer when the trial ended.
     pub lost: u64,
     /// The number of lost packet-ins that were passed over: a later packet-in of their switch was
     /// answered.
@@ -212,19 +220,19 @@ pub struct Counts {
     /// controller.
     #[serde(default)]
     pub waiting: u64,
-    /// Further answers to a packet-in that was answered before.
+    /// The number of further answers to packet-ins that were already answered.
     pub duplicated: u64,
     /// The number of answered packet-ins that had further answers.
     #[serde(default)]
     pub repeated: u64,
-    /// Packet-outs over the whole trial that answer no packet-in of the probe and are no discovery
-    /// frames.
+    /// The number of packet-outs, over the whole trial, that neither answer a packet-in of the
+    /// probe nor contain a discovery frame.
     pub unmatched: u64,
-    /// Answers that arrived after the times of their packet-in were forgotten (see
-    /// `traffic.outstanding-limit`). They are counted as answered and late, and are missing from
-    /// the histograms.
+    /// The number of answers that arrived after the probe had discarded the times of their
+    /// packet-in (see `traffic.outstanding-limit`). They count as answered and late, and are
+    /// missing from the histograms.
     pub untimed: u64,
-    /// Packet-outs that arrived during the measure window, whatever they answer.
+    /// The number of packet-outs that arrived during the measure window, whatever they answer.
     pub packet_outs: u64,
     /// Flow-mods that add or modify (OpenFlow) or table entries inserted or modified by Write
     /// (P4Runtime) during the measure window.
@@ -246,23 +254,24 @@ pub struct Counts {
     pub not_taken: u64,
 }
 
-/// The packet-ins that left and the answers that arrived during the measure window, whenever they
-/// were due.
+/// The packet-ins that left during the measure window and the answers that arrived during it,
+/// whenever the packet-ins were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InWindow {
-    /// Packet-ins that left.
+    /// The number of packet-ins that left.
     pub left: u64,
-    /// First answers that arrived.
+    /// The number of first answers that arrived.
     pub answers: u64,
     /// The number of answers whose packet-in was due before the window.
     pub answers_to_earlier: u64,
     /// The round-trip times of the answers, from the moment at which their packet-ins left.
     pub rtt_from_sent: Latency,
-    /// The number of answers that arrived while no late burst of the probe disturbed the
+    /// The number of answers that arrived while no burst of delayed packet-ins disturbed the
     /// controller. Zero in results of older versions.
     #[serde(default)]
     pub undisturbed_answers: u64,
-    /// The mean round-trip time of the undisturbed answers, from sent; absent without such answers.
+    /// The mean round-trip time of these undisturbed answers, from departure; absent without such
+    /// answers.
     #[serde(default)]
     pub undisturbed_rtt_mean_ns: Option<f64>,
     /// The longest time between two answers of the trial, the warm-up included, in seconds.
@@ -402,9 +411,9 @@ pub struct SwitchOutcome {
     pub sent_rate: f64,
     /// First answers that arrived in the window per second, whenever their packet-in was due.
     pub received_rate: f64,
-    /// The mean round-trip time from due, in nanoseconds; absent without samples.
+    /// The mean round-trip time from the due time, in nanoseconds; absent without samples.
     pub rtt_mean_ns: Option<f64>,
-    /// The largest round-trip time from due, in nanoseconds; absent without samples.
+    /// The largest round-trip time from the due time, in nanoseconds; absent without samples.
     pub rtt_max_ns: Option<u64>,
     /// Outstanding packet-ins over time, with the spacing [`Series::sample_interval_s`]; empty in
     /// trials of more than 1,000 switches.
@@ -428,18 +437,19 @@ pub struct Usage {
     pub samples: u32,
 }
 
-/// The verdict on which side was the limit.
+/// The verdict on which side limited a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The side that was the limit.
+    /// The side that limited the trial.
     pub saturated: Saturated,
     /// The observations that support the verdict, in a sentence or two.
     pub because: String,
-    /// The certainty of the verdict, where a side was the limit and the loop is open.
+    /// The certainty of the verdict; absent unless a side was the limit and the load followed a
+    /// schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
-    /// The packet-ins for which each side accounts; absent unless the loop is open and something
-    /// was answered.
+    /// The number of packet-ins that each side delayed or lost; absent unless the load followed a
+    /// schedule and something was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// The backlog that grew at the controller, if one did.
@@ -451,7 +461,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Creates a verdict without reasons.
+    /// Creates a verdict without an explanation.
     pub fn new(saturated: Saturated) -> Self {
         Self {
             saturated,
@@ -470,24 +480,24 @@ impl Verdict {
 pub enum Certainty {
     /// The lower bound of this side exceeds the sum of the upper bounds of all others.
     Sure,
-    /// The other sides may account for just as many packet-ins.
+    /// The other sides may have delayed or lost just as many packet-ins.
     Likely,
 }
 
-/// The part of each side in the packet-ins that were due in the window and for which no answer
-/// arrived in it.
+/// The packet-ins that were due in the window and had no answer in it, attributed to the three
+/// sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Packet-ins that were due in the window, without those that rules handled.
+    /// The number of packet-ins that were due in the window, without those that flow rules handled.
     pub due: u64,
-    /// The number by which first answers in the window fell short of the packet-ins that were due
-    /// in it, whatever packet-ins they answered.
+    /// The number of packet-ins that were due in the window minus the number of first answers in
+    /// it, whatever packet-ins these answered; 0 if there were more answers.
     pub missing: u64,
-    /// The controller's part.
+    /// The packet-ins that the controller delayed or lost.
     pub controller: Bounds,
-    /// The probe's part.
+    /// The packet-ins that the probe delayed or lost, and those whose answers it read late.
     pub probe: Bounds,
-    /// The network's part.
+    /// The packet-ins that the network delayed.
     pub network: Bounds,
 }
 
@@ -504,36 +514,37 @@ pub struct Bounds {
 /// controller's connections refused, and that the controller had neither answered nor dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// The rate of answers per second while there was a backlog.
+    /// The number of answers per second while there was a backlog.
     pub answer_rate: f64,
-    /// The lower end of the 99 % interval of the answer rate; absent where the backlog did not last
-    /// long enough.
+    /// The lower end of the 99 % confidence interval of the answer rate; absent if the backlog did
+    /// not last long enough.
     pub answer_rate_low: Option<f64>,
-    /// The upper end of the 99 % interval of the answer rate; absent where the lower end is.
+    /// The upper end of the 99 % confidence interval of the answer rate; absent where the lower end
+    /// is.
     pub answer_rate_high: Option<f64>,
     /// The backlog at the start of the window.
     pub at_start: u64,
     /// The backlog at the end of the window.
     pub at_end: u64,
-    /// The growth of the backlog in packet-ins per second: the offered rate less the answer rate.
+    /// The growth of the backlog in packet-ins per second: the offered rate minus the answer rate.
     pub growth_rate: f64,
     /// The time in seconds that the controller needs to answer the backlog at the end; absent where
     /// nothing was answered.
     pub time_to_answer_s: Option<f64>,
 }
 
-/// The side that was the limit.
+/// The side that limited a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Saturated {
-    /// No side: the offered packet-ins left and were answered.
+    /// No side: all offered packet-ins left and were answered.
     Neither,
-    /// The controller: it accounts for unanswered packet-ins, or its answers set the pace.
+    /// The controller: it delayed or lost packet-ins, or the load waited for its answers.
     Controller,
-    /// The probe: it accounts for packet-ins that did not leave or were lost in its bursts, or for
-    /// answers that it read late.
+    /// The probe: it did not send packet-ins in time, sent them in bursts that lost packet-ins, or
+    /// read answers late.
     Probe,
-    /// The network between them: it accounts for packet-ins in transit.
+    /// The network between probe and controller: packet-ins piled up in it.
     Network,
     /// Unknown, because too little was observed.
     Unknown,
@@ -561,7 +572,8 @@ pub struct Silence {
 /// The progress of the switches' handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeOutcome {
-    /// The number of switches that became ready, whatever became of their connection.
+    /// The number of switches that became ready at least once, even if their connection ended
+    /// later.
     pub ready: u32,
     /// The number of switches that were ready when the trial ended; absent in results of older
     /// versions.
@@ -571,66 +583,66 @@ pub struct HandshakeOutcome {
     pub wanted: u32,
     /// The time in seconds from the first attempt until the last switch became ready.
     pub ready_after_s: Option<f64>,
-    /// The number of switches by the last stage that they reached.
+    /// The number of switches for each last stage of the handshake.
     pub stages: BTreeMap<String, u32>,
-    /// The number of switches by the error that they met.
+    /// The number of switches for each error.
     pub errors: BTreeMap<String, u32>,
     /// The reason why nothing was answered, if nothing was.
     pub why_zero: Option<String>,
 }
 
-/// One of several processes that shared the switches of a trial. The figures of all ranks together
-/// are in [`Trial`].
+/// The part of one rank, which is one of several processes among which the switches of a trial are
+/// divided. The figures of all ranks together are in [`Trial`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankOutcome {
-    /// The number of the rank, from 0.
+    /// The number of the rank, counted from 0.
     pub rank: u32,
     /// The host that the rank ran on; empty if the rank was lost before it reported it.
     pub hostname: String,
-    /// The index of the first of its switches, which are consecutive.
+    /// The index of the rank's first switch. Its switches are consecutive.
     pub first_switch: u32,
-    /// The number of its switches.
+    /// The number of the rank's switches.
     pub switches: u32,
-    /// Whether the rank completed its part.
+    /// Whether the rank completed its part of the trial.
     pub completion: Completion,
-    /// The counts of its switches.
+    /// The counts of the rank's switches.
     pub counts: Counts,
-    /// The rates of its switches.
+    /// The rates of the rank's switches.
     pub rates: Rates,
     /// The rank's use of its host.
     pub probe_usage: Usage,
     /// The verdict from the observations of this rank alone; absent if the rank was lost.
     pub verdict: Option<Verdict>,
-    /// The offset of its clock against that of rank 0 before traffic (positive if ahead); absent
-    /// for rank 0.
+    /// The offset of the rank's clock from that of rank 0 before traffic, which is positive if the
+    /// clock is ahead; absent for rank 0.
     pub clock_before: Option<ClockOffset>,
-    /// The offset of its clock against that of rank 0 after the last answer.
+    /// The offset of the rank's clock from that of rank 0 after the last answer.
     pub clock_after: Option<ClockOffset>,
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchOutcome {
-    /// The lower end of the bracket of the highest loss-free rate, over all switches: at this rate,
-    /// loss stayed within the tolerance and answers kept up with packet-ins.
+    /// The highest rate over all switches that is known to be loss-free: loss stayed within the
+    /// tolerance and answers kept up with packet-ins. It is the lower end of the interval that the
+    /// search found.
     pub loss_free_rate: Option<f64>,
-    /// The upper end of the bracket; absent if no rate failed, or if the probe was the reason.
+    /// The upper end of this interval; absent if no rate failed, or if the probe was the reason.
     pub lossy_rate: Option<f64>,
-    /// The confidence, 0 to 1, with which the bracket contains the highest loss-free rate; absent
-    /// where an end is missing or the search was not completed, and in results of older versions.
+    /// The confidence, 0 to 1, with which the interval contains the highest loss-free rate; absent
+    /// if an end is missing or the search was not completed, and in results of older versions.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// The number of trials that were repeated because delays of the probe may explain their
     /// losses.
     #[serde(default)]
     pub disturbed_trials: u32,
-    /// The rule by which a rate is loss-free, and how many of its trials agreed, in a sentence or
-    /// two.
+    /// The condition under which a rate counts as loss-free, and how many trials agreed, in a
+    /// sentence or two.
     #[serde(default)]
     pub loss_free_method: String,
-    /// The highest answer rate over all switches, which was searched for up to twice the offered
-    /// rate at which it occurred. The value is the mean over the trials at that offered rate (RFC
-    /// 8456, section 5.1.3).
+    /// The highest answer rate over all switches: the mean over the trials at one offered rate (RFC
+    /// 8456, section 5.1.3). Offered rates of up to twice the best one were tried.
     pub maximum_received_rate: f64,
     /// The offered rate at which the highest answer rate occurred; absent if nothing was ever
     /// answered, and in results of older versions.
@@ -663,8 +675,9 @@ pub struct ThresholdOutcome {
     pub point: String,
     /// The measured value; absent if the metric has none.
     pub value: Option<f64>,
-    /// Whether the threshold held. A metric without a value violates its threshold. So does a
-    /// percentile of the round-trip time if more packet-ins are missing from it than lie beyond it.
+    /// Whether the threshold held. A metric without a value violates its threshold. A percentile of
+    /// the round-trip time also violates it if more packet-ins have no round-trip time than may lie
+    /// beyond the percentile.
     pub held: bool,
     /// Whether the threshold could be tested. A percentile that cannot be stated from the number of
     /// samples cannot be tested, and its threshold does not hold.

@@ -33,9 +33,9 @@ impl Threshold {
     }
 
     /// Evaluates a point by the mean over its trials. The condition is violated if the mean
-    /// violates it, and also if any trial has no value for the metric, or if the metric leaves out
-    /// packet-ins that would violate it: a packet-in that never left is lost to whoever waits for
-    /// its answer, and an unanswered packet-in has no round-trip time, however long.
+    /// violates it, or if any trial has no value for the metric. It is also violated if the metric
+    /// covers too few packet-ins: one that never left counts as lost, and one without an answer has
+    /// an infinite round-trip time.
     fn judge(&self, point: &Point) -> ThresholdOutcome {
         let values: Vec<f64> =
             point.trials.iter().filter_map(|trial| self.metric.judged(trial)).collect();
@@ -67,10 +67,10 @@ impl Threshold {
     }
 }
 
-/// The packet-ins that the value of a metric leaves out.
+/// The packet-ins that the value of a metric does not cover.
 struct Absent {
     remark: String,
-    /// Whether so many packet-ins are left out that an upper bound on the value proves nothing.
+    /// Whether more packet-ins are left out than an upper bound on the value tolerates.
     decides: bool,
 }
 

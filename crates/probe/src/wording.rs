@@ -1,7 +1,7 @@
-//! The terms for what switches send.
+//! The words for what switches send.
 //!
-//! Texts of results are written about packet-ins. Where the load is something else, its terms
-//! replace those of packet-ins in the final text, so that no text is written three times.
+//! Texts of results are written about packet-ins. If switches send another kind of message, its
+//! words replace those of packet-ins in the final text, so that no text is written for each kind.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
