@@ -1,6 +1,7 @@
-//! Checks of values that are valid each by itself but not in combination.
+//! Checks of combinations of values, each of which is valid by itself.
 //!
-//! Messages are written for a TOML file; where a flag is at fault, keys are replaced by flags.
+//! Messages are written for a TOML file. If a flag is the cause, keys in the message are replaced
+//! by flags.
 //!
 //! Every check names the keys that it reads. The problem is attributed to one of them that the user
 //! set. A check reports nothing if one of its values was rejected already.
@@ -383,8 +384,8 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
             );
         }
     }
-    // Values that a plan would ignore are an oversight, unless the plan itself was chosen, for
-    // example by a flag that overrides a file with such values.
+    // Values that the plan ignores are an oversight of the user, unless the plan was chosen
+    // explicitly: a flag may replace the plan of a file that contains such values.
     if report.is_given("plan.kind") {
         return;
     }

@@ -18,7 +18,7 @@ use super::value::Rejection;
 use super::{Config, toml};
 use crate::legacy::{self, LegacyError, LegacyFault, LegacySetting};
 
-/// The largest configuration file that is read, in bytes; no hand-written file comes near it.
+/// The largest configuration file that is read, in bytes. Files written by hand are far smaller.
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// Settings from any number of sources.
@@ -29,7 +29,8 @@ pub struct Settings {
     notes: Vec<String>,
 }
 
-/// The values that the highest source so far gave for a key: one value, or the elements of a list.
+/// The values for a key from the source with the highest precedence so far: one value, or the
+/// elements of a list.
 #[derive(Clone, Debug)]
 struct Given {
     origin: Origin,
@@ -41,7 +42,7 @@ struct Given {
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) origin: Origin,
-    /// Problems that are known already, with more exact places than `origin`.
+    /// Problems that are already known, and whose places are more exact than `origin`.
     pub(super) problems: Vec<Problem>,
 }
 
@@ -60,9 +61,10 @@ impl Settings {
 
     /// Sets one key, such as `traffic.rate`, to a value in the form that its flag takes.
     ///
-    /// A source with a higher rank than the present one replaces the value; a source with a lower
-    /// rank changes nothing. Within one source a list grows, and a single value is replaced. A key
-    /// that does not exist becomes a problem that [`Settings::resolve`] reports.
+    /// A source with a higher precedence than that of the present value replaces the value; a
+    /// source with a lower precedence changes nothing. Within one source, a list grows and a single
+    /// value is replaced. A key that does not exist becomes a problem that [`Settings::resolve`]
+    /// reports.
     pub fn set(&mut self, key: &str, value: &str, origin: Origin) {
         match Setting::by_key(key) {
             Some(setting) => {
@@ -72,7 +74,7 @@ impl Settings {
         }
     }
 
-    /// Adds an entry, unless a higher source gave the key before.
+    /// Adds an entry, unless a source with higher precedence has set the key.
     pub(super) fn push(&mut self, setting: &'static Setting, entry: Entry) {
         if let Some(given) = self.given_by(setting, &entry.origin) {
             if !setting.kind.repeats() {
@@ -82,13 +84,14 @@ impl Settings {
         }
     }
 
-    /// Sets a list to no elements, which still replaces the elements of a lower source.
+    /// Sets a list to no elements, which also replaces the elements from a source with lower
+    /// precedence.
     pub(super) fn push_empty(&mut self, setting: &'static Setting, origin: &Origin) {
         self.given_by(setting, origin);
     }
 
-    /// Returns the values that a source gives for a key, emptied if a lower source gave them;
-    /// `None` if a higher source gave the key.
+    /// Returns the values for a key to which `origin` may add. They are emptied first if a source
+    /// with lower precedence set them. Returns `None` if a source with higher precedence did.
     fn given_by(&mut self, setting: &'static Setting, origin: &Origin) -> Option<&mut Given> {
         let empty = || Given { origin: origin.clone(), entries: Vec::new() };
         let given = self.given.entry(setting.key).or_insert_with(empty);
@@ -254,7 +257,7 @@ impl Report<'_> {
 
     /// Reports that values conflict. The problem is attributed to the first of `keys` that a source
     /// sets. Nothing is reported if one of the values was rejected already, since the draft does
-    /// not hold it.
+    /// not contain that value.
     pub(super) fn conflict(&mut self, keys: &[&'static str], message: String, remedy: String) {
         let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
             return;
@@ -356,7 +359,7 @@ pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) 
         Origin::Flag | Origin::Default => {
             rejection.remedy(setting.example).as_deref().map(as_flags)
         }
-        // Values of such a file are not written in this syntax.
+        // A peer's file has a syntax of its own, in which the example is no advice.
         Origin::Legacy { .. } => None,
     };
     Problem { name: name_of(setting.key, &origin), origin, message: rejection.message, remedy }
@@ -367,7 +370,7 @@ pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) 
 pub struct Resolved {
     /// The configuration that the engines read.
     pub config: Config,
-    /// Notes on what a peer's file asks for and this probe does not do, or does differently.
+    /// Notes on settings of a peer's file that this probe does not have, or interprets differently.
     pub notes: Vec<String>,
     values: Vec<(&'static Setting, ResolvedValue)>,
 }

@@ -208,8 +208,8 @@ impl Draft {
 
     /// Returns the number of ports of each switch: one for each link, and one for each host up to a
     /// limit. Two hosts of a switch should not share a port, since no switch would see the packets
-    /// between them. Beyond the limit hosts do share ports, because controllers send discovery
-    /// frames to every port; they then send only to hosts behind other ports.
+    /// between them. Beyond the limit, hosts share ports all the same and send only to hosts behind
+    /// other ports. The limit exists because controllers send discovery frames to every port.
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
         const MOST_FOR_HOSTS: u32 = 16;
@@ -251,9 +251,10 @@ impl Draft {
         Some(rate * f64::from(self.most_switches()))
     }
 
-    /// Returns the number of engine threads that the load needs: at most two, and never all cores.
-    /// Every further thread takes a core from a controller on the same host, and threads that share
-    /// a core with it are late by whole scheduler slices (4 ms on two cores, compared with 1 ms).
+    /// Returns the number of engine threads that the load needs: one or two, and two only if a core
+    /// is left for the controller. Each engine thread takes a core from a controller on the same
+    /// host. If it shares a core with the controller, it is late by whole time slices of the
+    /// scheduler (4 ms on two cores, compared with 1 ms).
     pub(super) fn automatic_threads(&self) -> usize {
         let most = (provenance::cores() as usize).saturating_sub(1).clamp(1, 2);
         let fits_one = match self.protocol {
@@ -399,7 +400,7 @@ impl TrafficDraft {
 impl TimingDraft {
     fn into_config(self, protocol: Protocol) -> Timing {
         let usual = match protocol {
-            // P4Runtime controllers dial the switches, and may take their time.
+            // P4Runtime controllers dial the switches, which may take a while.
             Protocol::P4Runtime => Duration::from_secs(60),
             Protocol::OpenFlow10 | Protocol::OpenFlow13 => Duration::from_secs(10),
         };

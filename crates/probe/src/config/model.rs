@@ -17,7 +17,7 @@ pub struct Config {
     /// The seed of every random choice; two runs with the same seed offer the same packets at the
     /// same times.
     pub seed: u64,
-    /// The number of engine threads; each thread owns a share of the switches.
+    /// The number of engine threads, among which the switches are divided.
     pub threads: usize,
     /// Whether each engine thread has a core of its own.
     pub isolate: bool,
@@ -175,11 +175,11 @@ pub struct P4Runtime {
     pub advertise: Option<IpAddr>,
     /// The first port; the other ports count up from it.
     pub first_port: u16,
-    /// The ports from `first_port` on that other processes use, so that no switch listens there, in
-    /// ascending order. Empty until a run has looked for such ports.
+    /// The ports from `first_port` on that are left out because other processes use them, in
+    /// ascending order. Empty until a run has searched for such ports.
     pub passed_over: Vec<u16>,
-    /// The address of each rank's switches, in the order of the ranks; empty for a single process.
-    /// A run determines them when it begins.
+    /// The address of the switches of each process, in the order of the processes, if the switches
+    /// are divided among several; otherwise empty. A run determines the addresses when it begins.
     pub ranks: Vec<IpAddr>,
     /// The number of device ids behind each port.
     pub devices_per_port: u32,
@@ -236,7 +236,7 @@ pub struct Tls {
 /// The traffic of the emulated switches.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Whether answers influence when the next packet-in is sent.
+    /// The rule that determines when switches send.
     pub mode: Mode,
     /// The number of packet-ins per second and switch, in [`Mode::Open`].
     pub rate: f64,
@@ -261,7 +261,7 @@ pub struct Traffic {
     pub outstanding_limit: usize,
 }
 
-/// Whether answers influence when the next packet-in is sent.
+/// The rule that determines when switches send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
     /// Every packet-in has a due time that is fixed before the run; answers change nothing.
@@ -398,11 +398,11 @@ pub enum Matching {
     /// Matches the OpenFlow transaction id, for controllers that echo it; other controllers can match by
     /// accident.
     Xid,
-    /// Matches the rule that supersedes the entry which sent the packet-in, for controllers that answer
-    /// with rules alone.
+    /// Matches the flow rule that replaces the one which sent the packet-in, for controllers that
+    /// answer with rules alone.
     Rule,
-    /// Matches in order: each answer belongs to the oldest outstanding packet-in of its switch. For
-    /// controllers that discard the payload.
+    /// Matches by order: each answer belongs to the oldest packet-in of its switch that has no
+    /// answer. This is for controllers that discard the payload.
     Order,
 }
 
@@ -484,9 +484,11 @@ pub enum PlanKind {
         low: f64,
         /// The highest rate that is tried.
         high: f64,
-        /// The width of the bracket at which the search stops, as a fraction of the rate.
+        /// The largest distance of the two rates between which the search must locate the highest
+        /// loss-free one, as a fraction of the rate.
         precision: f64,
-        /// Whether each rate is tried only once, so that no confidence is stated.
+        /// Whether the search stops once these two rates are found, without further trials that
+        /// show with which confidence the highest loss-free rate lies between them.
         rough: bool,
         /// The largest loss that counts as loss-free, as a fraction.
         loss: f64,
@@ -561,8 +563,8 @@ pub struct Output {
 pub struct DeviceAddress {
     /// The device id.
     pub device_id: u64,
-    /// The number of the switch, counted up from the first id. It is the device id unless all
-    /// devices share one.
+    /// The number of the switch, counted up from the first id. It equals the device id, unless all
+    /// devices share one id.
     pub number: u64,
     /// The address that the switch's server listens on.
     pub listen: SocketAddr,

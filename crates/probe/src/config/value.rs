@@ -20,7 +20,8 @@ pub(super) use switch_override::{Field as OverrideField, check_field as check_ov
 
 /// The value of a setting.
 pub(super) trait Value {
-    /// Forgets the elements of a list; single values are overwritten by [`Value::read`].
+    /// Removes the elements of a list. Single values need not be cleared, since [`Value::read`]
+    /// overwrites them.
     fn clear(&mut self) {}
 
     /// Parses the text. A list appends to its elements. Paths are relative to `base`.
@@ -45,18 +46,18 @@ pub(super) trait Value {
 pub(super) struct Rejection {
     /// The problem with the text.
     pub(super) message: String,
-    /// The advice what to write instead.
+    /// The advice on what to write instead.
     pub(super) remedy: Remedy,
 }
 
-/// The advice what to write instead of a text that is not a value.
+/// The advice on what to write instead of a text that is not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
     /// A value like the example of the setting.
     Example,
-    /// This text.
+    /// The given text.
     Write(String),
-    /// No further text, because the message contains the advice.
+    /// No advice in addition to the message, which contains it.
     Said,
 }
 
@@ -82,7 +83,7 @@ impl From<String> for Rejection {
     }
 }
 
-/// Joins words as alternatives: `a, b or c`.
+/// Joins words as alternatives, such as `a, b or c`.
 pub(super) fn alternatives(words: &[&str]) -> String {
     match words {
         [] => String::new(),

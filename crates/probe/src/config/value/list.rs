@@ -7,8 +7,8 @@ use super::{Rejection, Remedy, Value, quoted, switch_override};
 use crate::config::SwitchOverride;
 use crate::thresholds::Threshold;
 
-/// The maximum length of a list of numbers. Each is a trial of several seconds, so longer lists are
-/// mistakes.
+/// The maximum length of a list of numbers. Each number is a trial of several seconds, so a longer
+/// list is a mistake.
 const LONGEST: usize = 10_000;
 
 /// The rates of a sweep.

@@ -243,7 +243,7 @@ pub(in crate::config) fn duration_text(duration: Duration) -> String {
     format!("{}{unit}", nanoseconds / scale)
 }
 
-/// Text that may be unset; empty text unsets it.
+/// A text that may be absent; empty text makes it absent.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Unsettable(pub(in crate::config) Option<String>);
 
