@@ -1,16 +1,16 @@
 //! Placement of the engine threads on cores.
 //!
-//! A pacing thread is only as punctual as its core is free: another thread that the kernel
+//! An engine thread is punctual only while its core is free: another thread that the kernel
 //! schedules there holds the core for a whole time slice of several milliseconds. With `isolate`,
 //! each engine thread is pinned to one core at the highest priority that the kernel grants. A
-//! controller on the same host must then stay off these cores, or its answers would be late because
-//! it waits for the engine. This is why isolation is an option and not the default.
+//! controller on the same host must then use other cores, because its answers would be late if it
+//! waited for an engine thread. Isolation is therefore an option and not the default.
 //!
 //! Linux groups the threads of a terminal session (autogroup, see sched(7)), and a priority counts
-//! only inside its group. A thread with the highest priority is still an ordinary thread in
-//! comparison with other sessions, but it takes weight from its own group on every other core,
-//! where a controller of the same session then starves. Therefore the priority of the whole group
-//! is raised for as long as a run lasts.
+//! only inside its group. In comparison with other sessions, a thread with the highest priority is
+//! still an ordinary thread. It also takes weight from its own group on every other core, so that a
+//! controller of the same session gets too little CPU time there. Therefore the priority of the
+//! whole group is raised for as long as a run lasts.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ pub(crate) fn core_of(thread: usize, threads: usize) -> Option<usize> {
 pub(crate) fn claim(core: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(core);
-    // Process id 0 with the thread's own priority: on Linux priorities belong to threads.
+    // Process id 0 selects the calling thread, since priorities belong to threads on Linux.
     rustix::thread::sched_setaffinity(None, &set).is_ok()
         && rustix::process::setpriority_process(None, HIGHEST_PRIORITY).is_ok()
 }

@@ -14,13 +14,12 @@ pub(crate) fn stolen() -> Duration {
     )
 }
 
-/// The share of a run's time from which stolen CPU time is reported.
+/// The least share of a run's time for which stolen CPU time is reported.
 ///
-/// Packets are due all the time. A thread that loses a share of the time in pauses is therefore
-/// late for at least that share of its packets. A share of 1/1000 may determine the 99.9th
-/// percentile, the highest one in a result; a smaller share mostly affects the maximum alone. The
-/// stolen time is a sum over all cores, so one thread lost at most this share, and a note may be
-/// unnecessary.
+/// Packets are due all the time, so a thread that loses a share of the time in pauses is late for
+/// at least that share of its packets. A share of 1/1000 may determine the 99.9th percentile, the
+/// highest one in a result; a smaller share mostly affects the maximum alone. The stolen time is a
+/// sum over all cores, so one thread lost at most this share, and the note may be unnecessary.
 const NOTED: f64 = 1e-3;
 
 /// Returns a note on the CPU time that was stolen in a run of this many seconds, if it may affect

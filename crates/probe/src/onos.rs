@@ -1,11 +1,12 @@
-//! Queries and commands to ONOS over its REST interface, other than the netcfg.
+//! Queries and commands to ONOS over its REST interface, other than the network configuration
+//! ("netcfg").
 //!
 //! ONOS accepts any netcfg, and silently ignores it if the application with the driver or the
-//! pipeconf is not active; the same holds for its OpenFlow port. It also keeps what it has learned
-//! from run to run. This module therefore queries which applications are active and what ONOS knows
-//! of the devices, and makes ONOS forget them where the configuration wants that. Paths and fields
-//! are those of ONOS 2.5 (`/onos/v1/docs`). A query that fails is no reason to fail a run, since
-//! the results are explanations only.
+//! pipeconf is not active. Without its OpenFlow application, it likewise accepts no OpenFlow
+//! connection. It also remembers what it has learned in earlier runs. This module therefore queries
+//! which applications are active and what ONOS knows of the devices. If the configuration requests
+//! it, the module makes ONOS forget them. Paths and fields are those of ONOS 2.5 (`/onos/v1/docs`).
+//! A query that fails does not fail the run, since its result only explains the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,7 +37,7 @@ const PIPECONFS: [(&str, &str); 5] = [
 /// The applications that make ONOS listen for OpenFlow; either of them suffices.
 const OPENFLOW: [&str; 2] = ["org.onosproject.openflow", "org.onosproject.openflow-base"];
 
-/// An ONOS instance, reached by its REST interface.
+/// A connection to an ONOS instance through its REST interface.
 pub(crate) struct Onos {
     agent: Agent,
     base: String,
@@ -44,7 +45,7 @@ pub(crate) struct Onos {
 }
 
 impl Onos {
-    /// Returns the ONOS that the configuration names, if there is one.
+    /// Returns the ONOS whose REST interface the configuration names, if it names one.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let base = config.controller.onos_rest.as_ref()?;
         let (user, password) = &config.controller.onos_credentials;
@@ -55,7 +56,8 @@ impl Onos {
         })
     }
 
-    /// Describes the inactive applications without which no switch becomes ready, with advice.
+    /// Describes, with advice, which applications are inactive without which no switch becomes
+    /// ready; `None` if there are none.
     pub(crate) fn missing(&self, config: &Config) -> Option<String> {
         let active = self.active_applications()?;
         let mut missing: Vec<String> = Vec::new();
@@ -109,13 +111,13 @@ impl Onos {
         notes
     }
 
-    /// Returns the pipeconfs that ONOS gave switches of a trial instead of the configured one, with
-    /// the number of switches.
+    /// Returns the pipeconfs other than the configured one that ONOS uses for the trial's switches,
+    /// each with the number of switches.
     fn others(&self, config: &Config) -> BTreeMap<String, u32> {
         let ours: BTreeSet<String> = ours(config).collect();
         let mut others = BTreeMap::new();
         for device in self.devices().unwrap_or_default() {
-            // With a pipeconf, ONOS names the driver after both.
+            // The driver of a device with a pipeconf is named `DRIVER:PIPECONF` in ONOS.
             let pipeconf = device.driver.split_once(':').map(|(_, pipeconf)| pipeconf);
             if let Some(pipeconf) = pipeconf
                 && ours.contains(&device.id)
@@ -127,8 +129,8 @@ impl Onos {
         others
     }
 
-    /// Describes which switches of a trial have a different pipeconf than the configured one, with
-    /// advice; `None` if there are none.
+    /// Describes, with advice, how many switches of a trial have a pipeconf other than the
+    /// configured one; `None` if all have that one.
     pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
         if config.protocol != Protocol::P4Runtime {
             return None;
@@ -188,12 +190,12 @@ impl Onos {
         (!causes.is_empty()).then(|| causes.join("; "))
     }
 
-    /// Removes the devices of the switches, then their netcfg, and the hosts behind them. Returns a
-    /// description of what could not be removed.
+    /// Makes ONOS remove the devices of the switches, then their netcfg, then the hosts behind
+    /// them. Returns a description of what could not be removed.
     ///
-    /// The order matters: an ONOS 2.5.6 whose netcfg was removed before its devices responded with
-    /// 404 to `/devices` from then on, and had to be restarted. Therefore the netcfg of a device
-    /// that could not be removed stays.
+    /// The order matters. An ONOS 2.5.6 whose netcfg was removed before its devices responded to
+    /// `/devices` with 404 from then on, and had to be restarted. Therefore the netcfg of a device
+    /// that could not be removed is kept.
     pub(crate) fn forget(&self, config: &Config) -> Option<String> {
         let ours: BTreeSet<String> = ours(config).collect();
         let mut failures = Vec::new();
@@ -289,11 +291,11 @@ impl Onos {
     }
 }
 
-/// The advice that makes ONOS give devices the pipeconf of the netcfg.
+/// The advice how to make ONOS use the pipeconf of the netcfg.
 const REMEDY: &str = "restart it before each trial (--between), or give the switches ids that it has \
                       not seen (--first-id)";
 
-/// The longest response that is read, in bytes: thousands of hosts take megabytes.
+/// The longest response that is read, in bytes. A list of thousands of hosts takes megabytes.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A device as ONOS reports it.
@@ -304,8 +306,8 @@ struct KnownDevice {
     driver: String,
 }
 
-/// Returns a warning that ONOS carries over what it has learned from trial to trial, if nothing
-/// prevents that.
+/// Returns a warning if ONOS remembers devices, hosts and rules from trial to trial, because
+/// neither a restart nor a request to forget them is configured.
 pub(crate) fn keeps(config: &Config) -> Option<String> {
     let several = config.plan.repetitions > 1 || config.plan.kind != PlanKind::Point;
     let kept = config.plan.between.is_none() && !config.controller.onos_forget;
@@ -316,7 +318,7 @@ pub(crate) fn keeps(config: &Config) -> Option<String> {
     })
 }
 
-/// Returns the names of a trial's switches in ONOS.
+/// Returns ONOS's names for the switches of a trial.
 fn ours(config: &Config) -> impl Iterator<Item = String> + '_ {
     let first = config.switches.first_id;
     (0..u64::from(config.switches.count)).map(move |index| match config.protocol {

@@ -1,10 +1,11 @@
-//! A search for the block of a controller that limits it.
+//! A search for the block of a controller that limits its rate.
 //!
-//! A controller that answers right after one of its blocks shows the rate that all blocks up to
-//! there sustain. Each such shortcut is measured at one offered rate, and the received rate falls
-//! where the bottleneck is. A second measurement after a change shows what the change gained. This
-//! is the method of the P4RCProbe paper, section V: Fig. 8 and Table I. [`Plan`] is the file that
-//! names the shortcuts of a controller; [`judge`] interprets their rates.
+//! A controller can be changed to answer right after one of its blocks. Its rate is then the one
+//! that all blocks up to that one sustain. Each such shortcut is measured at one offered rate; the
+//! received rate falls at the bottleneck. A second measurement after a change of the controller
+//! shows what the change gained. This is the method of the P4RCProbe paper, section V: Fig. 8 and
+//! Table I. [`Plan`] is the file that names the shortcuts of a controller; [`judge`] interprets
+//! their rates.
 
 use std::collections::BTreeSet;
 

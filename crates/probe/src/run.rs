@@ -37,7 +37,7 @@ use crate::trial::{self, Concluded, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};
 pub use serve::serve;
 
-/// The reason why a run could not continue. The run's watcher keeps the results so far.
+/// The reason why a run could not continue. The results so far were passed to the run's watcher.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -53,10 +53,10 @@ pub enum RunError {
     /// The controller's process cannot be watched.
     #[error("controller.process: {0}")]
     Usage(#[from] UsageError),
-    /// The configuration cannot be shared among several ranks.
+    /// A run with this configuration cannot be divided among several processes.
     #[error("several ranks share the switches of a run, but {0}")]
     NotShared(&'static str),
-    /// The rank that leads the run is gone.
+    /// The process that leads the run is gone.
     #[error("rank 0 was lost: {0}")]
     Alone(String),
     /// The command between trials failed.
@@ -108,7 +108,7 @@ pub trait Watcher {
     fn trial_ended(&mut self, trial: &Trial, result: &RunResult);
 }
 
-/// The context of a run beside its configuration.
+/// The parameters of a run other than its configuration.
 #[derive(Debug)]
 pub struct RunContext {
     /// The command line, for the record.
@@ -139,12 +139,12 @@ pub fn run(
     run_all(config, context, watcher, None)
 }
 
-/// Runs like [`run`], with the switches divided among the ranks of a group. This rank is the first
-/// one; the others call [`follow`].
+/// Runs like [`run`], with the switches divided among several processes, the ranks of a group. This
+/// process must be the first rank; the others call [`follow`].
 ///
 /// # Errors
 ///
-/// Returns the errors of [`run`], and an error if the plan or the protocol cannot be shared among
+/// Returns the errors of [`run`], and an error if the plan or the protocol cannot be divided among
 /// ranks.
 pub fn lead(
     config: &Config,
@@ -177,8 +177,8 @@ pub fn follow(
 ) -> Result<(), RunError> {
     shareable(config)?;
     host::raise_file_limit();
-    // The ports are held until the last trial is over; the first rank begins when the ports of all
-    // ranks are held.
+    // This rank reserves its ports until the last trial is over. The first rank begins when all
+    // ranks have reserved theirs.
     let _ports = match HeldPorts::take(config, false).map_err(RunError::from).and_then(in_order) {
         Ok(ports) => ports,
         Err(error) => {
@@ -188,7 +188,7 @@ pub fn follow(
     };
     group.send(Rank::FIRST, &RankMessage::Here(engine::p4runtime::advertised(config)));
     let precedence = config.isolate.then(Precedence::take);
-    // A command between trials may take a while.
+    // A command between two trials may take several minutes.
     let deadline = |from: Instant| from + Duration::from_secs(600);
     let mut heard = Instant::now();
     loop {
@@ -204,7 +204,7 @@ pub fn follow(
                 }
             }
             Received::Message(Rank::FIRST, RankMessage::End) => break,
-            // This message belongs to a trial that is over.
+            // All other messages belong to a trial that is over.
             Received::Message(..) => {}
             Received::Lost(_) => {}
             Received::Nothing if Instant::now() > deadline(heard) => {
@@ -223,7 +223,8 @@ pub fn follow(
     Ok(())
 }
 
-/// Returns the ports if none was passed over, so that all ranks compute equal ports for a switch.
+/// Returns the ports if they are consecutive, because every rank computes the ports of all switches
+/// from the first port.
 fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
     match ports.has_gaps() {
         false => Ok(ports),
@@ -233,8 +234,8 @@ fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
     }
 }
 
-/// Returns the addresses of each rank's switches; a rank that does not report its address in time
-/// is lost.
+/// Returns the address of each rank's switches, in the order of the ranks. A rank that does not
+/// report its address in time counts as lost.
 fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) -> Vec<IpAddr> {
     const PATIENCE: Duration = Duration::from_secs(90);
     let own = engine::p4runtime::advertised(config);
@@ -254,7 +255,7 @@ fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) ->
     (0..group.size()).map(|rank| hosts.get(&Rank(rank)).copied().unwrap_or(own)).collect()
 }
 
-/// Checks whether the configuration can be shared among several ranks.
+/// Checks whether a run with this configuration can be divided among several ranks.
 fn shareable(config: &Config) -> Result<(), RunError> {
     if let PlanKind::Rfc8456(_) = config.plan.kind {
         return Err(RunError::NotShared("the tests of RFC 8456 have one network in one process"));
@@ -273,8 +274,8 @@ fn run_all(
         .iter()
         .map(|text| text.parse::<Threshold>())
         .collect::<Result<Vec<_>, _>>()?;
-    // A process that cannot be watched is reported before anything runs; a listener is looked up
-    // later.
+    // A process that cannot be watched is reported before anything runs. The process that listens
+    // is looked up later, since it may not have started.
     if let Some(selector) = &config.controller.process
         && *selector != ProcessSelector::Listener
     {
@@ -283,11 +284,11 @@ fn run_all(
     let precedence = config.isolate.then(Precedence::take);
     let file_limit = host::raise_file_limit();
     let mut config = config.clone();
-    // Ranks must agree on the ports of switches, whatever their limits are.
+    // All ranks must compute the same ports of switches, whatever limits their hosts have.
     let shared_ports =
         if group.is_none() { engine::p4runtime::fit_to_file_limit(&mut config) } else { None };
-    // The ports are reserved before the addresses of switches are published, and until the last
-    // switch is gone.
+    // Ports are reserved before the addresses of switches are published, and until the last switch
+    // has ended.
     let ports = match context.ports.take() {
         Some(ports) => ports,
         None => HeldPorts::take(&config, false)?,
@@ -380,7 +381,7 @@ impl Runner<'_> {
         while let Some(rate) = search.next_rate() {
             let before = self.point_at(switches, rate).trials.len();
             self.point(switches, rate)?;
-            // Packet-ins that an interrupted trial left unanswered are not lost.
+            // An interrupted trial leaves packet-ins unanswered that are not lost.
             if self.is_interrupted() {
                 break;
             }
@@ -393,7 +394,7 @@ impl Runner<'_> {
         self.result.points.sort_by(|a, b| {
             a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
         });
-        // A controller that stopped answering for good was not too slow, at this rate or another.
+        // No rate is to blame if the controller stopped answering for good.
         if search.has_stopped() {
             self.result.notes.push(
                 "The search ended when the controller stopped answering for good: no rate is named \
@@ -449,7 +450,7 @@ impl Runner<'_> {
             &context.interrupt,
             self.group.as_deref_mut(),
         )?;
-        // Only the first rank has an outcome, and only the first rank gets here.
+        // Ranks other than the first do not reach this point.
         let Concluded::Trial(outcome) = outcome else { return Ok(()) };
         let trial::Outcome { mut trial, process } = *outcome;
         if let (PlanKind::Point, Some(backlog)) = (&self.config.plan.kind, &trial.verdict.backlog)
@@ -543,14 +544,15 @@ pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(
     }
 }
 
-/// The most CPU time that either side can use, in percent of a core, where it runs on this host.
+/// The most CPU time that each side can use, in percent of a core; `None` if its host is another
+/// one or is not known.
 struct MostCpu {
     controller: Option<f64>,
     probe: Option<f64>,
 }
 
 impl MostCpu {
-    /// Returns the limits; there are none with several ranks, whose hosts may differ.
+    /// Returns the limits. There are none for several ranks, whose hosts may differ.
     fn of(config: &Config, is_shared: bool) -> Self {
         let all = host::online_cores().map(|cores| 100.0 * f64::from(cores));
         let is_remote = matches!(config.controller.process, Some(ProcessSelector::Ssh { .. }));
@@ -561,8 +563,7 @@ impl MostCpu {
     }
 }
 
-/// Limits the means of CPU time to the capacity of the host, so that no confidence interval exceeds
-/// it.
+/// Limits estimates of CPU time to what the host has, so that no confidence interval exceeds it.
 fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     for (name, most) in [("controller.cpu", most.controller), ("probe.cpu", most.probe)] {
         if let (Some(estimate), Some(most)) = (summary.get_mut(name), most) {
@@ -571,8 +572,8 @@ fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     }
 }
 
-/// Names the switches that were answered far less than the others in most of the trials in which
-/// any were. The rates of the search are then those of these switches.
+/// Describes the switches that were answered far less than the others in most of the trials in
+/// which there were such switches. The search's rates are then limited by these switches.
 fn switches_apart(points: &[Point]) -> Option<String> {
     const NAMED: usize = 4;
     let trials = points.iter().flat_map(|point| &point.trials);
@@ -632,8 +633,8 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
     }
 }
 
-/// Returns the means of a point. There are none where its trials ran different pipelines, since the
-/// means would describe none of them.
+/// Returns the means of a point. They are empty if the point's trials ran different pipelines,
+/// since the means would describe none of them.
 fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     match point.pipelines().len() {
         0 | 1 => summarize(&point.trials),

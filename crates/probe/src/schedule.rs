@@ -1,14 +1,14 @@
-//! The due times of packet-ins: an open-loop schedule that is fixed before it runs.
+//! The due times of packet-ins: a schedule that is fixed before the traffic starts.
 //!
-//! A load generator that waits for its system under test measures the system's own pace and hides
-//! its worst moments. Here every packet-in has a due time that depends only on the seed, the index
-//! of its switch and the configuration. It does not depend on answers, on the distribution of
-//! switches over threads, or on a clock. [`SwitchSchedule`] yields the due times of one switch;
-//! [`ShardSchedule`] merges those of the switches that one engine thread owns. Both are iterators
-//! of a few hundred bytes per switch; nothing is computed ahead.
+//! A load generator that waits for answers before it sends measures the pace of the system under
+//! test, and hides its worst moments. Here every packet-in has a due time that depends only on the
+//! seed, the index of its switch and the configuration. It does not depend on answers, on the
+//! distribution of switches over threads, or on a clock. [`SwitchSchedule`] yields the due times of
+//! one switch, and [`ShardSchedule`] merges those of all switches of one engine thread. Both are
+//! iterators that take a few hundred bytes per switch and compute each due time when it is needed.
 //!
-//! Traffic starts at time 0 and ends after warm-up and measure window. A switch begins at its start
-//! delay plus its index times the stagger, and stops its stop delay before the end.
+//! Traffic starts at time 0 and ends after the warm-up and the measure window. A switch begins at
+//! its start delay plus its index times the stagger, and stops before the end by its stop delay.
 
 mod error;
 mod gaps;

@@ -1,9 +1,9 @@
 //! The contents of packet-ins: frames of emulated hosts, each with a packet id of its own.
 //!
-//! [`Hosts`] places hosts behind ports. [`FramePlan`] checks what is to be sent and reads captures
-//! once. The [`FrameSource`] of each switch then fills a template for every frame, as a pure
-//! function of switch, sequence number and seed. [`read_id`] recognises a frame in whatever the
-//! controller sends back. This module knows no control protocols, sockets or time.
+//! [`Hosts`] places hosts behind ports. [`FramePlan`] checks the configured frames and reads
+//! captures once. The [`FrameSource`] of each switch fills a template for every frame, which
+//! depends only on the switch, the sequence number and the seed. [`read_id`] finds the packet id in
+//! a frame that the controller sends back. This module knows no control protocols, sockets or time.
 
 mod addresses;
 mod checksum;

@@ -508,8 +508,8 @@ impl Conductor<'_> {
         self.notes.extend(cpu.and_then(|cpu| remarks::busy_before(settle, cpu)));
     }
 
-    /// Waits from `start` to `end` of the traffic, and samples the use of both hosts in the
-    /// meantime.
+    /// Waits until traffic, which began at `start` on the trial's clock, has lasted for `end`
+    /// nanoseconds, and samples the use of both hosts in the meantime.
     fn traffic_until(&mut self, start: u64, end: u64) -> Wait {
         let spacing = nanos(self.plan.config.timing.sample).max(1);
         loop {

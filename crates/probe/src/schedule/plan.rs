@@ -25,7 +25,7 @@ pub struct SchedulePlan {
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,
-    /// The position among the switches that replay one recording, for those that do.
+    /// The position of the switch among those that replay its recording.
     share: Share,
     start: Nanos,
     end: Nanos,

@@ -1,17 +1,19 @@
 //! A merge of the due times of many switches.
 //!
 //! The merge is a loser tree (Knuth, The Art of Computer Programming, volume 3, section 5.4.1):
-//! each inner node of a binary tree remembers the loser of the match played there, so that a new
-//! due time of the last winner climbs one path with one comparison per level. The outcome of a
-//! comparison is practically random, so it selects instead of branching, and all leaves have equal
-//! depth; a heap would compare twice per level and stop anywhere. An entry holds due time and index
-//! in one integer, so equal due times are taken in the order of the switches' indices.
+//! each inner node of a binary tree remembers the loser of the match played there. The next due
+//! time of the last winner therefore climbs one path, with one comparison per level. The outcome of
+//! a comparison is nearly random, so the code selects instead of branching, and all leaves have
+//! equal depth. A heap would need two comparisons per level and could end at any level. An entry
+//! holds a due time and an index in one integer, so that equal due times are taken in the order of
+//! the switches' indices.
 
 use std::hint::select_unpredictable;
 
 use super::{Due, Nanos, SwitchSchedule};
 
-/// The due times of all switches of one engine thread, in order; ties go to the lower index.
+/// The due times of all switches of one engine thread, in order. Of equal times, that of the switch
+/// with the lower index comes first.
 #[derive(Debug)]
 pub struct ShardSchedule {
     /// The schedules, ordered by switch index.

@@ -1,14 +1,14 @@
-//! The starting points of switches in a recording that several of them replay.
+//! The starting points of switches in a recording that they replay together.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 /// The position of a switch among those that replay one recording.
 ///
-/// Switches that all began with the first frame would replay the recording in lockstep: each burst
-/// of one host would be a burst of the whole network. Therefore their starting points are spread
-/// evenly over the recording. A switch with a recording of its own begins with the first frame.
-/// Times and frames of one capture use equal positions, so that every frame keeps its own time.
+/// If all of these switches began with the first frame, each burst of one host in the recording
+/// would be a burst of the whole network. Therefore their starting points are spread evenly over
+/// the recording. A switch that replays a recording alone begins with the first frame. The times
+/// and the frames of one capture use the same position, so that every frame keeps its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     /// The position, from 0.
@@ -24,7 +24,8 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Returns the positions of switches, in their order, given what each of them replays.
+    /// Returns the position of each switch. `recordings` contains the recording of each switch, in
+    /// the order of the switches.
     pub(crate) fn of<T: Hash + Eq>(recordings: impl Iterator<Item = T> + Clone) -> Vec<Self> {
         let mut counts: HashMap<T, u32> = HashMap::new();
         for recording in recordings.clone() {
@@ -41,9 +42,9 @@ impl Share {
             .collect()
     }
 
-    /// Returns the starting point of the switch in a recording: the index of the first time between
-    /// frames, and how much of this time is left. The second value is `None` for the first switch,
-    /// which begins with the whole time. `ends` are the cumulative sums of the times.
+    /// Returns the starting point of the switch in a recording: the index of the time that comes
+    /// first, and the part of this time that is left, or `None` if it is whole. `ends` are the
+    /// cumulative sums of the times between frames.
     pub(crate) fn begin(self, ends: &[f64]) -> (usize, Option<f64>) {
         let (Some(total), 1..) = (ends.last(), self.number) else { return (0, None) };
         let offset = total * f64::from(self.number) / f64::from(self.of.max(1));
@@ -54,8 +55,8 @@ impl Share {
         }
     }
 
-    /// Returns the starting point of the switch in a recording without times, as in
-    /// [`Share::begin`].
+    /// Returns the index of the frame with which the switch begins, in a recording whose times are
+    /// not used.
     pub(crate) fn begin_of(self, frames: usize) -> usize {
         (self.number as usize * frames) / self.of.max(1) as usize
     }

@@ -1,5 +1,5 @@
-//! The schedule of one switch: gaps are added to a clock, or the packet-in's number is multiplied
-//! by the interval.
+//! The schedule of one switch. Due times are sums of the times between packet-ins or, if these are
+//! constant, multiples of the interval.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ enum Pace {
 }
 
 impl SwitchSchedule {
-    /// Creates the schedule. The phase, in 0 to 1, shifts a switch with equal gaps by that part of
-    /// a gap; the share determines where a switch begins in a recording.
+    /// Creates the schedule. `phase`, from 0 to 1, delays a switch with a constant interval by that
+    /// part of the interval. `share` determines where a switch begins in a recording.
     pub(super) fn new(
         switch: u32,
         gaps: Gaps,

@@ -49,7 +49,7 @@ const HALF: u32 = 0x2000_0000;
 pub(super) const FIRST_PORT: u16 = 49_152;
 pub(super) const PORTS: u64 = 65536 - FIRST_PORT as u64;
 
-/// The end of a packet that an address is for.
+/// The end of a packet to which an address belongs: its source or its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Source,

@@ -59,7 +59,7 @@ pub struct FramePlan {
     contents: Vec<Content>,
     /// The index into `contents` for each switch; empty if all switches use the first entry.
     of_switch: Vec<usize>,
-    /// The share of each switch among those with equal content.
+    /// The position of each switch among the switches with the same content.
     sharing: Vec<Share>,
     notes: Vec<String>,
 }
@@ -87,7 +87,8 @@ pub struct FrameSource {
     ports_are_shared: bool,
 }
 
-/// The hosts to which a switch's hosts send, by global number.
+/// The hosts among which the hosts of a switch choose their destinations, as a range of global
+/// numbers.
 #[derive(Clone, Copy, Debug)]
 struct Peers {
     first: u32,
@@ -102,7 +103,7 @@ struct Template {
     check_at: usize,
     checksum_at: usize,
     udp: bool,
-    /// Whether check word and tag begin at an odd offset.
+    /// Whether the check word and the tag, which identify the packet-in, begin at an odd offset.
     odd: bool,
 }
 
@@ -224,7 +225,8 @@ impl FrameSource {
     pub fn next(&mut self, sequence: u64, out: &mut Vec<u8>) -> Port {
         let id = PacketId { switch: self.switch, sequence };
         let own = self.hosts.per_switch();
-        // Hosts take turns, or ports if there are no hosts.
+        // Packet-ins come from the hosts of the switch in turn, or from its ports if it has no
+        // hosts.
         let turn = if own == 0 { sequence as u32 } else { (sequence % u64::from(own)) as u32 };
         match &self.content {
             Content::Recording(recording) => {
@@ -263,8 +265,8 @@ impl FrameSource {
         };
         let port = |end, host| match by(self.addresses.port, end) {
             Generator::Hosts => hosts::l4_port(host),
-            // The port is new for every packet of a host, and the host's address differs from those
-            // of others.
+            // Every packet of a host has a new port, and hosts differ in their addresses, so every
+            // flow is new.
             Generator::Serial => serial_port(end, round),
             Generator::Random => self.draws.port(end, serial),
         };
@@ -281,8 +283,8 @@ impl FrameSource {
 }
 
 impl FrameSource {
-    /// Returns the host to which a host sends in a round: each other host in turn, except those
-    /// behind its own port. No switch would see a packet to such a host, and controllers ignore
+    /// Returns the host to which `source` sends in a round: each other host in turn, except those
+    /// behind the same port. No switch would see a packet to such a host, and controllers ignore
     /// packets of this kind.
     fn destination(&self, source: u32, round: u64) -> u32 {
         let first = self.peers.of_host(source, round);
@@ -297,8 +299,8 @@ impl FrameSource {
 }
 
 impl Peers {
-    /// Returns the peers of a switch's hosts: hosts of this switch, unless links lead to others or
-    /// there is no second host.
+    /// Returns the possible destinations of a switch's hosts: all hosts if switches are linked or
+    /// the switch has fewer than two hosts, and otherwise the hosts of this switch.
     fn of(switch: u32, hosts: &Hosts) -> Self {
         let own = hosts.per_switch();
         if hosts.switches_are_linked() || own < 2 {
@@ -308,7 +310,8 @@ impl Peers {
         }
     }
 
-    /// Returns the host to which a host sends in a round, each other host in turn.
+    /// Returns the host to which `host` sends in a round. In successive rounds, each other host
+    /// comes once.
     fn of_host(self, host: u32, round: u64) -> u32 {
         let others = u64::from(self.count).saturating_sub(1).max(1);
         let own = u64::from(host.wrapping_sub(self.first));

@@ -153,7 +153,7 @@ impl Shell {
             });
         }
         if let Some(mut stdin) = child.stdin.take() {
-            // If the other side is gone already, its standard error tells why.
+            // If the other side is gone already, its standard error explains why.
             thread::spawn(move || stdin.write_all(script.as_bytes()));
         }
         let stdout = child.stdout.take();
@@ -184,9 +184,9 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Without a reader, the script on the other host ends at its next line. The threads end
-        // with the pipes, which a `sleep` of the script may keep open a moment longer, so they are
-        // not joined.
+        // The script on the other host ends at its next line of output, which has no reader. The
+        // threads end with the pipes. A `sleep` of the script may keep the pipes open a little
+        // longer, so the threads are not joined.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
