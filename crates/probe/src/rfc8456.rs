@@ -1,11 +1,11 @@
 //! The benchmark of RFC 8456: its fifteen tests against one controller.
 //!
 //! Each trial has a network of its own. Its switches, links and hosts are emulated in memory
-//! (`emulator`), and the control sessions of the switches are real (`edge`). A packet of a host
-//! travels from switch to switch by the rules that the controller installs. The procedure of a test
-//! is a state machine without sockets and clock (`procedures`); [`bench`] prepares the network for
-//! it. [`run()`] performs the tests and their trials; the rate of section 5.1.3 is found by the
-//! search of [`crate::run()`].
+//! (`emulator`), and the control sessions of the switches are real connections to the controller
+//! (`edge`). A packet of a host travels from switch to switch by the flow rules that the controller
+//! installs. The procedure of a test is a state machine without sockets and clock (`procedures`);
+//! [`bench`] prepares the network for it. [`run()`] performs the tests and their trials. Only the
+//! rate of section 5.1.3 is found differently: by the search of [`crate::run()`].
 
 mod bench;
 mod edge;
@@ -28,8 +28,8 @@ pub use run::{BenchmarkWatcher, run};
 pub use seen::Census;
 
 impl Test {
-    /// Returns the unit of the test's figure; tests of security and reliability may have further
-    /// figures.
+    /// Returns the unit of the test's main figure. Tests of security and reliability may have
+    /// further figures.
     pub fn unit(self) -> Unit {
         match self {
             Self::MessageProcessingRate | Self::ReactivePathRate | Self::ProactivePathRate => {

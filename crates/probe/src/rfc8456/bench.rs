@@ -1,21 +1,21 @@
 //! One trial of a test: the preparation of the network, followed by the test's procedure.
 //!
-//! A [`Bench`] stands between an edge, which moves bytes, and a [`Procedure`], which is a state
-//! machine over observed events. Neither the bench nor the procedure has a clock: the edge passes
-//! the time, and asks when the next turn is due.
+//! A [`Bench`] stands between an edge, which owns the sockets and the clock, and a [`Procedure`],
+//! which is a state machine over observed events. Neither the bench nor the procedure reads a
+//! clock: the edge passes the time, and asks when it must call again.
 
 use super::emulator::{Device, Emulator};
 use super::seen::{Order, Seen, What};
 use crate::metrics::Unit;
 
-/// The time between the announcements of two hosts, in nanoseconds. All at once they would be a
-/// load.
+/// The time between the announcements of two hosts, in nanoseconds. Announcements that are all sent
+/// at once would load the controller.
 const ANNOUNCEMENT: u64 = 10_000_000;
-/// The time without any session after which the controller counts as lost, in nanoseconds. A
-/// controller that ends sessions on purpose accepts new ones immediately.
+/// The time without any session after which the controller counts as lost, in nanoseconds. It is
+/// short, because a controller that ends sessions on purpose accepts new ones immediately.
 const GONE: u64 = 1_000_000_000;
-/// The mean number of times that an announcement crosses a link beyond which announcements
-/// circulate; a flooded announcement crosses each link once.
+/// The mean number of times that an announcement crosses each link, beyond which announcements must
+/// be circulating. A flooded announcement crosses each link once.
 const CIRCLES: u64 = 64;
 
 /// The result of a trial.
@@ -25,7 +25,7 @@ pub(crate) struct Measured {
     pub(crate) value: Option<f64>,
     /// Further figures, with units.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
-    /// A remark for the reader; without a value it gives the reason.
+    /// A remark for the reader. If there is no value, it explains why.
     pub(crate) remark: Option<String>,
     /// Whether the controller had sessions during the trial.
     pub(crate) reach: Reach,
@@ -65,26 +65,29 @@ impl Measured {
 
 /// The procedure of a test, as a state machine.
 pub(crate) trait Procedure {
-    /// Whether the procedure begins before any switch is connected.
+    /// Whether the procedure begins before any switch is connected, because it orders the
+    /// connections itself.
     fn begins_unconnected(&self) -> bool {
         false
     }
 
-    /// Whether the procedure continues when all sessions end, because it stops a controller itself.
+    /// Whether the procedure continues when all sessions end, because it stops a controller on
+    /// purpose.
     fn outlives_controller(&self) -> bool {
         false
     }
 
-    /// Begins the test; the network is ready.
+    /// Begins the test once the network is ready. Like the other functions, it appends what is to
+    /// be done to `orders`.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
     /// Reacts to an observed event.
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>);
 
-    /// Acts at the time that [`Procedure::due`] returned, or later.
+    /// Acts because the time that [`Procedure::due`] returned has come.
     fn wake(&mut self, now: u64, orders: &mut Vec<Order>);
 
-    /// Returns when the procedure must be woken next.
+    /// Returns the time at which [`Procedure::wake`] must be called next.
     fn due(&self) -> u64;
 
     /// Returns the result once the trial is over.
@@ -98,8 +101,8 @@ pub(crate) struct Preparation {
     pub(crate) controllers: usize,
     /// The time that the switches have to connect.
     pub(crate) patience: u64,
-    /// The time for the controller to discover the topology; it has half of this time to learn of
-    /// hosts.
+    /// The time that the controller has to discover the topology before hosts announce themselves.
+    /// After the announcements, it has half of this time to learn of the hosts.
     pub(crate) settle: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,
@@ -129,7 +132,7 @@ pub(crate) struct Bench<D> {
     ever_ready: bool,
     /// Whether all switches were ready at some time.
     was_ready: bool,
-    /// The time since which no switch has had a session, after all were ready.
+    /// The time since which no switch has had a session, if all switches had one before.
     gone_since: Option<u64>,
 }
 
@@ -157,7 +160,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Does everything that is due at `now`, and appends orders for the edge.
+    /// Performs everything that is due at `now`, and appends orders for the edge.
     pub(crate) fn turn(&mut self, now: u64, edge: &mut Vec<Order>) {
         let mut orders = Vec::new();
         loop {
@@ -175,7 +178,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns when the next turn is due at the latest.
+    /// Returns the time by which [`Bench::turn`] must be called again.
     pub(crate) fn due(&self) -> u64 {
         match &self.phase {
             _ if self.emulator.has_seen() => 0,
@@ -185,7 +188,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns when the controller counts as lost.
+    /// Returns the time at which the controller counts as lost if no session is opened before.
     fn gone_at(&self) -> u64 {
         self.gone_since.map_or(u64::MAX, |since| since.saturating_add(GONE))
     }

@@ -1,4 +1,5 @@
-//! The edge of a trial: the sockets, clocks and threads that connect its network to the controller.
+//! The edge of a trial: the sockets, the clock and the threads between the emulated network and the
+//! controller.
 
 mod desk;
 mod openflow;
@@ -25,17 +26,17 @@ pub(super) use p4runtime_events::Events;
 /// A function that announces the switches of a trial to the controller.
 pub(super) type Announce<'a> = &'a dyn Fn() -> Result<(), TrialError>;
 
-/// The longest sleep in nanoseconds, which bounds the delay until an interrupt is seen.
+/// The longest sleep in nanoseconds. It bounds the delay until an interrupt takes effect.
 const LOOK: u64 = 50_000_000;
-/// The longest sleep in nanoseconds while the desk is busy.
+/// The longest sleep in nanoseconds while the thread for slow work ([`Desk`]) has a task.
 const DESK_LOOK: u64 = 200_000;
 
-/// The protocol-independent parts of an edge.
+/// The parts of an edge that do not depend on the control protocol.
 pub(super) struct EdgeContext<'a> {
     pub(super) clock: Clock,
     pub(super) interrupt: &'a AtomicBool,
     desk: Desk,
-    /// Whether entries are counted by the northbound interface; otherwise the switches count them.
+    /// Whether flow entries are counted by the northbound interface instead of the switches.
     counts_flows: bool,
 }
 
@@ -54,7 +55,8 @@ impl<'a> EdgeContext<'a> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Lets the bench do everything that is due, and returns the remaining orders for the edge.
+    /// Lets the bench perform everything that is due, hands slow work to its thread, and returns
+    /// the remaining orders.
     fn turn<D: Device>(&mut self, bench: &mut Bench<D>) -> Vec<Order> {
         while let Some(seen) = self.desk.answer() {
             bench.emulator.note(seen.at, seen.what);
@@ -74,7 +76,7 @@ impl<'a> EdgeContext<'a> {
             .collect()
     }
 
-    /// Returns the time until something is due, in nanoseconds.
+    /// Returns the time in nanoseconds for which the edge may sleep.
     fn sleep<D: Device>(&self, bench: &Bench<D>) -> u64 {
         let most = if self.desk.is_busy() { DESK_LOOK } else { LOOK };
         bench.due().saturating_sub(self.clock.now()).min(most)

@@ -1,9 +1,10 @@
 //! The data plane that a test of RFC 8456 emulates: switches, links and hosts.
 //!
-//! A packet that a switch sends out of a port crosses the link there, is matched with the rules of
-//! the switch at the other end, and so on until it reaches a host, the controller or a dead end.
-//! Links take no time. Events that a test must know of are recorded as [`Seen`]. The emulator has
-//! no sockets and no clock: the caller passes the time, as nanoseconds on its own clock.
+//! A packet that a switch sends out of a port crosses the link at this port, is matched with the
+//! flow rules of the switch at the other end, and so on, until it reaches a host or the controller,
+//! or is dropped. Links take no time. Events that a test must know of are recorded as [`Seen`]. The
+//! emulator has no sockets and no clock: the caller passes the time, as nanoseconds on its own
+//! clock.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,23 +14,24 @@ use super::seen::{Seen, What};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, RunKey, is_discovery, read_id};
 
-/// The number of switches that a packet may pass before it is dropped, in place of a TTL.
+/// The number of switches that a packet may pass before it is dropped. Packets have no TTL that
+/// would end a loop.
 const MOST_HOPS: u32 = 64;
 
 /// The data plane of an emulated switch.
 pub(crate) trait Device {
-    /// Processes a packet that arrives at a port, and appends what leaves by ports. Returns whether
-    /// a packet went to a controller.
+    /// Processes a packet that arrives at a port, and appends the packets that leave by ports to
+    /// `left`. Returns whether a packet was sent to a controller.
     fn arrive(&mut self, port: u16, frame: &[u8], now: u64, left: &mut Vec<Left>) -> bool;
 
     /// Sets the state of the link at a port. Returns whether a controller was notified.
     fn set_link(&mut self, port: u16, is_up: bool, now: u64) -> bool;
 
-    /// Returns the number of entries that controllers have installed.
+    /// Returns the number of flow entries that controllers have installed.
     fn entries(&self) -> usize;
 
-    /// Sends the controller the `number`-th of a series of invalid messages. Returns whether there
-    /// was a controller to send it to.
+    /// Sends the message `number` of a series of invalid messages to the controller. Returns
+    /// whether the switch has a controller.
     fn send_invalid(&mut self, number: u64, now: u64) -> bool;
 }
 
@@ -72,7 +74,7 @@ impl<D: Device> Emulator<D> {
         self.key
     }
 
-    /// Returns the number of entries at all switches.
+    /// Returns the number of flow entries at all switches together.
     pub(crate) fn entries(&self) -> usize {
         self.devices.iter().map(Device::entries).sum()
     }
@@ -127,7 +129,8 @@ impl<D: Device> Emulator<D> {
         }
     }
 
-    /// Switches a switch off or on; its neighbours see their links go down or come up.
+    /// Switches a switch off or on, which takes its links down or brings them up for its
+    /// neighbours.
     pub(crate) fn set_power(&mut self, switch: u32, is_on: bool, now: u64) {
         if is_on {
             self.off.remove(&switch)

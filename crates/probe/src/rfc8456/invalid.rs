@@ -1,4 +1,5 @@
-//! Invalid messages for section 5.3.1: incorrect protocol fields, and notifications of failures.
+//! The invalid messages of section 5.3.1: messages with incorrect fields, and invalid notifications
+//! of failures.
 
 use openflow::Version;
 use openflow::wire::MessageType;
@@ -7,8 +8,8 @@ use p4runtime::proto::v1::{self, stream_error::Details, stream_message_response:
 /// The number of kinds of invalid messages, which are sent in turn.
 pub(crate) const KINDS: u64 = 4;
 
-/// Appends the `number`-th of a series of OpenFlow messages. Their length is correct, so that a
-/// controller finds the following message; their content is invalid.
+/// Appends the message `number` of a series of invalid OpenFlow messages. The length of each is
+/// correct, so that a controller finds the next message; the content is invalid.
 pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
     let (kind, body): (u8, &[u8]) = match number % KINDS {
         // This error refers to a request that the controller never sent.
@@ -34,8 +35,8 @@ const INTERNAL: i32 = 13;
 /// section "ID Allocation").
 const NOTHING: u32 = 0x7e00_0001;
 
-/// Returns the `number`-th of a series of messages of a P4Runtime switch that are well-formed but
-/// have invalid content.
+/// Returns the message `number` of a series of messages that a P4Runtime switch may send. Each is
+/// well formed and has invalid content.
 pub(crate) fn p4runtime(number: u64) -> v1::StreamMessageResponse {
     let update = match number % KINDS {
         // This error refers to a packet that the controller never sent.

@@ -28,10 +28,10 @@ pub(crate) enum Northbound {
         base: String,
         authorization: String,
         first_id: u64,
-        /// Returns the controller's name for the switch with a number.
+        /// The function that returns the controller's name for a switch, given the switch's number.
         name: fn(u64) -> String,
     },
-    /// A command of the user.
+    /// A command of the user that answers queries and provisions paths.
     Command { command: String, first_id: u64 },
 }
 
@@ -125,8 +125,8 @@ impl Northbound {
         }
     }
 
-    /// Makes the controller install the rules of a path. The last hop comes first, so that no
-    /// packet finds half of the rules.
+    /// Makes the controller install the flow rules of a path. The rules of the last switch come
+    /// first, so that no packet finds a path that ends halfway.
     pub(crate) fn provision(&self, path: &[Hop]) -> Result<(), String> {
         let hops = path.iter().rev();
         match self {
@@ -244,8 +244,8 @@ fn address(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// Runs a command of the user, with the query in its environment and further data on its standard
-/// input.
+/// Runs a command of the user, and returns its output. `ask` is passed in its environment, and
+/// `input` on its standard input.
 pub(crate) fn shell(command: &str, ask: Option<&str>, input: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("`{command}`: {error}");
     let mut shell = Command::new("sh");
@@ -296,7 +296,8 @@ mod tests {
         let census = r#"echo '{"switches": 4, "links": 8}'"#;
         assert_eq!(command(census).topology(), Ok(Census { switches: 4, links: 8 }));
         assert_eq!(command("test $PLANIMETER_ASK = flows && echo 17").flows(), Ok(17));
-        // The rules are on the command's input, and the command may refuse them.
+        // The rules are on the standard input of the command, which can refuse them by its exit
+        // status.
         let told = command("test $PLANIMETER_ASK = provision && grep -q '\"dpid\":3'");
         assert_eq!(told.provision(&[hop()]), Ok(()));
         let refused = command("exit 3").provision(&[hop()]).unwrap_err();

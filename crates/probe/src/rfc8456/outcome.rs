@@ -77,8 +77,8 @@ pub struct TestOutcome {
     pub test: Test,
     /// The section of RFC 8456 that defines the test.
     pub section: String,
-    /// The variant of the figure; `None` for the figure that RFC 8456 defines, else its
-    /// circumstances, such as `path provisioning time, 1 % invalid`.
+    /// The circumstances of the figure, such as `path provisioning time, 1 % invalid`; `None` for
+    /// the figure that RFC 8456 defines.
     pub variant: Option<String>,
     /// The unit of the value.
     pub unit: Unit,
@@ -86,7 +86,8 @@ pub struct TestOutcome {
     pub trials: Vec<TrialOutcome>,
     /// The mean over the trials that had a value.
     pub value: Option<Estimate>,
-    /// The relative difference between the value and the undisturbed value: 0.1 is a tenth more.
+    /// The relative difference of the value from the value without a disturbance: 0.1 means a tenth
+    /// more.
     pub deviation: Option<f64>,
 }
 
@@ -97,7 +98,7 @@ pub struct TrialOutcome {
     pub value: Option<f64>,
     /// Further figures, by name.
     pub figures: Vec<Figure>,
-    /// A remark for the reader; without a value it gives the reason.
+    /// A remark for the reader. If there is no value, it explains why.
     pub remark: Option<String>,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Terms {
     pub(super) northbound: bool,
 }
 
-/// The number of equal answers in a row after which no change is expected (5.1.1, 5.2.3).
+/// The number of equal answers in a row after which the answer counts as final (5.1.1, 5.2.3).
 const SAME_ANSWERS: u32 = 3;
 /// The time in nanoseconds without a message after which the controller is assumed to have
 /// finished.

@@ -34,16 +34,16 @@ const ATTACKS: f64 = 10.0;
 pub trait BenchmarkWatcher {
     /// Called when a trial is about to begin.
     fn trial_begins(&mut self, description: &str);
-    /// Called when a trial ended; `result` holds everything so far, marked as partial.
+    /// Called when a trial ended. `result` contains all results so far, and is marked as partial.
     fn trial_ended(&mut self, result: &BenchmarkResult);
 }
 
-/// Runs the tests. A pipeline that the controller pushes to P4Runtime switches is first tried in
-/// `rehearsal`, if there is one.
+/// Runs the tests. If there is a `rehearsal`, each pipeline that the controller pushes to P4Runtime
+/// switches is first tried in it.
 ///
 /// # Errors
 ///
-/// Returns an error if a trial cannot be set up, or if something around the trials fails. A
+/// Returns an error if a trial cannot be set up, or if something other than the controller fails. A
 /// controller that fails a test is not an error but a result.
 pub fn run(
     config: &Config,
@@ -54,8 +54,8 @@ pub fn run(
 ) -> Result<BenchmarkResult, RunError> {
     host::raise_file_limit();
     let mut config = config.clone();
-    // The ports are reserved over all trials, so that no connection is assigned the port of a
-    // switch that is off.
+    // The ports stay reserved for the whole run, so that no outgoing connection is assigned the
+    // port of a switch that is off.
     let ports = match context.ports.take() {
         Some(ports) => ports,
         None => HeldPorts::take(&config, false)?,
@@ -99,7 +99,7 @@ struct Runner<'a> {
     trials: u32,
     /// Whether the controller was reached in any trial.
     was_reached: bool,
-    /// The reason why the controller was not reached in a trial, when nothing restarts it.
+    /// The reason why the controller was not reached in a trial, if no command restarts it.
     missed: Option<String>,
 }
 
@@ -135,7 +135,8 @@ impl Runner<'_> {
                 let strangers =
                     ("packets with new addresses each time", Disturbance::Strangers { spacing });
                 match self.config.protocol {
-                    // A P4Runtime controller has no port to connect to, since it dials itself.
+                    // A P4Runtime controller has no port to which connections can be opened, since
+                    // it dials the switches.
                     Protocol::P4Runtime => self.disturbed(test, &parts, &[strangers]),
                     Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
                         let connections =
@@ -155,7 +156,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs other tests, alone and under each disturbance.
+    /// Runs the given tests, first without and then under each disturbance.
     fn disturbed(
         &mut self,
         test: Test,
@@ -235,7 +236,7 @@ impl Runner<'_> {
         };
         let mut of_trial = config.clone();
         of_trial.switches.count = switches;
-        // ONOS first forgets what it remembers of the previous trial, then learns of the switches.
+        // ONOS forgets what it knows from the previous trial, and then learns of the switches.
         let announce = || announce(&of_trial, interrupt).map(drop);
         let measured = trial::run(config, setting, interrupt, rehearsal, Some(&announce));
         let failure = onos.forget(&of_trial);
@@ -243,8 +244,8 @@ impl Runner<'_> {
         measured
     }
 
-    /// Notes whether the controller was reached. If it was not, no further trial is run, unless a
-    /// command restarts the controller.
+    /// Records whether the controller was reached. If it was not, and no command restarts it, no
+    /// further trial is run.
     fn note_reach(&mut self, measured: &Measured) {
         let is_reached = measured.reach == Reach::Reached;
         self.was_reached |= is_reached || measured.reach == Reach::Lost;
@@ -267,8 +268,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs the probe as part of a trial; every packet becomes a packet-in, whatever rules there
-    /// are.
+    /// Runs the packet-in measurement of [`crate::run()`] as one trial of a test. Every packet
+    /// becomes a packet-in, whatever flow rules there are.
     fn probe(&mut self, change: impl FnOnce(&mut Config)) -> Result<RunResult, RunError> {
         self.between()?;
         let mut config = self.config.clone();
@@ -288,8 +289,8 @@ impl Runner<'_> {
         crate::run::run(&config, context, &mut NoWatcher)
     }
 
-    /// Measures section 5.2.1 over P4Runtime: the number of switches with which the controller
-    /// opens a session in time.
+    /// Measures the number of control sessions (section 5.2.1) over P4Runtime: the number of
+    /// switches with which the controller opens a session in time.
     fn sessions(&mut self) -> Result<Measured, RunError> {
         let switches = self.config.rfc8456.switches;
         let result = self.probe(|config| {
@@ -313,7 +314,7 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Measures section 5.1.3 by the search of the probe.
+    /// Measures the message processing rate (section 5.1.3) by a search for the highest rate.
     fn rate(&mut self) -> Result<Measured, RunError> {
         let result = self.probe(|config| {
             (config.plan.kind, config.traffic.mode) = (config.rfc8456.search.clone(), Mode::Open);
@@ -340,7 +341,7 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Measures section 5.2.2.
+    /// Measures the network discovery size (section 5.2.2).
     fn size(&mut self) -> Result<Measured, RunError> {
         let (least, most) = (least_switches(self.config), self.config.rfc8456.switches);
         let mut reach = Reach::Reached;
@@ -348,8 +349,9 @@ impl Runner<'_> {
             true => Ok::<_, RunError>(None),
             false => {
                 let measured = self.trial(Test::DiscoverySize, switches, None)?;
-                // A controller that is gone at one size may have failed because of the size; if it
-                // is still gone at the next, that is not the reason.
+                // A controller that is gone after a network of one size may have failed because of
+                // that size. If it is still gone at the next size, the size is not the reason, and
+                // the search ends.
                 let gone = reach != Reach::Reached && measured.reach != Reach::Reached;
                 reach = measured.reach;
                 Ok((!gone).then_some(measured))
@@ -382,8 +384,8 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Returns the message rate to which shares of invalid messages refer: the result of 5.1.3,
-    /// else the rate of paths.
+    /// Returns the message rate of which invalid messages are to be a given share: the result of
+    /// section 5.1.3, or the configured rate of paths if that was not measured.
     fn message_rate(&mut self) -> f64 {
         let found =
             self.result.tests.iter().find(|outcome| outcome.test == Test::MessageProcessingRate);
@@ -439,7 +441,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the result of a trial for which a run of the probe has no figure, with the reason.
+/// Returns the result of a trial in which the packet-in measurement had no figure, with the reason.
 fn unanswered(result: RunResult) -> Measured {
     let reach = match result.controller_was_out_of_reach() {
         true => Reach::NotReached,
@@ -452,7 +454,7 @@ fn unanswered(result: RunResult) -> Measured {
     Measured::without_controller(reach, why)
 }
 
-/// Returns the reason why a test is impossible with this configuration, if it is.
+/// Returns the reason why a test cannot be run with this configuration, or `None` if it can.
 fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     let is_openflow = config.protocol != Protocol::P4Runtime;
     match test {
@@ -555,7 +557,7 @@ fn empty_result(
     })
 }
 
-/// A watcher that ignores the trials of a search, since the enclosing run is watched.
+/// A watcher that ignores the trials of a search, which belong to a single trial of the benchmark.
 struct NoWatcher;
 
 impl Watcher for NoWatcher {

@@ -1,4 +1,4 @@
-//! The hosts, pairs and packets in the tests of paths.
+//! The hosts of a network, pairs of them, and the packets that they exchange in the tests of paths.
 
 use super::seen::{Hop, Order};
 use crate::topology::{Port, SwitchIndex, Topology};
@@ -26,8 +26,8 @@ impl Pair {
 }
 
 impl Scene {
-    /// Returns the `number`-th of all ordered pairs of hosts behind different switches, without
-    /// repetition; `None` beyond the last pair.
+    /// Returns one of all ordered pairs of hosts behind different switches. Different numbers
+    /// return different pairs; `None` is returned beyond the last pair.
     pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
         let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
         let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
@@ -36,8 +36,8 @@ impl Scene {
             return None;
         }
         let host = |index: u32| self.hosts.host(index / per_switch, index % per_switch);
-        // Pairs of distant hosts come first; small distances would connect only neighbouring
-        // switches.
+        // Pairs whose numbers are far apart come first. Pairs with small differences would connect
+        // only neighbouring switches.
         let far = per_switch + (distances / 2 + distance) % distances;
         let from = number % count;
         Some(Pair { from: host(from)?, to: host((from + far) % count)? })
@@ -49,13 +49,14 @@ impl Scene {
         (count + 1).saturating_sub(2 * per_switch) * count
     }
 
-    /// Returns the `sequence`-th packet of a flow between a pair.
+    /// Returns an order to send packet `sequence` of a flow between a pair.
     pub(crate) fn packet(&self, pair: Pair, flow: u32, sequence: u64) -> Order {
         let id = PacketId { switch: flow, sequence };
         Order::Send { host: pair.from, frame: self.frames.between(&pair.from, &pair.to, id) }
     }
 
-    /// Returns a packet from a new address behind the first host's port.
+    /// Returns an order to send a packet from a new source address at the port of the pair's first
+    /// host.
     pub(crate) fn stranger(&self, pair: Pair, flow: u32) -> Order {
         let mut from = pair.from;
         let [_, a, b, c] = flow.to_be_bytes();
@@ -69,7 +70,8 @@ impl Scene {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }
 
-    /// Returns a shortest path for a pair, as rules.
+    /// Returns a shortest path between the hosts of a pair, as flow rules; `None` if there is no
+    /// path.
     pub(crate) fn path(&self, pair: Pair) -> Option<Vec<Hop>> {
         let count = self.topology.switch_count();
         // A breadth-first search from the destination yields the next hop of each switch.

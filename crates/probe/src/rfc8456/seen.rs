@@ -1,5 +1,5 @@
-//! The events that a test observes at the controller and the network, and the orders that it
-//! issues.
+//! The events that a test observes at the controller and in the network, and the orders that the
+//! test issues.
 
 use crate::topology::Port;
 use crate::traffic::{Host, PacketId, RunKey, is_discovery, read_id};
@@ -20,36 +20,37 @@ pub(crate) enum What {
     Ready { switch: u32, controller: usize },
     /// The session of a switch ended, or could not be opened.
     Lost { switch: u32, controller: usize, was_ready: bool, reason: String },
-    /// The controller had a switch send a discovery frame.
+    /// The controller made a switch send a discovery frame.
     DiscoverySent { switch: u32 },
-    /// A discovery frame arrived at a port and went to the controller.
+    /// A discovery frame arrived at a port of a switch, which sent it to the controller.
     Discovered { switch: u32, port: u16 },
-    /// A packet went to the controller; a packet without id does not belong to the test.
+    /// A switch sent a packet to the controller. A packet without an id does not belong to the
+    /// test.
     PacketIn { switch: u32, id: Option<PacketId> },
-    /// The controller sent a packet of the test.
+    /// The controller made a switch send a packet of the test.
     PacketOut { switch: u32, id: PacketId },
-    /// The controller changed rules.
+    /// The controller changed flow rules.
     Rules { installed: u32, removed: u32, refused: u32 },
     /// A packet of the test crossed the link at a port.
     Crossed { switch: u32, port: u16, id: PacketId },
     /// A packet of the test left by a port to a host.
     Delivered { switch: u32, port: u16, id: PacketId, to: [u8; 6] },
-    /// A switch notified its controller that a link changed.
+    /// A switch notified its controller that one of its links changed its state.
     LinkTold { switch: u32 },
     /// The northbound interface reported the topology, with unidirectional links.
     Topology(Result<Census, String>),
-    /// The northbound interface was asked to provision a path: the time of the request, and its
-    /// outcome.
+    /// The request to provision a path at the northbound interface has ended: `asked_at` is the
+    /// time of the request, and `outcome` is its result.
     Provisioned { flow: u32, asked_at: u64, outcome: Result<(), String> },
-    /// The northbound interface reported the number of entries.
+    /// The northbound interface reported the number of flow entries.
     Flows(Result<u64, String>),
     /// The command that stops the active controller completed, or failed.
     Failed(Result<(), String>),
 }
 
 impl What {
-    /// Returns the event that a packet sent on behalf of the controller represents, or `None` if it
-    /// does not concern the test.
+    /// Returns the event for a packet that a switch sent on behalf of the controller, or `None` if
+    /// the packet does not concern the test.
     pub(crate) fn of_packet_out(switch: u32, packet: &[u8], key: RunKey) -> Option<Self> {
         match is_discovery(packet) {
             true => Some(Self::DiscoverySent { switch }),
@@ -78,7 +79,7 @@ pub(crate) enum Order {
     Link { switch: u32, port: Port, is_up: bool },
     /// Switch a switch off or on.
     Power { switch: u32, is_on: bool },
-    /// Send the `number`-th of a series of invalid messages from a switch to its controller.
+    /// Send the message `number` of a series of invalid messages from a switch to its controller.
     Invalid { switch: u32, number: u64 },
     /// Query the northbound interface for the topology.
     AskTopology,
@@ -88,7 +89,8 @@ pub(crate) enum Order {
     Provision { flow: u32, path: Vec<Hop> },
     /// Stop the active controller.
     Fail,
-    /// Open a connection to the controller that belongs to no switch, and close it at once.
+    /// Open a connection to the controller that belongs to no switch, and close it without using
+    /// it.
     Attack,
 }
 

@@ -1,5 +1,6 @@
-//! The search for the largest network that a controller discovers, 5.2.2. The size is doubled until
-//! a network is not discovered, and the interval is then halved.
+//! The search for the largest network that a controller discovers (section 5.2.2). The number of
+//! switches is doubled until a network is not discovered. Then the interval between the largest
+//! discovered and the smallest undiscovered network is halved repeatedly.
 
 use super::bench::Measured;
 
@@ -8,12 +9,12 @@ use super::bench::Measured;
 pub(super) struct Largest {
     /// The maximum number of switches whose topology was discovered; 0 if none was.
     pub(super) known: u32,
-    /// The fewest switches whose topology was not discovered, and the reason.
+    /// The smallest number of switches whose topology was not discovered, and the reason.
     pub(super) unknown: Option<(u32, Option<String>)>,
 }
 
-/// Searches between `least` and `most` switches. `trial` runs a trial with a number of switches; if
-/// it returns `None`, the run is to end and so does the search, with `None`.
+/// Searches between `least` and `most` switches. `trial` runs a trial with a given number of
+/// switches. If it returns `None`, the run is to end, and the search returns `None` as well.
 ///
 /// # Errors
 ///

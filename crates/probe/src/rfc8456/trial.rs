@@ -1,4 +1,4 @@
-//! One trial: its network, its procedure, and the edge of its protocol.
+//! One trial: its network, the procedure of its test, and the edge for its protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -128,7 +128,7 @@ impl Plan {
         let mut config = config.clone();
         config.switches.count = setting.switches;
         let source = match setting.test {
-            // Links would be discovered while sessions are opened.
+            // With links, the controller would discover them while sessions are opened.
             Test::ControlSessions => TopologySource::None,
             _ => config.topology.clone(),
         };
@@ -139,7 +139,7 @@ impl Plan {
             .map_err(TrialError::Topology)?;
         let hosts = Hosts::new(&config.switches, &topology).map_err(TrialError::Hosts)?;
         let tables = match setting.test {
-            // Every message must become a packet-in, whatever rules there are.
+            // Every packet of this test must become a packet-in, whatever flow rules there are.
             Test::MessageProcessingTime => FlowTables::Bypass,
             _ => FlowTables::Run,
         };

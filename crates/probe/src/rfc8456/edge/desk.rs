@@ -1,5 +1,5 @@
-//! A thread for slow work beside the control channel: queries of the northbound interface, and the
-//! command that stops a controller.
+//! A thread for slow work outside of the control channel: queries of the northbound interface, and
+//! the command that stops a controller.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -26,7 +26,7 @@ impl Desk {
     pub(super) fn open(northbound: Option<Northbound>, fail: Option<String>, clock: Clock) -> Self {
         let (orders, tasks) = channel::<Task>();
         let (results, answers) = channel();
-        // The thread ends with the desk; a command that hangs delays only itself.
+        // The thread ends when the desk is dropped. A command that hangs delays only this thread.
         std::thread::spawn(move || {
             for task in tasks {
                 let asked_at = clock.now();
@@ -39,7 +39,7 @@ impl Desk {
         Self { orders, answers, pending: 0 }
     }
 
-    /// Accepts an order for the desk, or returns it.
+    /// Hands an order to the thread if it is slow work, and otherwise returns it.
     pub(super) fn order(&mut self, order: Order) -> Option<Order> {
         let task = match order {
             Order::AskTopology => Task::AskTopology,

@@ -29,11 +29,12 @@ pub(crate) struct OpenFlowEdge<'a> {
     bench: Bench<OpenFlowDevice>,
     context: EdgeContext<'a>,
     diallers: Vec<Dialler>,
-    /// The number of simultaneous sessions of a switch: one with each controller, or one in total.
+    /// The number of sessions that a switch has at a time: one with each controller, or one in
+    /// total.
     lines: usize,
     /// The connections, ordered by switch, then by controller.
     connections: Vec<Connection>,
-    /// The controller that each connection leads to.
+    /// The index of the controller to which each connection leads.
     chosen: Vec<usize>,
     wanted: Vec<bool>,
     epoll: OwnedFd,
@@ -41,8 +42,9 @@ pub(crate) struct OpenFlowEdge<'a> {
 }
 
 impl<'a> OpenFlowEdge<'a> {
-    /// Creates the edge. Each switch has a session with every controller, or, with `one_at_a_time`,
-    /// with the first controller, and with the next one when it loses that session.
+    /// Creates the edge. Each switch has a session with every controller. With `one_at_a_time`, it
+    /// has only one, first with the first controller, and with the next one whenever it loses its
+    /// session.
     pub(crate) fn new(
         bench: Bench<OpenFlowDevice>,
         context: EdgeContext<'a>,
@@ -279,8 +281,8 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Ends a connection that failed. It is dialled again after a while, or, with one session at a
-    /// time, the next controller is dialled immediately.
+    /// Ends a connection that failed. Its controller is dialled again after [`RETRY`]. If switches
+    /// have one session at a time, the next controller is dialled immediately instead.
     fn disconnect(&mut self, index: usize, reason: String) {
         let was_ready = self.close(index);
         let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
@@ -311,7 +313,7 @@ impl<'a> OpenFlowEdge<'a> {
     }
 }
 
-/// Registers exactly the events that the connection needs with the poller.
+/// Registers with the poller exactly those events that the connection waits for.
 fn watch(epoll: &OwnedFd, connection: &mut Connection, index: usize) -> io::Result<()> {
     let State::Open(transport) = &connection.state else { return Ok(()) };
     if connection.blocked != connection.watches_writable {

@@ -16,7 +16,8 @@ use crate::traffic::RunKey;
 pub(crate) struct OpenFlowDevice {
     switch: OpenFlowSwitch,
     lines: Vec<Line>,
-    /// The controller whose channel the switch holds at present.
+    /// The controller to whose session the switch currently belongs. Its channel is held by the
+    /// switch itself.
     current: usize,
     index: u32,
     key: RunKey,
@@ -24,7 +25,7 @@ pub(crate) struct OpenFlowDevice {
 
 /// The session with one controller.
 struct Line {
-    /// The channel, while the switch holds another controller's channel.
+    /// The channel of the session; `None` while the switch itself holds it.
     channel: Option<Channel>,
     /// The bytes to send to the controller.
     out: Vec<u8>,
@@ -46,8 +47,8 @@ impl OpenFlowDevice {
             },
             datapath_id: DatapathId(config.switches.first_id + u64::from(index)),
             ports: config.switches.ports,
-            // Packets are never buffered, since they would have to be released on their way through
-            // the network.
+            // Packets are never buffered, because the emulated network could not continue with a
+            // released packet.
             buffers: 0,
             table_size: config.switches.table_size,
             flow_tables: tables,
@@ -64,7 +65,7 @@ impl OpenFlowDevice {
         Self { switch, lines, current: 0, index, key }
     }
 
-    /// Notes that the connection with a controller is established.
+    /// Records that the connection with a controller is established.
     pub(crate) fn opened(&mut self, controller: usize, now: u64) {
         self.turn_to(controller);
         let Self { switch, lines, .. } = self;
@@ -73,7 +74,7 @@ impl OpenFlowDevice {
         }
     }
 
-    /// Notes that the connection with a controller ended. Returns whether a session was open.
+    /// Records that the connection with a controller ended. Returns whether a session was open.
     pub(crate) fn closed(&mut self, controller: usize) -> bool {
         self.turn_to(controller);
         self.switch.closed();
@@ -82,12 +83,14 @@ impl OpenFlowDevice {
         std::mem::take(&mut line.is_ready)
     }
 
-    /// Returns the bytes for a controller, for the caller to take; `None` if there are none.
+    /// Returns the bytes that are to be sent to a controller, which the caller removes; `None` if
+    /// there are none.
     pub(crate) fn out(&mut self, controller: usize) -> Option<&mut Vec<u8>> {
         self.lines.get_mut(controller).map(|line| &mut line.out).filter(|out| !out.is_empty())
     }
 
-    /// Does the housekeeping of a session.
+    /// Performs the periodic work of a session: flow entries expire once a second, and a silent
+    /// controller is sent an echo request.
     pub(crate) fn tick(&mut self, controller: usize, now: u64) -> Result<(), SessionError> {
         self.turn_to(controller);
         let Self { switch, lines, .. } = self;

@@ -1,8 +1,8 @@
 //! The P4Runtime edge: a server for each switch, and the loop that runs the network.
 //!
-//! Switches wait to be dialled. A switch that is to connect begins to listen; when it is switched
-//! off, it stops listening and its connections end. Servers and loop share a thread, so that a
-//! packet of the loop can be written immediately.
+//! Switches wait to be dialled. A switch that is to connect begins to listen. When a switch is
+//! switched off, it stops listening and its connections end. The servers and the loop share a
+//! thread, so that a message that the loop creates is written immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(crate) struct P4RuntimeEdge<'a> {
 }
 
 impl<'a> P4RuntimeEdge<'a> {
-    /// Creates the edge. A switch listens at the address with its index; `events` receives what
-    /// controllers do to the devices of the bench.
+    /// Creates the edge. Each switch listens at the address with its index. `events` receives what
+    /// controllers do to the switches.
     pub(crate) fn new(
         bench: Bench<P4RuntimeDevice>,
         context: EdgeContext<'a>,

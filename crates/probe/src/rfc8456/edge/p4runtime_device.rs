@@ -51,7 +51,7 @@ pub(crate) struct Kind<'a> {
     pub(crate) config: &'a Config,
     pub(crate) registry: Arc<PipelineRegistry>,
     pub(crate) programs: Programs,
-    /// The rehearsal in which a pipeline of the controller is tried first.
+    /// The rehearsal in which each pipeline that a controller pushes is tried first.
     pub(crate) rehearsal: Option<Arc<dyn Rehearsal>>,
     /// The pipeline that switches have from the start.
     pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
@@ -59,7 +59,7 @@ pub(crate) struct Kind<'a> {
     pub(crate) bypass: bool,
 }
 
-/// A rehearsal that reports its refusals as events of a switch.
+/// A rehearsal that also reports the pipelines that it refuses, as events of a switch.
 struct Reported {
     inner: Arc<dyn Rehearsal>,
     index: u32,
@@ -164,14 +164,15 @@ impl P4RuntimeDevice {
         self.handle.clone()
     }
 
-    /// Notes whether there is a primary controller. Returns the new state of readiness if it
-    /// changed.
+    /// Records whether the switch has a primary controller. Returns whether the switch is ready
+    /// now, if that changed.
     pub(crate) fn set_primary(&mut self, has_primary: bool) -> Option<bool> {
         self.has_primary = has_primary;
         self.settle()
     }
 
-    /// Notes that another pipeline runs. Returns the new state of readiness if it changed.
+    /// Records that another pipeline runs. Returns whether the switch is ready now, if that
+    /// changed.
     pub(crate) fn set_pipeline(&mut self, pipeline: Arc<Pipeline>) -> Option<bool> {
         self.running = Some(pipeline);
         self.settle()
@@ -182,7 +183,7 @@ impl P4RuntimeDevice {
         (std::mem::replace(&mut self.is_ready, is_ready) != is_ready).then_some(is_ready)
     }
 
-    /// Processes a packet of the controller, and appends what leaves by ports.
+    /// Processes a packet of the controller, and appends the packets that leave by ports to `left`.
     pub(crate) fn packet_out(&mut self, packet: v1::PacketOut, left: &mut Vec<Left>) {
         let Some(layout) = self.running.as_ref().and_then(|pipeline| pipeline.packet_out()) else {
             return;
@@ -198,7 +199,8 @@ impl P4RuntimeDevice {
         self.process(self.cpu_port, &framed, left);
     }
 
-    /// Runs the program on a packet. Returns whether a packet went to a controller.
+    /// Runs the program on a packet, and appends the packets that leave by ports to `left`. Returns
+    /// whether a packet was sent to a controller.
     fn process(&mut self, port: u32, packet: &[u8], left: &mut Vec<Left>) -> bool {
         let Some(plane) = &mut self.plane else { return false };
         let since = wall_clock().0.saturating_sub(plane.started.0);

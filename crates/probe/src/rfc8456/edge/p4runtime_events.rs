@@ -1,8 +1,8 @@
 //! A queue of what controllers do to P4Runtime switches, in the order of arrival, for the loop that
 //! runs the network.
 //!
-//! Devices report from within the tasks that serve them. Each report is therefore queued with its
-//! time, and the loop is woken.
+//! Devices report events from the tasks that serve them. The queue stores each event with its time,
+//! and wakes the loop.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ pub(super) struct Event {
 
 /// The kind of an event.
 pub(super) enum EventKind {
-    /// A controller became primary, or there is no primary any more.
+    /// The switch has a primary controller (`true`), or has none any more (`false`).
     Primary(bool),
     /// The switch runs this pipeline.
     Pipeline(Arc<Pipeline>),

@@ -1,4 +1,4 @@
-//! The capacity tests: control sessions, 5.2.1, and forwarding table, 5.2.3.
+//! The capacity tests: control sessions (section 5.2.1) and forwarding table (section 5.2.3).
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// The test of the control sessions capacity. Switches connect one after the other until the
-/// controller drops a session or accepts no more, or until all switches are connected.
+/// The test of the control sessions capacity. Switches connect one after the other, until the
+/// controller closes a session or accepts no further one, or until all switches are connected.
 pub(in crate::rfc8456) struct Sessions {
     terms: Terms,
     switches: u32,
@@ -104,8 +104,9 @@ impl Procedure for Sessions {
     }
 }
 
-/// The test of the forwarding table capacity, by reactive provisioning. New flows are offered
-/// continuously until the number of entries is equal in three consecutive queries.
+/// The test of the forwarding table capacity. New flows, for which the controller installs rules
+/// when their first packet arrives, are offered continuously until the number of flow entries is
+/// equal in three consecutive queries.
 pub(in crate::rfc8456) struct FlowCapacity {
     terms: Terms,
     scene: Scene,
@@ -113,7 +114,7 @@ pub(in crate::rfc8456) struct FlowCapacity {
     next: u64,
     look_at: u64,
     refused: u64,
-    /// The last number of entries, and how often in a row it was seen.
+    /// The last number of flow entries, and how many queries in a row returned it.
     entries: Option<(u64, u32)>,
     /// The number of entries before the first flow, such as table-miss entries.
     before: Option<u64>,

@@ -29,11 +29,11 @@ const ROUNDS: usize = 3;
 
 pub(in crate::rfc8456) struct TopologyChange {
     terms: Terms,
-    /// The switch that is switched off; no switch has more links.
+    /// The switch that is switched off. It has at least as many links as any other.
     victim: u32,
     neighbours: BTreeSet<u32>,
-    /// The position of the first event in the interval, as a share of the distance between two
-    /// events.
+    /// The position of the first event in the interval of discovery messages, as a share of the
+    /// distance between two events.
     shift: f64,
     began: u64,
     /// The time for which the network was watched before any change.
@@ -53,15 +53,15 @@ pub(in crate::rfc8456) struct TopologyChange {
 /// The phase of a trial.
 #[derive(Clone, Copy)]
 enum Phase {
-    /// The procedure watches how often neighbours are made to send discovery messages.
+    /// The procedure observes how often the controller makes neighbours send discovery messages.
     Watching,
-    /// The switch is switched off at that time.
+    /// The switch is to be switched off at `cut_at`.
     Waiting { cut_at: u64 },
     /// The switch is off.
     Cut { at: u64, notified: Option<u64> },
-    /// The switch must come back by that time.
+    /// The switch has been switched on again, and must be connected by `until`.
     Returning { until: u64 },
-    /// The controller discovers the links of the switch until that time.
+    /// The controller has until `until` to discover the links of the switch again.
     Settling { until: u64 },
     /// The trial is over.
     Over,
@@ -110,8 +110,8 @@ impl TopologyChange {
             terms,
             victim,
             neighbours,
-            // The bit-reversed trial number as a binary fraction (van der Corput sequence): each
-            // further trial halves a gap.
+            // The shift is the bit-reversed trial number as a binary fraction (van der Corput
+            // sequence), so that each further trial halves a gap between the shifts of the others.
             shift: (trial.reverse_bits() >> 11) as f64 / (1_u64 << 53) as f64,
             began: 0,
             watched: 0,
@@ -145,7 +145,7 @@ impl TopologyChange {
         self.phase = Phase::Waiting { cut_at: first.saturating_add(behind * interval) };
     }
 
-    /// Ends an event: the switch comes back, or the trial ends.
+    /// Ends an event: the switch is switched on again, or the trial ends.
     fn over(&mut self, now: u64, orders: &mut Vec<Order>) {
         self.number += 1;
         if self.number >= EVENTS {

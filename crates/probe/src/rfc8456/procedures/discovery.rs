@@ -1,10 +1,10 @@
-//! Network topology discovery time, 5.1.1.
+//! Network topology discovery time, section 5.1.1.
 //!
-//! The time runs from the first discovery message of the controller to the last one that returned
-//! to it, when the controller knows the whole topology. The northbound interface tells when it
-//! does, if it can be queried. Otherwise the end is when a discovery frame has crossed every link
-//! in both directions and returned as a packet-in, which is the earliest moment at which the
-//! controller can know all of it.
+//! The time runs from the controller's first discovery message until the controller knows the whole
+//! topology: to the last discovery message that returned to it. If the northbound interface can be
+//! queried, it shows when the topology is complete. Otherwise, the time ends when a discovery frame
+//! has crossed every link in both directions and returned as a packet-in, which is the earliest
+//! moment at which the controller can know all links.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(in crate::rfc8456) struct TopologyDiscovery {
     census: Census,
     deadline: u64,
     query_at: u64,
-    /// The last answer, and how often in a row it was given.
+    /// The last answer of the northbound interface, and how many queries in a row returned it.
     answer: Option<(Census, u32)>,
     first: Option<u64>,
     last: u64,
@@ -119,7 +119,7 @@ impl Procedure for TopologyDiscovery {
                     _ => 1,
                 };
                 self.answer = Some((*census, times));
-                // An empty answer means that discovery has not begun.
+                // An answer without links means that discovery has not begun.
                 if times >= SAME_ANSWERS && census.links > 0 {
                     let why = format!(
                         "the northbound interface said {times} times that there are {} switches and {} \

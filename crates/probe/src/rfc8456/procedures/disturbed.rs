@@ -1,4 +1,4 @@
-//! A wrapper that runs any procedure while the controller is disturbed: 5.3.1 and 5.3.2.
+//! A wrapper that runs any procedure while the controller is disturbed (sections 5.3.1 and 5.3.2).
 
 use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::Scene;
@@ -11,14 +11,15 @@ pub(in crate::rfc8456) enum Disturbance {
     Invalid { spacing: u64, switches: u32 },
     /// Connections that are never used.
     Connections { spacing: u64 },
-    /// Packets of ever new addresses from one host.
+    /// Packets from one host, each with a new source address.
     Strangers { spacing: u64 },
 }
 
-/// The first flow number of strangers; no procedure uses numbers from here on.
+/// The first flow number of these packets. Procedures use only smaller numbers.
 const STRANGERS: u32 = 1 << 23;
 
-/// A procedure under a disturbance, from when the network is ready to the end of the trial.
+/// A procedure under a disturbance, which lasts from when the network is ready to the end of the
+/// trial.
 pub(in crate::rfc8456) struct Disturbed {
     scene: Scene,
     inner: Box<dyn Procedure>,
@@ -27,7 +28,8 @@ pub(in crate::rfc8456) struct Disturbed {
     count: u64,
 }
 
-/// The maximum number of events of the disturbance that are made up for after a pause.
+/// The maximum number of overdue events of the disturbance that are sent together after a pause of
+/// the probe.
 const MOST_AT_ONCE: u32 = 1000;
 
 impl Disturbed {

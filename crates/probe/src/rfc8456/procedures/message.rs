@@ -1,8 +1,8 @@
-//! Asynchronous message processing time, 5.1.2.
+//! Asynchronous message processing time, section 5.1.2.
 //!
-//! The switches send packet-ins in turn, one at a time in the whole network; the next is sent when
-//! the answer has arrived. The figure is the sum of the times between message and answer over their
-//! number.
+//! The switches send packet-ins in turn, one at a time in the whole network. The next one is sent
+//! when the previous one is answered. The figure is the mean time between a packet-in and its
+//! answer.
 
 use super::{Terms, seconds};
 use crate::metrics::Unit;
@@ -15,7 +15,7 @@ pub(in crate::rfc8456) struct MessageTime {
     terms: Terms,
     scene: Scene,
     end: u64,
-    /// The message that waits for its answer, and its departure.
+    /// The packet-in that waits for its answer, and the time at which it was sent.
     asked: Option<(PacketId, u64)>,
     next: u32,
     times: Vec<u64>,
@@ -79,7 +79,7 @@ impl Procedure for MessageTime {
 
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
         match (&seen.what, &mut self.asked) {
-            // The time counts from when the switch sent the packet-in.
+            // The time counts from the moment at which the switch sent the packet-in.
             (What::PacketIn { id: Some(id), .. }, Some((asked, at))) if id == asked => {
                 *at = seen.at;
             }

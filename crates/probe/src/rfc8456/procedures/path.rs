@@ -1,12 +1,14 @@
-//! Path provisioning: time, 5.1.4 and 5.1.5, and rate, 5.1.6 and 5.1.7.
+//! Path provisioning: its time (sections 5.1.4 and 5.1.5) and its rate (sections 5.1.6 and 5.1.7).
 //!
-//! A packet of a new pair of hosts travels as far as rules take it. In the reactive tests, the
-//! first switch without a rule sends a packet-in, and the time runs from there to the last message
-//! by which the controller provisions the path. In the proactive tests, the northbound interface is
-//! given the path, and the time runs from this request to the last of these messages.
+//! A packet of a new pair of hosts travels as far as flow rules forward it. In the reactive tests,
+//! the first switch without a rule sends a packet-in, and the time runs from this packet-in to the
+//! last message by which the controller provisions the path. In the proactive tests, the northbound
+//! interface is asked to provision the path, and the time runs from this request to the last of
+//! these messages.
 //!
-//! Rules from before the trial may take a packet to its destination as well. Such paths are not the
-//! controller's work, so they are counted separately and are part of no time and no rate.
+//! Flow rules from before the trial may also forward a packet to its destination. The controller
+//! has not provisioned such a path, so these paths are counted separately and affect no time and no
+//! rate.
 
 use std::collections::HashMap;
 
@@ -16,7 +18,7 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// The time in nanoseconds after which a packet that has not arrived is followed by another one.
+/// The time in nanoseconds after which another packet is sent if the first one has not arrived.
 const AGAIN: u64 = 100_000_000;
 
 /// Returns the remark on a trial in which the controller provisioned no path.
@@ -54,12 +56,12 @@ struct Current {
     began: u64,
     sequence: u64,
     send_at: u64,
-    /// When the controller was first asked for the path.
+    /// The time at which the controller was first asked for the path.
     asked: Option<u64>,
-    /// When the controller's last message for the path arrived.
+    /// The time at which the controller's last message for the path arrived.
     last: Option<u64>,
     arrived: bool,
-    /// When no further message is expected.
+    /// The time from which on no further message for the path is expected.
     done_at: u64,
 }
 
@@ -100,7 +102,7 @@ impl PathTime {
         if self.proactive {
             let Some(path) = self.scene.path(pair) else { return self.conclude() };
             orders.push(Order::Provision { flow: self.flow, path });
-            // Traffic follows once the rules were requested.
+            // The packet is sent after the rules were requested.
             current.send_at = u64::MAX;
         }
         self.current = Some(current);
@@ -219,8 +221,8 @@ impl Procedure for PathTime {
     }
 }
 
-/// The test of the path provisioning rate: unique pairs of hosts are offered at a rate, and the
-/// packets that arrive are counted.
+/// The test of the path provisioning rate. Different pairs of hosts send a packet each, at a fixed
+/// rate, and the packets that arrive are counted.
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,
@@ -271,8 +273,8 @@ impl PathRate {
 
     fn conclude(&mut self) {
         let duration = seconds(self.end - self.began);
-        // The controller writes at least one rule for a path that it provisions, so paths in excess
-        // of the number of its rules had rules before.
+        // The controller writes at least one rule for each path that it provisions. Paths in excess
+        // of its rules must therefore have existed before.
         let provisioned = match self.proactive {
             true => self.arrived.min(self.rules),
             false => self.arrived,
@@ -290,7 +292,7 @@ impl PathRate {
             .with("paths without the controller", bypassed as f64, Unit::Count)
             .with("offered rate", offered / duration, Unit::PerSecond)
             .with("rules", self.rules as f64, Unit::Count);
-        // A packet that was sent just before the end may still have been on its way.
+        // A packet that was sent just before the end has had no time to arrive.
         let late = |offered: &Offered| offered.at.saturating_add(QUIET) <= self.end;
         let kept_up = !self.waiting.values().any(late);
         let ran_out = self.flow >= self.scene.pairs();
@@ -355,8 +357,8 @@ impl Procedure for PathRate {
                     }
                 }
             }
-            // Rules may take effect at some switches before others, so the controller forwards the
-            // packet, or the packet was dropped.
+            // Rules may take effect at some switches before others. The controller then forwards
+            // the packet itself, or the packet was dropped.
             _ => {}
         }
     }
@@ -368,8 +370,8 @@ impl Procedure for PathRate {
         while self.next <= now {
             let Some(pair) = self.scene.pair(self.flow) else {
                 self.next = u64::MAX;
-                // Packets on their way get the time to arrive; the rate is over the time that was
-                // used.
+                // No pair is left, so the trial ends early, after packets in the network have had
+                // time to arrive. The rate refers to the time until then.
                 self.end = self.end.min(now.saturating_add(QUIET)).max(self.began + 1);
                 return;
             };

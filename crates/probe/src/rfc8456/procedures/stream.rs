@@ -1,9 +1,10 @@
-//! Tests that interrupt streams: controller failover, 5.4.1, and network re-provisioning, 5.4.2.
+//! The tests that interrupt streams of packets: controller failover (section 5.4.1) and network
+//! re-provisioning (section 5.4.2).
 //!
 //! Packets with sequence numbers are sent at a constant rate. The time runs from the last packet
-//! that arrived before the interruption to the first one that arrived after it; the packets missing
-//! between them were lost. The resolution is the spacing of the packets, which is reported with the
-//! figure.
+//! that arrived before the interruption to the first one that arrived after it. Packets with
+//! numbers between these two were lost. The resolution is the spacing of the packets, which is
+//! reported with the figure.
 
 use std::collections::BTreeSet;
 
@@ -33,13 +34,13 @@ impl Stream {
         }
     }
 
-    /// Whether packets arrive again: the last one arrived at most `within` ago.
+    /// Whether packets arrive: the last one arrived no longer than `within` before `now`.
     fn flows(&self, now: u64, within: u64) -> bool {
         self.arrivals.last().is_some_and(|(at, _)| now.saturating_sub(*at) <= within)
     }
 
-    /// Returns the longest time without packets that ended after `since`, and the number of packets
-    /// lost in it.
+    /// Returns the longest time between two arrivals, in seconds, among those that ended at `since`
+    /// or later, and the number of packets lost in it.
     fn gap(&self, since: u64) -> Option<(f64, u64)> {
         let pairs = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
         let (from, to) = pairs
@@ -51,19 +52,20 @@ impl Stream {
     }
 }
 
-/// Returns for how long a stream may be silent and still count as flowing.
+/// Returns the longest time between two packets of a stream that counts as uninterrupted.
 fn silence(terms: &Terms) -> u64 {
     (10 * terms.spacing).max(QUIET)
 }
 
-/// The test of the controller failover time. Packets of ever new flows, which the controller must
-/// handle, are sent while the active controller is stopped.
+/// The test of the controller failover time. Each packet belongs to a new flow, which the
+/// controller must handle. The active controller is stopped while the packets are sent.
 pub(in crate::rfc8456) struct Failover {
     terms: Terms,
     scene: Scene,
     next: u64,
     cut_at: u64,
-    /// When the controller was ordered to stop, and when the command that stops it completed.
+    /// The times at which the controller was ordered to stop, and at which the command that stops
+    /// it completed.
     cut: Option<u64>,
     ended: Option<u64>,
     stream: Stream,
@@ -188,7 +190,8 @@ pub(in crate::rfc8456) struct Reprovisioning {
     cut: Option<u64>,
     /// The streams in forward and in reverse direction.
     streams: [Stream; 2],
-    /// The link that the last forward packet crossed first.
+    /// The sequence number of the last forward packet that crossed a link, and the first link that
+    /// it crossed.
     crossed: Option<(u64, u32, u16)>,
     measured: Option<Measured>,
 }
@@ -209,7 +212,7 @@ impl Reprovisioning {
         }
     }
 
-    /// Whether the hosts still reach each other without the link.
+    /// Whether the two hosts are still connected without the link at a port.
     fn has_detour(&self, pair: Pair, switch: u32, port: u16) -> bool {
         let topology = &self.scene.topology;
         let near = (SwitchIndex(switch), Port(port));
