@@ -105,7 +105,8 @@ pub(crate) struct SwitchLedger {
     #[serde(skip)]
     repeated: BitVector,
     given_up: u64,
-    /// The number of packet-ins that were given up and are still without an answer.
+    /// The number of packet-ins of a closed loop that were given up, that is no longer waited for,
+    /// and are still without an answer.
     written_off: u64,
     /// The numbers of packet-ins that left, and of first answers to them, over the whole trial.
     left: u64,
@@ -479,8 +480,8 @@ impl SwitchLedger {
         self.in_loop
     }
 
-    /// Returns the number of packet-ins that left, have no answer, and were not given up. In a
-    /// closed loop it never exceeds the window.
+    /// Returns the number of packet-ins that left and neither were answered nor given up. In a
+    /// closed loop, it never exceeds the window.
     pub(crate) fn outstanding(&self) -> u64 {
         self.left - self.first_answers - self.written_off
     }

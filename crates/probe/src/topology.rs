@@ -76,7 +76,7 @@ pub struct Port(pub u16);
 pub struct Link {
     /// The end whose (switch, port) is the smaller one.
     pub a: (SwitchIndex, Port),
-    /// The other end.
+    /// The other end of the link.
     pub b: (SwitchIndex, Port),
 }
 

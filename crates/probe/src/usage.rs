@@ -77,7 +77,7 @@ pub enum UsageError {
     NestedSsh {
         /// The first host.
         first: String,
-        /// The host that would be reached from there.
+        /// The host that the selector would reach from the first host.
         second: String,
     },
     /// `/proc` cannot be read.
@@ -117,7 +117,7 @@ pub enum UsageError {
     Silent {
         /// The SSH target.
         target: String,
-        /// The time that was waited, in seconds.
+        /// The time in seconds for which the probe waited.
         seconds: f64,
         /// The last output of `ssh` on standard error.
         said: String,

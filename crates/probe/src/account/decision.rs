@@ -130,7 +130,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
 
 /// Whether late bursts of the probe may explain the losses of the switches in `apart`. `late` is
 /// the number of packet-ins in such bursts. A controller may drop the last packet-ins of a burst,
-/// which are those of the same switches each time, but such a switch loses no more than about its
+/// which may all belong to a few switches. Each of these switches then loses no more than about its
 /// share of `late`. A switch that was never answered is not explained.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
     /// The factor by which a switch may exceed its share by chance.

@@ -31,7 +31,7 @@ const LOOPBACK: f64 = 50e-6;
 pub(super) enum Spacing {
     Even,
     Random,
-    /// Groups of this number of events at the same time.
+    /// Events come in groups of this size, and all events of a group happen at once.
     Bursts(u64),
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Scenario {
     pub(super) warm_up: f64,
     pub(super) measure: f64,
     pub(super) drain: f64,
-    /// The window of a closed loop, which replaces the schedule.
+    /// The number of outstanding packet-ins per switch in a closed loop, which has no schedule.
     pub(super) window: Option<u32>,
     pub(super) probe: Probe,
     pub(super) network_delay: f64,
@@ -57,16 +57,16 @@ pub(super) struct Scenario {
     /// ones.
     pub(super) network_buffer: Option<u64>,
     pub(super) controller: Controller,
-    /// The part of the window for which nothing ran on the controller's host, in seconds.
+    /// The part of the measured window for which nothing ran on the controller's host, in seconds.
     pub(super) stalled: f64,
 }
 
 /// The delays of the probe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// The absences of the probe, as start and length.
+    /// The times in which the probe does not run, as start and length.
     pub(super) away: Vec<(f64, f64)>,
-    /// The only thread that is absent, if not all of them are.
+    /// The only thread that does not run in these times; `None` if all threads stop.
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,
@@ -82,7 +82,8 @@ pub(super) struct Controller {
     pub(super) service: Spacing,
     /// The capacity of the queue; packet-ins that find it full are dropped.
     pub(super) queue: Option<usize>,
-    /// The capacity of the controller and its sockets; further packet-ins are not read.
+    /// The number of packet-ins that the controller and its sockets can hold. Further ones are not
+    /// read.
     pub(super) buffer: Option<usize>,
     /// The share of packet-ins that the controller drops at random.
     pub(super) drops: f64,
@@ -169,8 +170,8 @@ pub(super) struct Outcome {
     pub(super) left_in_window: u64,
     pub(super) passed_over_in_window: u64,
     pub(super) undisturbed: Undisturbed,
-    /// The numbers at both edges of the window as the simulation saw them: packet-ins that left and
-    /// were not answered, and packet-ins that were due and had not left.
+    /// The true numbers at both edges of the measured window: of packet-ins that left and were not
+    /// answered, and of packet-ins that were due and had not left.
     pub(super) outstanding: Edges,
     pub(super) not_left: Edges,
 }
@@ -209,7 +210,8 @@ struct Thread {
     alarm: u64,
 }
 
-/// A queue with its server. The last station serves the capped switch.
+/// A queue and its server. Of the two stations, the last one serves the switch with a server of its
+/// own.
 #[derive(Default)]
 struct Station {
     queue: VecDeque<(usize, u64)>,
@@ -218,7 +220,8 @@ struct Station {
 
 struct World<'a> {
     scenario: &'a Scenario,
-    /// One generator for each kind of random choice, so that delays of the probe change no choice.
+    /// The generators of random numbers, one for each purpose, so that a delay of the probe changes
+    /// no other random choice.
     due: StdRng,
     service: StdRng,
     drops: StdRng,
@@ -233,7 +236,7 @@ struct World<'a> {
     link_free: u64,
     unread: u64,
     sockets: InSockets,
-    /// The time of the last sample of the sockets, and whether they were full.
+    /// The time of the last sample of the sockets, and whether the sockets were full then.
     looked: (u64, bool),
     outstanding: Edges,
     not_left: Edges,

@@ -25,12 +25,13 @@ fn at(rate: f64) -> Scenario {
     Scenario { rate, ..Scenario::default() }
 }
 
-/// Returns a probe that is absent once, from the sixth second on.
+/// Returns a probe that does not run for `length` seconds, from the sixth second on.
 fn away(length: f64) -> Probe {
     Probe { away: vec![(6.0, length)], ..Probe::default() }
 }
 
-/// A case: its name, the expected side, words that the verdict must contain, and the trial.
+/// A case: its name, the side that must be the limit, words that the verdict must contain, and the
+/// trial.
 type Case = (&'static str, Saturated, &'static str, Scenario);
 
 /// Returns cases with a punctual probe, and controllers that are fast enough or too slow.
@@ -381,8 +382,8 @@ fn times_are_the_probes_own_only_where_it_delayed_them() {
         let because = run(&scenario).verdict.because;
         assert!(!because.contains("probe's own"), "{name}: {because}");
     }
-    // A short pause; and a pause before which the queue was so long that the controller never
-    // idled.
+    // The first pause is short. Before the second one, the queue is so long that the controller is
+    // never idle.
     let brief = Scenario { probe: away(0.01), ..at(300.0) };
     let full = Scenario { probe: away(0.02), ..at(800.0) };
     for scenario in [brief, full] {
@@ -446,10 +447,10 @@ fn networks_switches_and_loops_are_distinguished() {
     check(others());
 }
 
-/// Describes the bounds that other trials of the scenario violate. Without the probe's delays, the
-/// controller and the network must lose at least their lower bounds. With the probe alone, the
-/// probe must lose at least its lower bound. The probe must also explain the difference that its
-/// delays make. Packets in transit at an edge of the window are allowed for.
+/// Describes the bounds that other simulations of the scenario contradict. Without the probe's
+/// delays, the controller and the network must lose at least as much as their lower bounds say;
+/// with the probe alone, so must the probe. The upper bound of the probe must also cover the
+/// difference that its delays make. Packets in transit at an edge of the window are tolerated.
 fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Option<String> {
     let burst = match scenario.arrivals {
         Spacing::Bursts(burst) => burst,
@@ -473,7 +474,7 @@ fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Opt
     })
 }
 
-/// Describes the identities between the counts of the window that do not hold.
+/// Describes the equations between the counts of the window that do not hold.
 fn broken_identities(outcome: &Outcome) -> Option<String> {
     let Outcome { counts, outstanding, not_left, .. } = outcome;
     let Counts { due, answered, answered_after, lost, unsent, passed_over, waiting, .. } = *counts;
@@ -489,8 +490,8 @@ fn broken_identities(outcome: &Outcome) -> Option<String> {
     (!(answers && parts && balanced && left)).then(|| format!("{outcome:?}"))
 }
 
-/// Returns a random trial: a controller faster or slower than the load, and a probe that pauses or
-/// is slow.
+/// Returns a random trial, with a controller that is faster or slower than the load, and a probe
+/// that pauses or is slow.
 fn random(seed: u64) -> Scenario {
     let mut random = StdRng::seed_from_u64(seed);
     let mut pick = |values: &[f64]| values[random.random_range(0..values.len())];

@@ -35,16 +35,16 @@ pub struct Setting {
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 
-/// The form in which a setting is given.
+/// How often a setting may be given, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Once, with a value.
+    /// The setting is given once, with a value.
     Value,
-    /// Once; the flag alone means `true`.
+    /// The setting is given once; the flag without a value means `true`.
     Flag,
-    /// Any number of times; an array in the TOML file.
+    /// The setting may be given any number of times; it is an array in the TOML file.
     List,
-    /// Any number of times; an array of tables in the TOML file.
+    /// The setting may be given any number of times; it is an array of tables in the TOML file.
     Tables,
 }
 
@@ -58,7 +58,7 @@ impl Kind {
 /// The range of a number, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limits {
-    /// No range, or one that the value's own syntax ensures.
+    /// No range is checked, or the syntax of the value ensures it.
     Free,
     /// A plain number.
     Number(f64, f64),

@@ -69,7 +69,8 @@ const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The statistics modules. What they measure is always measured here, except for the last two.
+/// The statistics modules of the original tools. This probe always measures what they measure,
+/// except for the last two.
 const MODULES: &[&str] = &["PPS", "RTT", "TSL", "QLM", "FLOWRPC", "CPU", "RAM"];
 
 pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, LegacyError> {
@@ -256,7 +257,7 @@ impl Translator {
             if let Some(setting) = topology.setting {
                 self.set("switches.topology", &setting, line);
                 links = survey.links;
-                // One port more than the links need, for a host.
+                // A switch needs one port more than its links, for a host.
                 let needed = survey.ports as u64 + 1;
                 if ports.value < needed {
                     let text = format!(
@@ -433,7 +434,7 @@ impl Translator {
         self.set("timing.warm-up", "0s", 0);
         let start = self.number("config.startDelay", 6000);
         self.set("timing.settle", &format!("{}ms", start.value), start.line);
-        // The original tools wait twice as long, the first half for the handshakes.
+        // The original tools wait twice as long. The first half is for handshakes.
         let patience = start.value.max(10_000);
         self.set("timing.connect-timeout", &format!("{patience}ms"), start.line);
         let stop = self.number("config.stopDelay", 6000);

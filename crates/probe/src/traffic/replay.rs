@@ -1,9 +1,9 @@
 //! Frames of a capture, prepared to carry packet ids.
 //!
-//! Where a frame holds 12 bytes of TCP or UDP payload in IPv4, the packet id overwrites the last 12
-//! of them, and the checksum is corrected. All other frames (short payload, other protocols, IPv6,
-//! fragments, frames cut by the snap length) are extended by 12 bytes behind the packet. Such a
-//! trailer is lost on controllers that parse and reassemble the packet.
+//! If a frame contains at least 12 bytes of TCP or UDP payload over IPv4, the packet id overwrites
+//! the last 12 of them, and the checksum is corrected. All other frames (short payload, other
+//! protocols, IPv6, fragments, frames cut by the snap length) are extended by 12 bytes behind the
+//! packet. A controller that parses and reassembles the packet loses these bytes.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ struct Recorded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Behind,
-    /// The bytes from this offset on, which are zero in the recording.
+    /// The packet id is in the bytes from this offset on, which are zero in the recording.
     Payload {
         at: usize,
         checksum: Checksum,
@@ -81,7 +81,7 @@ enum Checksum {
 struct Sum {
     /// The offset of the checksum in the frame.
     at: usize,
-    /// The sum of everything that it covers except the packet id.
+    /// The sum of everything that the checksum covers except the packet id.
     base: u16,
     /// Whether the packet id begins at an odd offset.
     odd: bool,
@@ -127,13 +127,13 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Returns notes for a reader of the results.
+    /// Returns notes on the capture for the result.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns the index of the frame with which a switch begins. Where the capture also provides
-    /// the times, each frame is sent at its own time.
+    /// Returns the index of the frame with which a switch begins. If the capture also provides the
+    /// times between packet-ins, each frame is sent at its own time.
     pub(super) fn begin(&self, share: Share) -> usize {
         match self.ends.is_empty() {
             true => share.begin_of(self.frames.len()),

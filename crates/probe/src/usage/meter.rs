@@ -74,7 +74,7 @@ pub(super) struct Meter {
 struct Before {
     at: Duration,
     uptime: u64,
-    /// The busy ticks by process id and start.
+    /// The clock ticks for which each process has run, by its id and start time.
     busy: HashMap<(u32, u64), u64>,
     /// The nanoseconds for which threads waited for a core, by thread id.
     waited: HashMap<u32, u64>,

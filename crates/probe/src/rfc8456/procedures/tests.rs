@@ -35,7 +35,7 @@ struct Table {
     rules: HashMap<Match, u16>,
     down: BTreeSet<u16>,
     bypass: bool,
-    /// The messages to the controller, which the simulation takes.
+    /// The messages to the controller that the simulation has not processed yet.
     sent: Vec<SwitchMessage>,
 }
 
@@ -108,9 +108,10 @@ struct Known {
     reacts: bool,
     /// The number of pairs, from the first on, that have rules from before the trial.
     permanent: u32,
-    /// Whether the controller sends rules for a path that it is requested to provision.
+    /// Whether the controller sends rules when its northbound interface is asked to provision a
+    /// path.
     tells_rules: bool,
-    /// When the controller ends all sessions for good; 0 for never.
+    /// The time at which the controller ends all sessions for good; 0 for never.
     crash: u64,
 }
 
@@ -132,7 +133,7 @@ const KNOWN: Known = Known {
     crash: 0,
 };
 
-/// An action of the controller at some time.
+/// An action that the controller performs at some time.
 enum Act {
     Discover { switch: u32 },
     Poll,
@@ -230,7 +231,7 @@ fn run(scene: &Scene, procedure: impl Procedure + 'static) -> Measured {
 }
 
 impl Simulation {
-    /// Adds what exists before the trial: rules, and periodic discovery frames.
+    /// Adds the rules and the periodic discovery frames that exist before the trial.
     fn prepared(mut self) -> Self {
         for number in 0..self.known.permanent {
             let pair = self.scene.pair(number).expect("a pair");
@@ -597,8 +598,8 @@ fn a_proactive_rate_is_what_the_northbound_interface_takes() {
     assert!((value - 250.0).abs() <= 1.0, "{measured:?}");
 }
 
-/// Disturbs the tests named in 5.3.1 and 5.3.2: a rate falls by the share of time that disturbances
-/// take, and a time grows by no more than one disturbance takes.
+/// Disturbances show in the tests that sections 5.3.1 and 5.3.2 name. A rate falls by the share of
+/// the time that disturbances take, and a time grows by no more than one disturbance takes.
 #[test]
 fn disturbances_show_in_every_test_by_what_they_cost() {
     let large = scene(20, &TopologySource::Linear);
@@ -722,7 +723,7 @@ fn a_controller_that_ends_all_sessions_ends_the_trial() {
     assert_eq!(measured.reach, Reach::Reached, "{measured:?}");
 }
 
-/// No path counts as the controller's if rules from before the trial match every packet.
+/// Paths do not count as provisioned if rules from before the trial match every packet.
 #[test]
 fn paths_that_rules_of_before_have_are_no_work_of_the_controller() {
     let scene = scene(6, &TopologySource::Linear);
