@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-/// Returns the CPU time since boot that a hypervisor gave to other machines while this one had work
-/// for it, over all cores (`steal`, see proc_stat(5)); zero on a physical machine.
+/// Returns the CPU time since boot that a hypervisor gave to other virtual machines while this
+/// machine had work for it, over all cores (`steal`, see proc_stat(5)); zero on a physical machine.
 pub(crate) fn stolen() -> Duration {
     fs::read_to_string("/proc/stat").ok().and_then(|text| stolen_ticks(&text)).map_or(
         Duration::ZERO,

@@ -45,7 +45,7 @@ pub struct LegacySetting {
     pub line: usize,
 }
 
-/// The reason why such a file cannot be used.
+/// The reason why a configuration file of OFCProbe or P4RCProbe cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LegacyError {
@@ -65,7 +65,7 @@ pub enum LegacyError {
     },
 }
 
-/// A fault in such a file.
+/// A fault in a configuration file of OFCProbe or P4RCProbe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacyFault {
     /// The file.

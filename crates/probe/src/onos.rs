@@ -221,7 +221,7 @@ impl Onos {
         ))
     }
 
-    /// Returns the paths of the hosts that ONOS knows behind any of these devices.
+    /// Returns the REST paths of the hosts that ONOS knows behind any of `devices`.
     fn hosts_at(&self, devices: &BTreeSet<String>) -> Vec<String> {
         let known = self.get("/hosts").unwrap_or_default();
         let list = known.get("hosts").and_then(Value::as_array).cloned().unwrap_or_default();

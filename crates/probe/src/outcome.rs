@@ -270,8 +270,8 @@ pub struct InWindow {
     /// controller. Zero in results of older versions.
     #[serde(default)]
     pub undisturbed_answers: u64,
-    /// The mean round-trip time of these undisturbed answers, from departure; absent without such
-    /// answers.
+    /// The mean round-trip time, from departure, of the answers that arrived while no burst of
+    /// delayed packet-ins disturbed the controller; absent without such answers.
     #[serde(default)]
     pub undisturbed_rtt_mean_ns: Option<f64>,
     /// The longest time between two answers of the trial, the warm-up included, in seconds.
@@ -627,7 +627,8 @@ pub struct SearchOutcome {
     /// tolerance and answers kept up with packet-ins. It is the lower end of the interval that the
     /// search found.
     pub loss_free_rate: Option<f64>,
-    /// The upper end of this interval; absent if no rate failed, or if the probe was the reason.
+    /// The lowest rate over all switches that is known not to be loss-free; absent if no rate
+    /// failed, or if the probe was the reason.
     pub lossy_rate: Option<f64>,
     /// The confidence, 0 to 1, with which the interval contains the highest loss-free rate; absent
     /// if an end is missing or the search was not completed, and in results of older versions.

@@ -76,8 +76,8 @@ pub(crate) struct Course {
 /// answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hidden {
-    /// The growth of the number of outstanding packet-ins in these times, and in the part of them
-    /// in which the receive windows were certainly closed.
+    /// The growth of the number of outstanding packet-ins while the probe's receive windows were
+    /// closed or may have been, and the growth while they were certainly closed.
     pub(crate) growth: u64,
     pub(crate) sure_growth: u64,
     pub(crate) passed_over: u64,
@@ -93,13 +93,13 @@ impl Hidden {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Undisturbed {
     pub(crate) answers: u64,
-    /// The mean round-trip time of these answers in nanoseconds, from the departure of the
-    /// packet-in.
+    /// The mean round-trip time of the undisturbed answers in nanoseconds, from the departure of
+    /// the packet-in.
     pub(crate) rtt_mean: Option<f64>,
 }
 
 impl Undisturbed {
-    /// Computes these answers from the records of the engine threads.
+    /// Computes the undisturbed answers from the records of the engine threads.
     pub(crate) fn of(observed: &Observed, window: Window) -> Self {
         Course::of(observed, window, &[]).undisturbed
     }

@@ -31,7 +31,7 @@ const LOOPBACK: f64 = 50e-6;
 pub(super) enum Spacing {
     Even,
     Random,
-    /// Events come in groups of this size, and all events of a group happen at once.
+    /// Events come in groups of the given size, and all events of a group happen at once.
     Bursts(u64),
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Scenario {
 pub(super) struct Probe {
     /// The times in which the probe does not run, as start and length.
     pub(super) away: Vec<(f64, f64)>,
-    /// The only thread that does not run in these times; `None` if all threads stop.
+    /// The only thread of the probe that is ever absent; `None` if all are absent together.
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,

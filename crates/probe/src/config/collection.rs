@@ -391,7 +391,7 @@ impl Resolved {
             .collect()
     }
 
-    /// Returns a TOML file with every key, which resolves to this configuration again.
+    /// Returns a TOML file with every key, which resolves to an equal configuration.
     pub fn to_toml(&self) -> String {
         toml::write(self.values.iter().map(|(setting, value)| (*setting, value)))
     }

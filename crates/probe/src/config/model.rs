@@ -111,11 +111,11 @@ pub struct SwitchOverride {
     pub rate: Option<f64>,
     /// The distribution of inter-arrival times.
     pub arrivals: Option<Arrivals>,
-    /// The time after the start of traffic at which these switches begin to send.
+    /// The time after the start of traffic at which the switches begin to send.
     pub start_delay: Option<Duration>,
-    /// The time before the end of traffic at which these switches stop sending.
+    /// The time before the end of traffic at which the switches stop sending.
     pub stop_delay: Option<Duration>,
-    /// A capture whose frames these switches send.
+    /// The file of captured frames that the switches send.
     pub replay: Option<PathBuf>,
 }
 
@@ -487,8 +487,9 @@ pub enum PlanKind {
         /// The largest distance of the two rates between which the search must locate the highest
         /// loss-free one, as a fraction of the rate.
         precision: f64,
-        /// Whether the search stops once these two rates are found, without further trials that
-        /// show with which confidence the highest loss-free rate lies between them.
+        /// Whether the search stops once a rate that passed and a rate that failed are close
+        /// enough, without further trials that show with which confidence the highest loss-free
+        /// rate lies between them.
         rough: bool,
         /// The largest loss that counts as loss-free, as a fraction.
         loss: f64,

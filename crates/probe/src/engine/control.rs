@@ -197,7 +197,7 @@ impl Orders {
     }
 
     /// Whether all of `threads` engine threads have finished their part of the trial, or any of
-    /// them has ended because of an error.
+    /// them has ended already.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }

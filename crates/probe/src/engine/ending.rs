@@ -15,8 +15,8 @@ use crate::ledger::Tally;
 const LINGER: u64 = 300_000_000;
 /// The least number of polls in any wait, however long each poll takes.
 const LOOKS: u64 = 8;
-/// The most of the time between two polls that counts as waiting, in nanoseconds. A longer time is
-/// a pause of the thread.
+/// The longest time between two polls that counts in full as waiting, in nanoseconds. If more time
+/// passes, the thread was paused, and only this much of it counts.
 const LONGEST_LOOK: u64 = 100_000_000;
 
 /// The waits of one engine thread at the end of a trial.

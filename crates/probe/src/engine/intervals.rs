@@ -44,9 +44,8 @@ pub(crate) struct Interval {
     /// round-trip times since the departure, in nanoseconds.
     pub(crate) timed: u64,
     pub(crate) rtt: u64,
-    /// The number of packet-ins that became passed over in the interval, because a later one of
-    /// their switch was answered, minus the number of passed over ones that were answered after
-    /// all.
+    /// The number of packet-ins that became passed over in the interval, because a later packet-in
+    /// of their switch was answered, minus the number of those that were answered after all.
     pub(crate) passed_over: i64,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Tally {
     pub(super) late_after: u64,
     /// The number of packet-ins that are due or issued and have not left.
     pub(super) pending: u64,
-    /// The number of these packet-ins that a connection refused.
+    /// The number of packet-ins that have not left because a connection refused them.
     pub(super) refused: u64,
     /// The number of packet-ins that left and were not answered.
     pub(super) outstanding: u64,

@@ -60,9 +60,9 @@ pub(super) struct Votes {
     pub(super) by_probe: u32,
     /// Answers per second and switch of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
-    /// The ratio of answers to due packet-ins in each of these trials.
+    /// The ratio of answers to due packet-ins in each trial that was not disturbed.
     pub(super) kept_up: Vec<f64>,
-    /// The longest time between two answers in any of these trials, as a share of the measured
+    /// The longest time between two answers in any undisturbed trial, as a share of the measured
     /// time.
     pub(super) longest_gap: f64,
     /// The number of packet-ins due in a trial.

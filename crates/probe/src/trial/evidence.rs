@@ -44,7 +44,8 @@ impl Seen {
     }
 }
 
-/// Collects these observations during a trial. Moments are nanoseconds since the start of traffic.
+/// The observer of the kernel's connections and of the host during a trial. Moments are nanoseconds
+/// since the start of traffic.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     watch: Option<Watch>,

@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A message between the ranks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RankMessage {
-    /// A rank's report that it is ready, with the address of its switches.
+    /// A process's report that it is ready, with the address of its switches.
     Here(IpAddr),
     /// The first rank's request to run a trial.
     Trial(TrialSetting),
@@ -63,7 +63,8 @@ pub(crate) enum RankMessage {
     Begin(u64),
     /// The first rank's notice that the trial is cancelled, with the reason.
     Cancel(String),
-    /// A note of an engine thread of the sender, for a switch of another rank.
+    /// A message of an engine thread of the sending process, for the thread that runs a switch of
+    /// another process.
     Note(Note),
     /// The measurements of the sender, for the first rank.
     Books(Box<RankRecord>),
@@ -93,21 +94,21 @@ pub(crate) struct RankRecord {
     pub(super) outcome: RankOutcome,
 }
 
-/// The connection of this rank to the others during one trial.
+/// One process's part in a trial that several processes (ranks) run together.
 #[derive(Debug)]
 pub(super) struct Together<'a> {
     group: &'a mut Group,
     clock: Clock,
-    /// Receives the notes of this rank's threads for switches of other ranks.
+    /// Receives the messages of this process's engine threads for switches of other processes.
     outbound: Mailbox,
-    /// The senders of the mailboxes of this rank's threads, indexed by thread.
+    /// The senders of the mailboxes of this process's engine threads, indexed by thread.
     inbound: Vec<Slot>,
-    /// The offsets of the other ranks' clocks from this one, estimated before and after traffic.
-    /// Only the first rank has them.
+    /// The offsets of the clocks of other processes from the clock of this one, estimated before
+    /// and after traffic. Only the first process has them.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
     words: VecDeque<(Rank, RankMessage)>,
-    /// The records that the other ranks have sent.
+    /// The measurements that other processes have sent to the first one.
     books: BTreeMap<Rank, RankRecord>,
     /// Whether the first rank has ended the run.
     is_over: bool,
@@ -148,9 +149,10 @@ impl<'a> Together<'a> {
         self.cancelled.as_deref()
     }
 
-    /// Forwards the notes of this rank's threads, then waits for at most `patience` for messages of
-    /// other ranks. Notes among them are passed on to the thread or rank of their switch; the other
-    /// messages are stored.
+    /// Forwards the notes of this process's engine threads, which are messages for switches of
+    /// other processes. Then waits for at most `patience` for messages of other processes. Notes
+    /// among these messages are passed on to the thread or the process that runs their switch; all
+    /// other messages are stored.
     pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
         self.outbound.clear();
         while let Some(note) = self.outbound.take() {
@@ -187,7 +189,8 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Converts the time in a note of the rank `from` to the clock of the first rank.
+    /// Converts the time in a message of an engine thread of the rank `from` to the clock of the
+    /// first rank.
     fn as_of(&self, from: Rank, mut note: Note) -> Note {
         if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&from)) {
             *at = offset.here(*at);
@@ -209,8 +212,8 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Returns the next message of the first rank that is neither a note nor a cancellation. Waits
-    /// for at most `patience`.
+    /// Returns the next message of the first rank that neither comes from an engine thread nor
+    /// cancels the trial. Waits for at most `patience`.
     fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<RankMessage, String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -351,7 +354,7 @@ impl<'a> Together<'a> {
         (!each.is_empty()).then(|| each.join("; "))
     }
 
-    /// Hands this rank's record to the first rank.
+    /// Sends the measurements of this process to the first rank.
     pub(super) fn hand_over(&mut self, books: RankRecord) {
         self.group.send(Rank::FIRST, &RankMessage::Books(Box::new(books)));
     }
@@ -417,12 +420,12 @@ impl<'a> Together<'a> {
     }
 }
 
-/// Returns the switches of one of `of` ranks.
+/// Returns the switches that the process `rank` of `of` processes runs.
 fn portion(plan: &TrialPlan, rank: Rank, of: u32) -> Portion {
     Portion::new(plan.config.switches.count, plan.group, rank, of)
 }
 
-/// Returns the one of `of` ranks that runs a switch.
+/// Returns the process, of `of` processes, that runs a switch.
 fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
     (0..of).map(Rank).find(|rank| portion(plan, *rank, of).switches.contains(&switch))
 }
@@ -464,9 +467,10 @@ mod tests {
         crate::trial::plan(config, setting, Some((rank, of))).expect("a plan")
     }
 
-    /// Runs one rank, which sends `send` and then forwards notes until its only engine thread
-    /// receives one. Returns that note, or `None` after 20 s. If `expect` is false, the rank also
-    /// ends when another rank has left.
+    /// Runs one process of a trial, which sends the message `send`, if there is one, to the switch
+    /// that it names. The process then forwards messages between engine threads until its own
+    /// thread receives one. Returns that message, or `None` after 20 s. If `expect` is false, the
+    /// process also stops, without a message, when another process is lost.
     fn relay(link: MemoryLink, mut send: Option<Note>, expect: bool) -> Option<Note> {
         let mut group = Group::from(link);
         let plan = plan_of(group.rank(), group.size());

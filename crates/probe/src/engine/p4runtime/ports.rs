@@ -186,7 +186,7 @@ fn somebody_listens(address: SocketAddr) -> bool {
 
 /// The longest wait for a port that is assigned to a connection: TIME_WAIT lasts 60 s.
 const PATIENCE: Duration = Duration::from_secs(65);
-/// The time between two attempts to bind such a port.
+/// The time between two attempts to bind a port that is assigned to a connection.
 const STEP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! The comparison of the first rank's clock with those of the other ranks, one after the other.
+//! Ranks are the processes that run a trial together.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The end of a trial of several ranks: the first rank merges their records into one result.
+//! The end of a trial of several ranks, the processes that run the trial together: the first rank
+//! merges their records into one result.
 
 use provenance::Host;
 use ranks::Rank;

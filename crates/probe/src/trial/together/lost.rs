@@ -1,4 +1,5 @@
-//! The packet-ins of a lost rank, whose own record is lost too.
+//! The packet-ins of a lost rank, that is of a process that ended or fell silent during a trial.
+//! Its own record of them is lost too.
 
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
 use crate::outcome::{RankOutcome, Rates};
@@ -29,8 +30,8 @@ pub(super) struct Completed {
     pub(super) note: String,
 }
 
-/// Adds the packet-ins in `books` to the outcome of a lost rank. `seconds` is the length of the
-/// measured time.
+/// Adds the due packet-ins of a lost rank to its outcome. `seconds` is the length of the measured
+/// time.
 pub(super) fn completed(rank: RankOutcome, books: &Books, seconds: f64) -> Completed {
     let mut counts = rank.counts;
     for record in &books.0.switches {
