@@ -228,8 +228,8 @@ impl LossFreeSearch {
     }
 
     /// Returns the observations from which the knee is determined: those of the passed trials
-    /// without a backlog, at rates that passed, up to the loss-free rate. The offered rate of each
-    /// observation is the requested rate times `times`.
+    /// without a backlog, at rates that passed, up to the loss-free rate. Their offered rates are
+    /// the requested rates per switch, multiplied by `times`: 1, or the number of switches.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
         let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);

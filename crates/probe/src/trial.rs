@@ -321,8 +321,8 @@ pub(crate) const POLL: Duration = Duration::from_millis(5);
 const QUIET: Duration = Duration::from_millis(300);
 /// The longest wait for flooding to end.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
-/// The time between the decision when traffic begins and its beginning, in which engine threads
-/// notice the decision.
+/// The time from the decision on the start of traffic to that start, so that engine threads notice
+/// the decision in time.
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {

@@ -188,8 +188,8 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
         && share.is_some_and(|share| share.high <= NOTABLE)
 }
 
-/// Returns the switches that lost a far larger share than the others did. At most a third of all
-/// switches is returned; it is empty where the losses are even.
+/// Returns the switches that lost a far larger share than the others did. The list is empty if
+/// losses are even, and contains at most a third of all switches.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     /// The least distance between the two groups: `POINTS` is a difference of loss shares, and
     /// `ERRORS` is a number of standard errors.

@@ -413,7 +413,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns the end and the start of a thread's absence at the moment `at`, if it is absent.
+    /// Returns the moment until which a thread is absent, if it is absent at the moment `at`.
     fn away(&self, thread: usize, at: u64) -> Option<u64> {
         let probe = &self.scenario.probe;
         if probe.only.is_some_and(|only| only != thread) {

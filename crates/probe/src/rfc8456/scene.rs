@@ -36,8 +36,8 @@ impl Scene {
             return None;
         }
         let host = |index: u32| self.hosts.host(index / per_switch, index % per_switch);
-        // Pairs whose numbers are far apart come first. Pairs with small differences would connect
-        // only neighbouring switches.
+        // Pairs of hosts with distant indices come first. Small distances would connect only
+        // neighbouring switches.
         let far = per_switch + (distances / 2 + distance) % distances;
         let from = number % count;
         Some(Pair { from: host(from)?, to: host((from + far) % count)? })

@@ -328,7 +328,8 @@ pub(crate) struct PathFrames {
 }
 
 impl PathFrames {
-    /// Creates a generator of packets of `bytes` bytes, or of the length that their headers need.
+    /// Creates a generator of packets of `bytes` bytes, or of the least possible length if that is
+    /// greater.
     pub(crate) fn new(bytes: usize, key: RunKey) -> Self {
         let bytes = bytes.clamp(Frame::MIN_UDP_BYTES, MAX_FRAME_BYTES);
         Self { template: Arc::new(Template::new(true, bytes)), key }

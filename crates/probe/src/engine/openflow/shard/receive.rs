@@ -218,7 +218,7 @@ impl Shard {
     }
 
     /// Records an answer that arrived at the thread's switch `index`. It answers a packet-in of the
-    /// switch `owner`, which is counted over the whole trial and may belong to another thread.
+    /// switch with index `owner` over the whole trial, which may belong to another thread.
     fn answered(&mut self, index: usize, owner: u32, sequence: u64, now: u64, at: u64) {
         let (thread, member) = self.plan.place(owner);
         if self.recorder.switches.get(member).is_some_and(|record| record.index == owner) {
