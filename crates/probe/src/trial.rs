@@ -589,7 +589,8 @@ fn describe(sampler: &Sampler) -> String {
     names.join(", ")
 }
 
-/// Announces the switches to a controller that must be told of them. Returns notes for the result.
+/// Announces the switches to a controller that cannot find them itself. Returns notes for the
+/// result.
 pub(crate) fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
     let onos = Onos::of(config);
     let mut notes = Vec::new();

@@ -49,7 +49,7 @@ pub(crate) struct Course {
     /// The largest number of packet-ins that were due and had not left at one moment, counted from
     /// when the queue was last empty before the end of the window.
     pub(crate) held_most: u64,
-    /// At the edges of the window, the number of packet-ins that were due and had not left.
+    /// The number of packet-ins that were due and had not left, at the edges of the window.
     /// `refused` counts those that their connection did not accept, and `held` counts the others.
     pub(crate) held: Edges,
     pub(crate) refused: Edges,
@@ -64,8 +64,8 @@ pub(crate) struct Course {
     pub(crate) growth_low: f64,
     /// The counts of each interval of the trial.
     pub(crate) intervals: Vec<Interval>,
-    /// For each interval, whether the TCP receive windows of the probe were closed in it, or may
-    /// have been.
+    /// Whether, in each interval, the TCP receive windows of the probe were closed or may have
+    /// been.
     pub(crate) is_hidden: Vec<bool>,
     pub(crate) hidden: Hidden,
     pub(crate) undisturbed: Undisturbed,

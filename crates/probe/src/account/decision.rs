@@ -67,8 +67,8 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Whether so many packet-ins were refused by connections, or had no connection, that a verdict
-/// must consider them.
+/// Whether the packet-ins that were refused by connections, or had no connection, are more than a
+/// verdict may ignore.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;

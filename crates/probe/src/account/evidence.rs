@@ -30,7 +30,7 @@ pub(crate) struct InSockets {
     /// The number of packet-ins in the probe's sockets or in the network, over the connections that
     /// accepted more data.
     pub(crate) on_their_way: Edges,
-    /// Of the packet-ins that connections refused, the share for which no TCP receive window of the
+    /// The share of the packet-ins refused by connections for which no TCP receive window of the
     /// controller was closed.
     pub(crate) refused_by_network: f64,
     /// The share of the time for which the controller's TCP receive windows were closed, over all

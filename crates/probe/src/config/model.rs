@@ -266,8 +266,9 @@ pub struct Traffic {
 pub enum Mode {
     /// Every packet-in has a due time that is fixed before the run; answers change nothing.
     Open,
-    /// At most `window` packet-ins per switch wait for an answer, and each answer triggers the next
-    /// packet-in. A packet-in without an answer for `give_up` leaves the window and counts as lost.
+    /// A closed loop: at most `window` packet-ins per switch wait for an answer, and each answer
+    /// triggers the next packet-in. A packet-in without an answer for `give_up` leaves the window
+    /// and counts as lost.
     Closed {
         /// The maximum number of outstanding packet-ins per switch.
         window: u32,
@@ -395,8 +396,8 @@ pub enum Matching {
     Auto,
     /// Matches the packet id in the payload alone.
     Payload,
-    /// Matches the OpenFlow transaction id, for controllers that echo it; other controllers can match by
-    /// accident.
+    /// Matches the OpenFlow transaction id, for controllers that echo it. With other controllers,
+    /// ids may match by accident.
     Xid,
     /// Matches the flow rule that replaces the one which sent the packet-in, for controllers that
     /// answer with rules alone.

@@ -35,7 +35,7 @@ pub struct Setting {
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 
-/// How often a setting may be given, and in which form.
+/// The form of a setting, and the number of times that it may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The setting is given once, with a value.

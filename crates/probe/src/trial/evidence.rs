@@ -1,5 +1,5 @@
-//! What the conductor, the thread that leads a trial, observes itself: the kernel's connections,
-//! and for how long nothing ran on the host.
+//! The observations that the conductor, the thread that leads a trial, makes itself: the kernel's
+//! connections, and for how long nothing ran on the host.
 
 use std::time::Duration;
 

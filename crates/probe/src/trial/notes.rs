@@ -14,8 +14,7 @@ pub(super) struct Delays<'a> {
     pub(super) send_lag: &'a Latency,
     pub(super) read_delay: &'a Latency,
     pub(super) times: Times<'a>,
-    /// Of the packet-ins that connections did not accept, the share for which the network is
-    /// responsible.
+    /// The share of the packet-ins refused by connections for which the network is responsible.
     pub(super) by_network: f64,
 }
 
