@@ -17,24 +17,25 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::interrupt;
 use crate::rational::Rational;
 
-/// The largest number of squarings. Each one doubles the number of summands; a curve whose
-/// breakpoints need more have too fine a grid and are refused.
+/// The largest number of squarings in a closure. Each squaring doubles the number of summands. A
+/// curve that needs more squarings has breakpoints on too fine a grid, and its closure is an error.
 const MOST_SQUARINGS: usize = 40;
 
 impl Curve {
-    /// Returns the sub-additive closure: the greatest curve at most `self` that is sub-additive and
-    /// zero at zero (or minus infinity at zero, if `self` is negative there).
+    /// Returns the sub-additive closure of this curve: the greatest curve at most `self` that is
+    /// sub-additive and zero at time zero. If `self` is negative at time zero, the closure is minus
+    /// infinity there.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`], and [`AlgebraError::NotPseudoPeriodic`] if the repeated
-    /// squares do not become stationary.
+    /// Those of [`Curve::convolution`], and [`AlgebraError::NotPseudoPeriodic`] if repeated
+    /// convolutions of the curve with itself do not become stationary.
     pub fn sub_additive_closure(&self) -> Result<Self, AlgebraError> {
         let f = self.minimum_with_origin();
         if f.pieces[0].at < Extended::ZERO {
             return self.closure_of_negative_origin();
         }
         if f.pieces[0].after < Extended::ZERO {
-            // Ever smaller summands add up to any time at an arbitrarily negative value.
+            // Ever smaller summands add up to any time, at an arbitrarily negative value.
             let piece = Piece::new(
                 Rational::ZERO,
                 Extended::ZERO,
@@ -64,16 +65,17 @@ impl Curve {
         })
     }
 
-    /// Returns the super-additive closure: the smallest curve at least `self` that is
-    /// super-additive and zero at zero.
+    /// Returns the super-additive closure of this curve: the smallest curve at least `self` that is
+    /// super-additive and zero at time zero.
     ///
     /// # Errors
-    /// As for [`Curve::sub_additive_closure`].
+    /// Those of [`Curve::sub_additive_closure`].
     pub fn super_additive_closure(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().sub_additive_closure()?.negated())
     }
 
-    /// Returns the curve with its value at zero lowered to zero; a negative value stays.
+    /// Returns the curve with a positive value at time zero lowered to zero. A negative value there
+    /// is kept.
     fn minimum_with_origin(&self) -> Self {
         if self.pieces[0].at > Extended::ZERO { self.with_origin(0) } else { self.clone() }
     }
@@ -102,32 +104,35 @@ impl Curve {
     }
 }
 
-/// The place at which a curve takes or approaches its least ratio of value to time.
+/// The point or open segment at which a curve takes or approaches its least ratio of value to time.
 enum Cheapest {
     Point {
         time: Rational,
         value: Rational,
     },
-    /// The start of the open segment between two times, with its line.
+    /// The ratio is least at the start of the open segment between the times `from` and `to`, where
+    /// the curve has the limit `value`.
     SegmentStart {
         from: Rational,
         to: Rational,
         value: Rational,
         slope: Rational,
     },
-    /// The end of the open segment between two times; `value` is the limit at the end.
+    /// The ratio is least at the end of the open segment between the times `from` and `to`, where
+    /// the curve has the limit `value`.
     SegmentEnd {
         from: Rational,
         to: Rational,
         value: Rational,
         slope: Rational,
     },
-    /// Every time of a first segment that starts at value zero; the closure of that segment is its
-    /// line.
+    /// The ratio is least at every time of the first segment, which starts at value zero. The
+    /// closure of that segment is the line `slope` times t.
     Line {
         slope: Rational,
     },
-    /// A time at which the curve is minus infinity, or the open segment after that time.
+    /// The curve is minus infinity at `time` (`is_point`), or on the open segment from `time` to
+    /// `to`.
     Unbounded {
         time: Rational,
         is_point: bool,
@@ -135,8 +140,9 @@ enum Cheapest {
     },
 }
 
-/// Returns the place of the least ratio of value to time; `None` if the ratio is only approached
-/// for ever larger times, or the curve is infinite throughout.
+/// Returns the point or segment at which the curve `f` takes or approaches its least ratio of value
+/// to time. Returns `None` if the ratio is only approached for ever larger times, or if the curve
+/// is infinite everywhere.
 fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
     let of = of_curve(f, both(f, f).0.length);
     let end = of.end();
@@ -194,8 +200,8 @@ fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
     Ok(attained.then_some(place))
 }
 
-/// Returns the closure of the function that equals the curve at `place` (a point or a segment) and
-/// is plus infinity elsewhere.
+/// Returns the sub-additive closure of the function that equals a curve at `place` (a point or an
+/// open segment) and is plus infinity elsewhere.
 fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
     let impossible = Extended::PositiveInfinity;
     match place {
@@ -213,8 +219,7 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
             let segment = OpenSegment { start: from, length: &length, value, slope };
             multiples(&segment, &overlap, from, value)
         }
-        // As for the start of a segment, but the best multiple is the first one that ends after
-        // `t`.
+        // As for `SegmentStart`, but the best multiple is the first one that ends after `t`.
         Cheapest::SegmentEnd { from, to, value, slope } => {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;
@@ -239,18 +244,19 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
     }
 }
 
-/// A segment without its ends.
+/// An open segment of a curve: the times strictly between two times, with the line on them.
 struct OpenSegment<'a> {
     start: &'a Rational,
     length: &'a Rational,
-    /// The limit at the start.
+    /// The limit of the function at the start of the segment.
     value: &'a Rational,
     slope: &'a Rational,
 }
 
-/// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. The
-/// envelope is computed up to the end of its first period, which has length `period` and rise
-/// `increment`.
+/// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. The `n`-th
+/// multiple is `n` times as long and starts at `n` times the time and value. The envelope repeats
+/// with period `period`, in which it rises by `increment`; it is computed up to the end of its
+/// first period.
 fn multiples(
     segment: &OpenSegment<'_>,
     overlap: &Rational,
@@ -287,7 +293,8 @@ fn multiples(
 }
 
 /// Returns the lower envelope of the point (0, 0) and all multiples of an open segment on which the
-/// function is minus infinity.
+/// function is minus infinity. The `n`-th multiple is `n` times as long and starts at `n` times the
+/// time.
 fn unbounded_multiples(
     [start, length]: [&Rational; 2],
     overlap: &Rational,
@@ -311,7 +318,7 @@ fn unbounded_multiples(
         };
         let mut function = segment(to);
         if count == *overlap {
-            // From this multiple on all multiples overlap, so the segment does not end.
+            // From this multiple on the multiples overlap, so the segment does not end.
             function.truncate(1);
         }
         functions.push(function);

@@ -43,10 +43,11 @@ impl Curve {
         self.general_convolution(other)
     }
 
-    /// Whether `self(s + t) <= self(s) + self(t)` for all `s` and `t`.
+    /// Returns whether the curve is sub-additive: `self(s + t) <= self(s) + self(t)` for all `s`
+    /// and `t`.
     ///
     /// # Errors
-    /// As for [`Curve::convolution`].
+    /// Those of [`Curve::convolution`].
     pub fn is_sub_additive(&self) -> Result<bool, AlgebraError> {
         if self.is_concave() && self.pieces[0].at >= Extended::ZERO {
             return Ok(true);
@@ -54,10 +55,11 @@ impl Curve {
         self.is_at_most(&self.convolution(self)?)
     }
 
-    /// Whether `self(s + t) >= self(s) + self(t)` for all `s` and `t`.
+    /// Returns whether the curve is super-additive: `self(s + t) >= self(s) + self(t)` for all `s`
+    /// and `t`.
     ///
     /// # Errors
-    /// As for [`Curve::convolution`].
+    /// Those of [`Curve::convolution`].
     pub fn is_super_additive(&self) -> Result<bool, AlgebraError> {
         self.negated().is_sub_additive()
     }
@@ -99,16 +101,17 @@ impl Curve {
     /// s)`.
     ///
     /// # Errors
-    /// As for [`Curve::convolution`].
+    /// Those of [`Curve::convolution`].
     pub fn max_plus_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().convolution(&other.negated())?.negated())
     }
 }
 
-/// The number of pairs of runs from which on it pays to test the curves for sub-additivity.
+/// The number of pairs of convex runs from which on a convolution first tests whether its curves
+/// are sub-additive, because then fewer pairs suffice.
 const MANY_PAIRS: usize = 1 << 12;
 
-/// Returns the convolution on `[0, end)`.
+/// Returns the min-plus convolution of `f` and `g` on the times `[0, end)`.
 fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
     let (pieces_f, pieces_g) = (f.pieces_until(end)?, g.pieces_until(end)?);
     let mut runs_f = runs::cut(&pieces_f, end);
@@ -138,15 +141,16 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
     Ok(pieces)
 }
 
-/// Whether the curve is zero at zero and sub-additive; `false` also if the test would be expensive
-/// compared with `pairs`.
+/// Returns whether the curve is known to be zero at zero and sub-additive. Returns `false` without
+/// a test if the test would be expensive compared with a convolution that combines `pairs` pairs of
+/// runs.
 fn is_cheaply_sub_additive(f: &Curve, pairs: usize) -> bool {
     // The convolution of the curve with itself takes a window of about three times its description.
     let quick = f.pieces.len().saturating_mul(f.pieces.len()).saturating_mul(16) < pairs;
     quick && f.pieces[0].at == Extended::ZERO && f.is_sub_additive() == Ok(true)
 }
 
-/// Returns the convolution if the shapes of the curves have a closed form.
+/// Returns the convolution of `f` and `g` by a closed form, or `None` if their shapes have none.
 fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
     if !(f.is_ultimately_affine() && g.is_ultimately_affine()) {
         return None;
@@ -171,13 +175,13 @@ fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
     Some(result.map(|result| result.delayed(&latency)))
 }
 
-/// Returns the value at zero of a concave curve whose jump there is upwards.
+/// Returns the value at time zero of a concave curve; `None` for other curves.
 fn concave_origin(f: &Curve) -> Option<Rational> {
     if f.is_concave() { f.pieces[0].at.finite().cloned() } else { None }
 }
 
-/// Returns the time for which a non-decreasing curve that starts at zero stays at zero; `None` for
-/// other curves.
+/// Returns the time up to which a non-decreasing curve that starts at zero stays at zero: the
+/// latency of a service curve. Returns `None` for other curves.
 fn latency(f: &Curve) -> Option<Rational> {
     if f.pieces[0].at != Extended::ZERO || !f.is_non_decreasing() {
         return None;
@@ -193,8 +197,8 @@ fn latency(f: &Curve) -> Option<Rational> {
     }
 }
 
-/// Returns the convolution of convex curves: their segments by ascending slope, up to the less
-/// steep of the two last segments, which does not end.
+/// Returns the convolution of two convex curves: the segments of both in the order of their slopes.
+/// It ends with the less steep of the two unbounded last segments, which hides all steeper ones.
 fn convex(f: &Curve, g: &Curve) -> Curve {
     let steepest = (&f.last_piece().slope).min(&g.last_piece().slope).clone();
     let segments = |curve: &Curve| {
@@ -224,9 +228,9 @@ fn convex(f: &Curve, g: &Curve) -> Curve {
     Curve::canonical(pieces, Tail::Affine)
 }
 
-/// Returns start, length and increment of the result's repetition if `f` is ultimately minus
-/// infinite. The result is minus infinite, too, after the first time at which `g` is not plus
-/// infinite.
+/// Returns the start, the length and the increment of the period of the convolution of two curves,
+/// where the first (`f`) is ultimately minus infinite. The convolution is then minus infinite as
+/// well, from a time on that follows from the first time at which `g` is not plus infinite.
 fn all_minus_infinity(f: &Ultimate, g: &Curve) -> (Rational, Rational, Rational) {
     let allowed = |value: &Extended| *value != Extended::PositiveInfinity;
     let first = g.pieces.iter().find(|piece| allowed(&piece.at) || allowed(&piece.after));
@@ -234,7 +238,7 @@ fn all_minus_infinity(f: &Ultimate, g: &Curve) -> (Rational, Rational, Rational)
     (&f.start + &offset + Rational::ONE, Rational::ONE, Rational::ZERO)
 }
 
-/// One of the two curves, with its ultimate behaviour and its ultimate rate.
+/// One of the two curves of a convolution, with its ultimate behaviour and its ultimate rate.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     curve: &'a Curve,
@@ -242,8 +246,8 @@ struct Side<'a> {
     rate: &'a Rational,
 }
 
-/// Returns start, length and increment of the result's repetition if the first curve has the lower
-/// rate; the length is the first curve's period.
+/// Returns the start, the length and the increment of the period of the convolution of two curves
+/// of different rates. The length is the period of the curve with the lower rate.
 fn slower_wins(
     slower: Side<'_>,
     faster: Side<'_>,
@@ -291,8 +295,8 @@ fn slower_wins(
     period(from.max(crossing))
 }
 
-/// Returns the start of the first piece on which, or at whose breakpoint, a curve is minus
-/// infinite.
+/// Returns the start of the first piece on which the curve `f` is minus infinite, be it at the
+/// breakpoint or on the segment after it. Returns `None` if `f` is nowhere minus infinite.
 fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraError> {
     let bottom = Extended::NegativeInfinity;
     let pieces = f.pieces_until(&of.end())?;
@@ -300,9 +304,10 @@ fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraErr
     Ok(first.map(|piece| piece.start))
 }
 
-/// Bounds the result for a slower curve that is plus infinite on parts of its period. Returns a
-/// time and a constant: from that time on the result is at most the constant plus the slower
-/// curve's rate times `t`. Returns `None` if parts of the result stay infinite.
+/// Returns a time and a constant for the convolution of a slower curve that is plus infinite on
+/// parts of its period with a faster one: from that time on, the convolution is at most the
+/// constant plus the slower curve's rate times `t`. Returns `None` if the convolution, too, stays
+/// infinite on parts of each period.
 fn bound_with_gaps(
     slower: Side<'_>,
     faster: Side<'_>,
@@ -350,7 +355,7 @@ fn bound_with_gaps(
 mod tests {
     use super::*;
 
-    /// The splits that are left out for sub-additive curves do not change the result.
+    /// Leaving out splits for sub-additive curves does not change the convolution.
     #[test]
     fn sub_additive_curves_need_fewer_splits() {
         let curves = [

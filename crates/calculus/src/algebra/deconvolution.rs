@@ -12,11 +12,11 @@ use super::{AlgebraError, runs, sweep};
 use crate::curve::{Curve, Extended};
 use crate::rational::Rational;
 
-/// The range of `u` over which the supremum in a deconvolution must be taken.
+/// The range of `u` over which the supremum of `f(t + u) - g(u)` in a deconvolution must be taken.
 pub(super) enum Reach {
     /// The supremum is attained or approached for `u` before this time.
     Before(Rational),
-    /// The difference grows without bound.
+    /// The difference grows without bound as `u` increases, and so does the supremum.
     Unbounded,
 }
 
@@ -50,13 +50,13 @@ impl Curve {
     /// Returns the max-plus deconvolution: the infimum over `u >= 0` of `self(t + u) - other(u)`.
     ///
     /// # Errors
-    /// As for [`Curve::deconvolution`].
+    /// Those of [`Curve::deconvolution`].
     pub fn max_plus_deconvolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().deconvolution(&other.negated())?.negated())
     }
 }
 
-/// Returns the range of `u` that the supremum of `f(t + u) - g(u)` needs, for every `t`.
+/// Returns the range of `u` that suffices for the supremum of `f(t + u) - g(u)`, whatever `t` is.
 pub(super) fn reach(
     f: &Curve,
     of_f: &Ultimate,

@@ -6,7 +6,8 @@ use super::{AlgebraError, sweep};
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// A deviation and the time at which it is attained.
+/// The result of a deviation of two curves, such as a delay or backlog bound, and the time at which
+/// it is attained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deviation {
     /// The deviation: data for the vertical deviation, time for the others; plus infinity if there
@@ -37,8 +38,8 @@ impl Curve {
         Ok(Deviation { value: -value, at })
     }
 
-    /// Returns `service(t) - self(t)` on `[0, end)`; plus infinity where the service is plus
-    /// infinite.
+    /// Returns the pieces of `service(t) - self(t)` on the times `[0, end)`. The difference is plus
+    /// infinity where the service is plus infinite.
     fn slack(&self, service: &Self, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
         let mut negative = self.pieces_until(end)?;
         sweep::negate(&mut negative);
@@ -150,7 +151,8 @@ impl Curve {
     }
 }
 
-/// Returns the least value on `[0, end)`, limits included, and the first time at which it occurs.
+/// Returns the least value of a list of pieces on `[0, end)`, limits at breakpoints included, and
+/// the first time at which it occurs.
 fn smallest(pieces: &[Piece], end: &Rational) -> (Extended, Option<Rational>) {
     let least = sweep::extremes(pieces, &Rational::ZERO, end)
         .map(|(t, value)| (value, t))

@@ -12,7 +12,7 @@ pub enum AlgebraError {
         /// The time at which the infinities are added.
         at: Rational,
     },
-    /// The interrupt of the thread was set; see [`Interrupt`](crate::Interrupt).
+    /// The thread's [`Interrupt`](crate::Interrupt), which cancels computations, was set.
     #[error("it was interrupted")]
     Interrupted,
     /// The operation requires a non-decreasing curve.
@@ -39,7 +39,7 @@ pub enum AlgebraError {
     NotPseudoPeriodic {
         /// The name of the operation.
         operation: &'static str,
-        /// The property of the arguments that causes this.
+        /// The property of the arguments for which the result is not pseudo-periodic.
         why: &'static str,
     },
     /// The common period of the curves is so long that the result would have too many pieces.
@@ -52,7 +52,7 @@ pub enum AlgebraError {
         /// The largest number of pieces allowed.
         limit: u32,
     },
-    /// The curves have too many pieces to combine all of them in reasonable time.
+    /// The curves have too many pieces for all pairs of these to be combined in reasonable time.
     #[error(
         "the operation would combine {needed} pairs of pieces, the limit is {limit}: bound the curves by simpler ones"
     )]

@@ -10,7 +10,8 @@ use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// A part of the inverse: for data `y` in `(from, to]` the time is `time + (y - from) * slope`.
+/// A part of a pseudo-inverse: for data `y` in `(from, to]` the time is `time + (y - from) *
+/// slope`.
 struct Part {
     from: Extended,
     to: Extended,
@@ -66,7 +67,7 @@ impl Curve {
         repeating(pieces, &from, increment.clone(), length.clone())
     }
 
-    /// Returns the composition `t -> self(inner(t))`.
+    /// Returns the composition of this curve with another, `t -> self(inner(t))`.
     ///
     /// # Errors
     /// [`AlgebraError::Falls`] or [`AlgebraError::Negative`] if the inner curve falls or is
@@ -132,7 +133,8 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// Returns start, length and increment of the composition's repetition.
+    /// Returns the start, the length and the increment of the period of the composition
+    /// `self(inner(t))`.
     fn composed_period(&self, inner: &Self) -> (Rational, Rational, Rational) {
         let (of_f, of_g) = both(self, inner);
         let rate = match &of_g.rate {
@@ -159,7 +161,7 @@ impl Curve {
         (start, of_g.length, increment)
     }
 
-    /// Returns the limit for ever larger times, or `None` if there is none.
+    /// Returns the limit of the curve as time goes to infinity, or `None` if there is no limit.
     fn limit_at_infinity(&self) -> Option<Extended> {
         match &self.tail {
             Tail::Affine => {
@@ -190,8 +192,9 @@ fn no_limit() -> AlgebraError {
     }
 }
 
-/// Returns the inverse on `y >= 0` of a non-decreasing list of pieces. The list ends at `end` with
-/// the value given there; without `end` its last segment does not end.
+/// Returns the pieces of the lower pseudo-inverse, on `y >= 0`, of a non-decreasing function. The
+/// function is given by the list `source`, which ends at the time and with the value of `end`.
+/// Without `end` the last segment of the list does not end.
 fn inverted(source: &[Piece], end: Option<(&Rational, Extended)>) -> Vec<Piece> {
     let mut parts: Vec<Part> = Vec::with_capacity(2 * source.len() + 1);
     let mut reached = Extended::NegativeInfinity;

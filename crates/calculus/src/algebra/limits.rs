@@ -7,11 +7,12 @@
 use super::AlgebraError;
 use crate::rational::Rational;
 
-/// The largest number of pieces that a curve, or a periodic curve unrolled for an operation, may
-/// have.
+/// The largest number of pieces of a curve. It also holds for the pieces into which an operation
+/// unrolls the periods of a curve.
 pub const PIECES: u32 = 1 << 20;
-/// The largest number of pairs of convex runs that one convolution may combine. Pairs with numbers
-/// longer than machine words are counted with a weight proportional to the length.
+/// The largest number of pairs of convex runs that one convolution may combine. If the numbers of a
+/// pair are longer than machine words, the pair counts several times, in proportion to their
+/// length.
 pub const PAIRS: u32 = 1 << 22;
 
 pub(crate) fn check_pieces(needed: &Rational) -> Result<(), AlgebraError> {

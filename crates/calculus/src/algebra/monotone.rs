@@ -6,8 +6,8 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
 impl Curve {
-    /// Returns the smallest non-decreasing curve at least this one: the running supremum over `s <=
-    /// t`.
+    /// Returns the smallest non-decreasing curve at least this one. Its value at `t` is the
+    /// supremum of this curve over `s <= t`.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if it takes too many periods to exceed the values before the
@@ -42,10 +42,11 @@ impl Curve {
         repeating(pieces, &start, of.length, increment)
     }
 
-    /// Returns the greatest non-decreasing curve at most this one: the infimum over `s >= t`.
+    /// Returns the greatest non-decreasing curve at most this one. Its value at `t` is the infimum
+    /// of this curve over `s >= t`.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] as for every operation on periodic curves.
+    /// [`AlgebraError::TooManyPieces`] if the result would have too many pieces.
     pub fn lower_non_decreasing(&self) -> Result<Self, AlgebraError> {
         if self.is_non_decreasing() {
             return Ok(self.clone());
@@ -66,19 +67,20 @@ impl Curve {
 }
 
 impl Curve {
-    /// Returns the smallest non-increasing curve at least this one: the supremum over `s >= t`.
+    /// Returns the smallest non-increasing curve at least this one. Its value at `t` is the
+    /// supremum of this curve over `s >= t`.
     ///
     /// # Errors
-    /// As for [`Curve::lower_non_decreasing`].
+    /// Those of [`Curve::lower_non_decreasing`].
     pub fn upper_non_increasing(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().lower_non_decreasing()?.negated())
     }
 
-    /// Returns the greatest non-increasing curve at most this one: the running infimum over `s <=
-    /// t`.
+    /// Returns the greatest non-increasing curve at most this one. Its value at `t` is the infimum
+    /// of this curve over `s <= t`.
     ///
     /// # Errors
-    /// As for [`Curve::upper_non_decreasing`].
+    /// Those of [`Curve::upper_non_decreasing`].
     pub fn lower_non_increasing(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().upper_non_decreasing()?.negated())
     }

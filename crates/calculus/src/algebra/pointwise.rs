@@ -12,7 +12,7 @@ use crate::curve::{Curve, Extended};
 use crate::rational::Rational;
 
 impl Curve {
-    /// Returns the pointwise minimum.
+    /// Returns the pointwise minimum of two curves.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
@@ -34,7 +34,7 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// Returns the pointwise maximum.
+    /// Returns the pointwise maximum of two curves.
     ///
     /// # Errors
     /// Those of [`Curve::minimum`], with plus and minus infinity exchanged.
@@ -42,7 +42,7 @@ impl Curve {
         Ok(self.negated().minimum(&other.negated())?.negated())
     }
 
-    /// Returns the pointwise sum.
+    /// Returns the pointwise sum of two curves.
     ///
     /// # Errors
     /// [`AlgebraError::Indeterminate`] where opposite infinities meet, and
@@ -71,25 +71,26 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// Returns the pointwise difference, which may fall and be negative. [`Curve::non_negative`]
-    /// and [`Curve::upper_non_decreasing`] are the closures that turn it into a service curve.
+    /// Returns the pointwise difference `self(t) - other(t)`, which may fall and be negative. A
+    /// residual service curve is made from it by [`Curve::non_negative`] and then
+    /// [`Curve::upper_non_decreasing`].
     ///
     /// # Errors
-    /// As for [`Curve::sum`].
+    /// Those of [`Curve::sum`].
     pub fn difference(&self, other: &Self) -> Result<Self, AlgebraError> {
         self.sum(&other.negated())
     }
 
-    /// Returns the maximum of the curve and zero.
+    /// Returns the pointwise maximum of the curve and zero.
     ///
     /// # Errors
-    /// As for [`Curve::maximum`].
+    /// Those of [`Curve::maximum`].
     pub fn non_negative(&self) -> Result<Self, AlgebraError> {
         self.maximum(&Self::zero())
     }
 }
 
-/// Returns start, length and increment of the common repetition of curves of equal rate.
+/// Returns the start, the length and the increment of a period that two curves of equal rate share.
 fn common_period(f: &Ultimate, g: &Ultimate) -> (Rational, Rational, Rational) {
     let start = (&f.start).max(&g.start).clone();
     let length = f.length.common_multiple(&g.length);
@@ -97,8 +98,8 @@ fn common_period(f: &Ultimate, g: &Ultimate) -> (Rational, Rational, Rational) {
     (start, length, increment)
 }
 
-/// Returns start, length and increment of the repetition of the minimum of `low` and `high`, where
-/// `high` has the higher rate.
+/// Returns the start, the length and the increment of the period of the pointwise minimum of two
+/// curves, of which `high` has the higher rate.
 fn slower_wins(
     low: &Curve,
     of_low: &Ultimate,

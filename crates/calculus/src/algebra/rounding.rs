@@ -7,7 +7,7 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
 impl Curve {
-    /// Returns the largest whole number not above the value, at each time, such as a number of
+    /// Returns the curve with each value rounded down to a whole number, such as a number of
     /// complete packets.
     ///
     /// # Errors
@@ -41,10 +41,10 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// Returns the smallest whole number not below the value, at each time.
+    /// Returns the curve with each value rounded up to a whole number.
     ///
     /// # Errors
-    /// As for [`Curve::floor`].
+    /// Those of [`Curve::floor`].
     pub fn ceil(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().floor()?.negated())
     }

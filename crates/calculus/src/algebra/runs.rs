@@ -12,14 +12,16 @@ use crate::curve::{Extended, Piece};
 use crate::interrupt;
 use crate::rational::Rational;
 
-/// A convex function on an interval: finite, or minus infinity throughout.
+/// A convex function on an interval: either finite everywhere on it, or minus infinity everywhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     start: Rational,
-    /// The value at the start, or the limit if the start is open; never plus infinity.
+    /// The value of the function at the start of its interval, or the limit if the interval is open
+    /// there. It is never plus infinity.
     value: Extended,
     has_start: bool,
-    /// The length and the slope of each segment, by ascending slope; empty for a single point.
+    /// The length and the slope of each segment of the function, by ascending slope. The list is
+    /// empty if the interval is a single point.
     segments: Vec<(Rational, Rational)>,
     has_end: bool,
 }
@@ -39,12 +41,13 @@ impl Run {
         Self { has_start: true, has_end: true, ..Self::open(start, value) }
     }
 
-    /// Returns the number of bits of the run's start and value.
+    /// Returns the number of bits of the numbers at which the function starts: its first time and
+    /// its first value.
     fn bits(&self) -> u64 {
         self.start.bits() + self.value.finite().map_or(0, Rational::bits)
     }
 
-    /// Returns the convolution of two runs.
+    /// Returns the min-plus convolution of two convex functions, which is convex as well.
     fn convolve(&self, other: &Self) -> Self {
         let mut segments = Vec::with_capacity(self.segments.len() + other.segments.len());
         let (mut a, mut b) = (self.segments.iter().peekable(), other.segments.iter().peekable());
@@ -72,7 +75,7 @@ impl Run {
         }
     }
 
-    /// Returns the function mirrored at time zero.
+    /// Returns the function `t -> f(-t)`, mirrored at time zero.
     fn mirrored(&self) -> Self {
         let mut end = self.start.clone();
         let mut value = self.value.clone();
@@ -85,7 +88,7 @@ impl Run {
         Self { start: -end, value, has_start: self.has_end, segments, has_end: self.has_start }
     }
 
-    /// Returns the run as pieces; they are plus infinite outside of the run.
+    /// Returns the function as pieces that are plus infinite outside of its interval.
     fn to_pieces(&self) -> Vec<Piece> {
         let mut pieces = Vec::with_capacity(self.segments.len() + 1);
         let (mut start, mut value) = (self.start.clone(), self.value.clone());
@@ -105,8 +108,8 @@ impl Run {
     }
 }
 
-/// Cuts the function that `pieces` describe on `[0, end)` into convex runs; parts at plus infinity
-/// belong to no run.
+/// Cuts the function that `pieces` describe on `[0, end)` into maximal convex runs. A part at which
+/// the function is plus infinite belongs to no run.
 pub(crate) fn cut(pieces: &[Piece], end: &Rational) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     // The run under construction, with the limit at its end so far.
@@ -155,12 +158,13 @@ pub(crate) fn cut(pieces: &[Piece], end: &Rational) -> Vec<Run> {
     runs
 }
 
-/// Mirrors a function given by its runs at time zero.
+/// Mirrors a function, given by its convex runs, at time zero.
 pub(crate) fn mirror(runs: &[Run]) -> Vec<Run> {
     runs.iter().rev().map(Run::mirrored).collect()
 }
 
-/// Returns the min-plus convolution on times before `end`.
+/// Returns the min-plus convolution, on times before `end`, of two functions that are given by
+/// their convex runs.
 pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
     // Arithmetic on long numbers is slower, so a pair counts once per two words of length.
     let widest = a.iter().chain(b).map(Run::bits).max().unwrap_or(0);

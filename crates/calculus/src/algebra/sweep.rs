@@ -9,14 +9,15 @@ use crate::rational::Rational;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// Appends a piece unless it merely continues the last one.
+/// Appends a piece to a list, unless the last piece of the list already describes the function
+/// there.
 pub(crate) fn push(pieces: &mut Vec<Piece>, piece: Piece) {
     if !pieces.last().is_some_and(|last| piece.continues(last)) {
         pieces.push(piece);
     }
 }
 
-/// The open segment after a breakpoint; `None` before the first piece.
+/// The open segment of a function after a breakpoint; `None` before the function's first piece.
 #[derive(Clone, Copy)]
 struct Segment<'a> {
     piece: Option<&'a Piece>,
@@ -36,8 +37,8 @@ impl Segment<'_> {
     }
 }
 
-/// Visits the breakpoints of both lists in order, with both segments that follow the breakpoint and
-/// the next breakpoint.
+/// Calls a function for each breakpoint of two lists of pieces, in order of time. The function
+/// receives the segments of both lists that follow the breakpoint, and the next breakpoint.
 fn for_each_interval(
     a: &[Piece],
     b: &[Piece],
@@ -68,7 +69,8 @@ fn for_each_interval(
     }
 }
 
-/// Returns the pointwise minimum; crossings of segments become breakpoints.
+/// Returns the pointwise minimum of two lists of pieces. Where segments cross, the result has a
+/// breakpoint.
 ///
 /// This is the innermost loop of every convolution. It avoids copies of numbers, and arithmetic on
 /// functions that are infinite or constant.
@@ -139,12 +141,13 @@ pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     }
 }
 
-/// Whether a function is plus infinite on the segment of `piece`.
+/// Returns whether the function is plus infinite on the segment of `piece`. Without a piece it is.
 fn is_absent(piece: Option<&Piece>) -> bool {
     piece.is_none_or(|piece| piece.after == Extended::PositiveInfinity)
 }
 
-/// Returns the value and the right limit at `at`; `is_new` says that the piece starts there.
+/// Returns the value and the right limit, at the time `at`, of the function that `piece` describes
+/// there. `is_new` says that the piece starts at this time. Without a piece both are plus infinity.
 fn around<'a>(
     piece: Option<&'a Piece>,
     at: &Rational,
@@ -164,8 +167,8 @@ fn around<'a>(
     }
 }
 
-/// Returns the minimum of two functions, consuming them. If one ends before the other begins, the
-/// lists are concatenated.
+/// Returns the pointwise minimum of two lists of pieces, which it consumes. If one function ends
+/// before the other begins, the lists are only concatenated.
 fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
     let is_before = |a: &[Piece], b: &[Piece]| match (a.last(), b.first()) {
         (Some(last), Some(first)) => {
@@ -184,7 +187,7 @@ fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
     }
 }
 
-/// Returns the first function where it lies below the second, plus infinity elsewhere.
+/// Returns the function `a` at times at which it lies below `b`, and plus infinity at all others.
 pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     let mut result = Vec::with_capacity(a.len() + b.len());
     let never = Extended::PositiveInfinity;
@@ -220,7 +223,8 @@ pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     result
 }
 
-/// Returns the pointwise sum; `add` adds two values and decides about opposite infinities.
+/// Returns the pointwise sum of two lists of pieces. The function `add` adds two values, and
+/// decides what the sum of opposite infinities is.
 pub(crate) fn sum<E>(
     a: &[Piece],
     b: &[Piece],
@@ -247,7 +251,7 @@ pub(crate) fn sum<E>(
     }
 }
 
-/// Negates all values.
+/// Negates all values of a list of pieces.
 pub(crate) fn negate(pieces: &mut [Piece]) {
     for piece in pieces {
         piece.at = -&piece.at;
@@ -256,8 +260,8 @@ pub(crate) fn negate(pieces: &mut [Piece]) {
     }
 }
 
-/// Returns the minimum of many functions, in rounds of pairs, so that each function takes part in a
-/// logarithmic number of minima.
+/// Returns the pointwise minimum of many lists of pieces. The lists are combined in pairs, and the
+/// results again in pairs, so that each list takes part in a logarithmic number of minima.
 pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
     while functions.len() > 1 {
         let mut round = Vec::with_capacity(functions.len().div_ceil(2));
@@ -273,9 +277,9 @@ pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
     functions.pop().unwrap_or_default()
 }
 
-/// Returns the values and limits of a list of pieces at the breakpoints in `[from, to)` and at its
-/// ends, each with its time. The extremes of the function, less any affine function, are among
-/// them.
+/// Returns values of a list of pieces, each with its time: the values and limits at the breakpoints
+/// in `[from, to)` and at both ends. Even if an affine function is subtracted from the function,
+/// its extremes on that interval are at these times.
 pub(crate) fn extremes<'a>(
     pieces: &'a [Piece],
     from: &'a Rational,

@@ -132,7 +132,7 @@ impl Curve {
         Ok(Self { pieces, tail })
     }
 
-    /// Returns the curve with `value` at time zero.
+    /// Returns the curve with its value at time zero replaced by `value`.
     pub fn with_origin(&self, value: impl Into<Extended>) -> Self {
         let mut pieces = self.pieces.clone();
         let mut tail = self.tail.clone();
@@ -147,7 +147,8 @@ impl Curve {
         Self::canonical(pieces, tail)
     }
 
-    /// Returns the left-continuous curve `t -> f(t-)`, with the value at time zero kept.
+    /// Returns the left-continuous curve `t -> f(t-)`, whose value at each time is the limit of
+    /// this curve from the left. The value at time zero is kept.
     pub fn left_continuous(&self) -> Result<Self, AlgebraError> {
         let mut source = self.pieces.clone();
         let mut tail = self.tail.clone();
@@ -170,7 +171,8 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// Returns the right-continuous curve `t -> f(t+)`.
+    /// Returns the right-continuous curve `t -> f(t+)`, whose value at each time is the limit of
+    /// this curve from the right.
     pub fn right_continuous(&self) -> Self {
         let pieces = self
             .pieces
@@ -180,7 +182,7 @@ impl Curve {
         Self::canonical(pieces, self.tail.clone())
     }
 
-    /// Whether the curve lies nowhere above the other: `self(t) <= other(t)` at all times.
+    /// Returns whether this curve lies nowhere above the other: `self(t) <= other(t)` at all times.
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if the common period is too long to compare.
@@ -189,14 +191,16 @@ impl Curve {
     }
 }
 
-/// Returns the pieces from time `by` on, moved so that they start at zero, and raised by `rise`.
+/// Returns the pieces of a list from time `by` on, moved so that they start at time zero, and
+/// raised by `rise`.
 fn shifted_left(mut pieces: Vec<Piece>, by: &Rational, rise: &Rational) -> Vec<Piece> {
     let index = split_at(&mut pieces, by);
     let back = -by;
     pieces[index..].iter().map(|piece| piece.moved(&back, rise)).collect()
 }
 
-/// Returns the pieces on `[0, end)` of a list that may start before zero.
+/// Returns the part of a list of pieces on the times `[0, end)`. The list may start before time
+/// zero.
 pub(super) fn from_zero(pieces: &[Piece], end: &Rational) -> Vec<Piece> {
     let zero = Rational::ZERO;
     let mut result = Vec::with_capacity(pieces.len());

@@ -21,14 +21,15 @@ impl Ultimate {
         &self.start + &self.length
     }
 
-    /// Returns the rise per period; zero for an infinite tail, which any increment fits.
+    /// Returns the rise of the curve per period. It is zero for a curve that is ultimately
+    /// infinite, to which any increment applies.
     pub(crate) fn increment(&self) -> Rational {
         self.rate.finite().map_or(Rational::ZERO, |rate| rate * &self.length)
     }
 }
 
-/// Returns the ultimate behaviour of two curves. An affine tail repeats with any length, so it
-/// takes the length of the other curve.
+/// Returns the ultimate behaviour of two curves, for an operation that combines them. A curve with
+/// an affine tail repeats with any period, so it gets the period of the other curve.
 pub(crate) fn both(f: &Curve, g: &Curve) -> (Ultimate, Ultimate) {
     let length = |curve: &Curve| match &curve.tail {
         Tail::Affine => None,
@@ -41,7 +42,8 @@ pub(crate) fn both(f: &Curve, g: &Curve) -> (Ultimate, Ultimate) {
     (of_curve(f, length_f), of_curve(g, length_g))
 }
 
-/// Returns the ultimate behaviour of a curve; an affine tail is given the period `length`.
+/// Returns the ultimate behaviour of a curve. A curve with an affine tail, which repeats with any
+/// period, gets the period `length`.
 pub(crate) fn of_curve(f: &Curve, length: Rational) -> Ultimate {
     let rate = f.ultimate_rate();
     match &f.tail {
@@ -73,7 +75,8 @@ pub(crate) fn repeating(
     Ok(Curve::canonical(pieces, Tail::Periodic { first, length, increment }))
 }
 
-/// The least and the greatest finite value of `f(t) - rate t` on `[from, to)`, limits included.
+/// The least and the greatest finite value of `f(t) - rate t` on an interval of times, limits at
+/// breakpoints included, and whether `f` is infinite there.
 pub(crate) struct Spread {
     pub(crate) least: Option<Rational>,
     pub(crate) greatest: Option<Rational>,
