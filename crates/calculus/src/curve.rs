@@ -28,7 +28,7 @@ use piece::Tail;
 
 /// A function from time (`t >= 0`) to data, piecewise affine and ultimately pseudo-periodic.
 ///
-/// Units are the caller's: any unit of time and of data, used throughout.
+/// The units of time and of data are up to the caller, who must use the same ones throughout.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Curve {
@@ -86,7 +86,7 @@ impl Curve {
         &self.pieces
     }
 
-    /// Returns the repetition, or `None` for an ultimately affine curve.
+    /// Returns the repetition of the curve, or `None` if the curve is ultimately affine.
     pub fn period(&self) -> Option<Period> {
         match &self.tail {
             Tail::Affine => None,
@@ -103,8 +103,9 @@ impl Curve {
         matches!(self.tail, Tail::Affine)
     }
 
-    /// Returns the long-term growth rate: the slope of the affine tail, or the period's increment
-    /// over its length; infinite if the curve is ultimately infinite.
+    /// Returns the long-term growth rate of the curve: the slope of its affine tail, or its
+    /// increment per period divided by the length of the period. The rate is infinite if the curve
+    /// is ultimately infinite.
     pub fn ultimate_rate(&self) -> Extended {
         match &self.tail {
             Tail::Affine => {
@@ -118,7 +119,8 @@ impl Curve {
         }
     }
 
-    /// Returns the value at time `t`; zero before time zero, when nothing has happened yet.
+    /// Returns the value of the curve at time `t`. Before time zero it is zero, as nothing has
+    /// happened yet.
     pub fn value_at(&self, t: &Rational) -> Extended {
         if t.is_negative() {
             return Extended::ZERO;
@@ -127,7 +129,7 @@ impl Curve {
         piece.value_at(&(t - &back)).shifted(&rise)
     }
 
-    /// Returns the limit from the right at time `t`; zero before time zero.
+    /// Returns the limit of the curve from the right at time `t`; zero if `t` is before time zero.
     pub fn right_limit_at(&self, t: &Rational) -> Extended {
         if t.is_negative() {
             return Extended::ZERO;
@@ -136,7 +138,8 @@ impl Curve {
         piece.right_limit_at(&(t - &back)).shifted(&rise)
     }
 
-    /// Returns the limit from the left at time `t`; zero up to time zero.
+    /// Returns the limit of the curve from the left at time `t`; zero if `t` is at or before time
+    /// zero.
     pub fn left_limit_at(&self, t: &Rational) -> Extended {
         if !t.is_positive() {
             return Extended::ZERO;
@@ -155,8 +158,9 @@ impl Curve {
         self.pieces[index].segment_at(&at).shifted(&rise)
     }
 
-    /// Returns the piece that describes the curve at time `t`, after whole periods have been
-    /// subtracted from `t`, with the total length and the total rise of these periods.
+    /// Returns the stored piece that describes the curve at time `t`. If `t` is beyond the first
+    /// period, the piece is that of the first period; the total length and the total rise of the
+    /// whole periods between both are returned with it.
     fn locate(&self, t: &Rational) -> (&Piece, Rational, Rational) {
         let (mut back, mut rise) = (Rational::ZERO, Rational::ZERO);
         if let Tail::Periodic { first, length, increment } = &self.tail {
@@ -172,12 +176,12 @@ impl Curve {
         (&self.pieces[index], back, rise)
     }
 
-    /// Returns the last piece; every curve has one.
+    /// Returns the last piece of the curve. Every curve has one.
     pub(crate) fn last_piece(&self) -> &Piece {
         &self.pieces[self.pieces.len() - 1]
     }
 
-    /// Returns the start of the affine tail, or of the first period.
+    /// Returns the time at which the affine tail or the first period of the curve starts.
     pub(crate) fn tail_start(&self) -> &Rational {
         match &self.tail {
             Tail::Affine => &self.last_piece().start,

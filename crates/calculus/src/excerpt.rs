@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-/// The number of characters up to which a text is quoted in full.
+/// The largest number of characters of a text that error messages quote in full.
 const FULL_LENGTH: usize = 160;
-/// The number of characters that are quoted of a longer text.
+/// The number of characters that error messages quote of a text that is too long to be quoted in
+/// full.
 const EXCERPT_LENGTH: usize = 60;
 
-/// Returns the text, or its beginning and its length, so that messages stay readable however long a
-/// number or a name in a file is.
+/// Returns the text in full if it is short, else its beginning and its length. Messages that quote
+/// a number or a name of a file thus stay readable.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     // A character has at most four bytes, so that the characters of short texts need not be
     // counted.

@@ -13,15 +13,16 @@ use std::time::Instant;
 use crate::AlgebraError;
 
 thread_local! {
-    /// The interrupt that operations on curves check.
+    /// The interrupt of each thread, which operations on curves check.
     static OF_THREAD: RefCell<Interrupt> = const { RefCell::new(Interrupt { kind: Kind::Never, end: None }) };
 }
 
-/// A condition under which running work must stop. Clones share the condition.
+/// A condition under which a long computation must stop, such as a flag that is set or a deadline
+/// that has passed. Clones share the condition.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     kind: Kind,
-    /// The deadline, at which the interrupt counts as set.
+    /// The deadline; the interrupt counts as set after it.
     end: Option<Instant>,
 }
 
@@ -37,15 +38,15 @@ enum Kind {
 }
 
 impl From<Arc<AtomicBool>> for Interrupt {
-    /// Returns an interrupt that is set once `flag` is true.
+    /// Returns an interrupt that counts as set while `flag` is true.
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self { kind: Kind::Flag(flag), end: None }
     }
 }
 
 impl Interrupt {
-    /// Returns an interrupt that is set after `allowed` checks. Tests use it as a deadline measured
-    /// in steps of work instead of time.
+    /// Returns an interrupt that is set after `allowed` checks. Tests use it as a deadline that
+    /// counts steps of work instead of time.
     #[must_use]
     pub fn after_checks(allowed: usize) -> Self {
         Self { kind: Kind::Checks { made: Arc::default(), allowed }, end: None }
@@ -64,8 +65,8 @@ impl Interrupt {
         OF_THREAD.with(|of_thread| of_thread.borrow().clone())
     }
 
-    /// Returns how often the interrupt was checked, if it counts that (see
-    /// [`Interrupt::after_checks`]).
+    /// Returns how often the interrupt was checked. Only an interrupt of
+    /// [`Interrupt::after_checks`] counts checks; others return `None`.
     #[must_use]
     pub fn checks(&self) -> Option<usize> {
         match &self.kind {
@@ -74,8 +75,8 @@ impl Interrupt {
         }
     }
 
-    /// Returns whether the interrupt is set. An interrupt of [`Interrupt::after_checks`] counts
-    /// this call.
+    /// Returns whether the interrupt is set. This call counts as a check if the interrupt counts
+    /// checks (see [`Interrupt::after_checks`]).
     #[must_use]
     pub fn is_set(&self) -> bool {
         if self.end.is_some_and(|end| Instant::now() >= end) {
@@ -88,13 +89,13 @@ impl Interrupt {
         }
     }
 
-    /// Whether the interrupt can ever be set.
+    /// Returns whether the interrupt can ever be set.
     pub(crate) fn may_be_set(&self) -> bool {
         self.end.is_some() || !matches!(self.kind, Kind::Never)
     }
 
-    /// Runs `work` on this thread; once this interrupt is set, operations on curves in it return
-    /// [`AlgebraError::Interrupted`].
+    /// Runs `work` on this thread and returns its result. Once this interrupt is set, operations on
+    /// curves within `work` return [`AlgebraError::Interrupted`].
     pub fn watched_by<R>(&self, work: impl FnOnce() -> R) -> R {
         /// Restores the interrupt that the thread had before, also when the work panics.
         struct Restore(Interrupt);
@@ -115,11 +116,11 @@ pub(crate) fn is_set() -> bool {
     OF_THREAD.with(|of_thread| of_thread.borrow().is_set())
 }
 
-/// Fails if the interrupt of this thread is set.
+/// Returns an error if the interrupt of this thread is set.
 ///
 /// # Errors
 ///
-/// [`AlgebraError::Interrupted`] if it is.
+/// [`AlgebraError::Interrupted`] if the interrupt is set.
 pub(crate) fn check() -> Result<(), AlgebraError> {
     if is_set() { Err(AlgebraError::Interrupted) } else { Ok(()) }
 }

@@ -30,7 +30,7 @@ fn positive(
     Ok(())
 }
 
-/// A parameter of a curve, with its name for error messages.
+/// A parameter of a curve to be built, with its name for error messages.
 struct Parameter<'a> {
     name: &'static str,
     value: &'a Rational,
@@ -63,7 +63,8 @@ impl Curve {
         Self::constant(Extended::ZERO)
     }
 
-    /// Builds the curve with one value at all times, zero included; the value may be infinite.
+    /// Builds the curve that has the same value at all times, time zero included. The value may be
+    /// infinite.
     pub fn constant(value: impl Into<Extended>) -> Self {
         affine(vec![Piece::continuous(Rational::ZERO, value, Rational::ZERO)])
     }
@@ -87,9 +88,9 @@ impl Curve {
         Ok(affine(vec![Piece::new(Rational::ZERO, Extended::ZERO, burst, rate)]))
     }
 
-    /// Builds the minimum of token buckets, given as pairs of burst and rate: a concave arrival
-    /// curve. Without any bucket there is no constraint: the curve is zero at zero and infinite
-    /// after it.
+    /// Builds the minimum of token buckets, each given as a pair of burst and rate. The minimum is
+    /// a concave arrival curve. Without any bucket, arrivals are not constrained: the curve is zero
+    /// at time zero and infinite after it.
     ///
     /// # Errors
     /// If a burst or a rate is negative.
@@ -106,8 +107,9 @@ impl Curve {
         Ok(lower_lines(lines))
     }
 
-    /// Builds a leaky bucket with a peak rate: zero at zero, then the minimum of `peak_burst + peak
-    /// t` and `burst + rate t`, where the peak burst is usually one packet (or zero for a fluid).
+    /// Builds a leaky bucket with a peak rate: zero at time zero, then the minimum of `peak_burst +
+    /// peak t` and `burst + rate t`. The peak burst is usually the size of one packet, or zero for
+    /// a fluid.
     ///
     /// # Errors
     /// If a parameter is negative, the rate exceeds the peak or the peak burst exceeds the burst.
@@ -162,8 +164,8 @@ impl Curve {
         ]))
     }
 
-    /// Builds the maximum of rate-latency curves, given as pairs of rate and latency: a convex
-    /// service curve. Without any curve there is no service: the result is zero.
+    /// Builds the maximum of rate-latency curves, each given as a pair of rate and latency. The
+    /// maximum is a convex service curve. Without any pair there is no service: the curve is zero.
     ///
     /// # Errors
     /// If a rate or a latency is negative.
@@ -359,7 +361,8 @@ fn affine(pieces: Vec<Piece>) -> Curve {
     Curve::canonical(pieces, Tail::Affine)
 }
 
-/// Returns the curve that is zero before the start of `piece` and equals `piece` from its start on.
+/// Returns the curve that is zero before the start of `piece` and continues as `piece` from there
+/// on.
 fn with_zero_before(piece: Piece) -> Curve {
     if piece.start.is_zero() {
         return affine(vec![piece]);
@@ -368,7 +371,8 @@ fn with_zero_before(piece: Piece) -> Curve {
     affine(vec![zero, piece])
 }
 
-/// Returns the curve that is zero at zero and the lower envelope of `lines` after it.
+/// Returns the curve that is zero at time zero and the lower envelope of `lines` after it. Each
+/// line is a pair of intercept and slope.
 fn lower_lines(lines: Vec<(Rational, Rational)>) -> Curve {
     let mut pieces = lower_envelope(lines);
     match pieces.first_mut() {
@@ -383,9 +387,11 @@ fn lower_lines(lines: Vec<(Rational, Rational)>) -> Curve {
     affine(pieces)
 }
 
-/// Returns the lower envelope on `t >= 0` of lines given by intercept and slope. The lines are
-/// visited by ascending intercept: a line contributes only if its slope is lower than that of the
-/// last one, and it removes earlier lines that it undercuts before their own segment starts.
+/// Returns the lower envelope, on `t >= 0`, of lines given as pairs of intercept and slope.
+///
+/// The lines are visited by ascending intercept. A line contributes only if its slope is lower than
+/// that of the last line on the envelope. It replaces the last lines if it lies below them before
+/// their own segments start.
 fn lower_envelope(mut lines: Vec<(Rational, Rational)>) -> Vec<Piece> {
     lines.sort();
     let mut pieces: Vec<Piece> = Vec::with_capacity(lines.len());

@@ -9,7 +9,7 @@ use super::piece::{Piece, Tail, merge};
 use crate::rational::Rational;
 
 impl Curve {
-    /// Brings valid pieces and a valid tail to the canonical form.
+    /// Builds the curve with the given pieces and tail, which must be valid, in its canonical form.
     pub(crate) fn canonical(pieces: Vec<Piece>, tail: Tail) -> Self {
         match tail {
             Tail::Affine => {
@@ -85,8 +85,8 @@ fn canonical_periodic(
     Curve { pieces, tail: Tail::Periodic { first, length, increment } }
 }
 
-/// Replaces the period by its shortest root. If the period consists of `k` equal parts, the result
-/// is one part, with a `k`-th of the length and of the increment.
+/// Replaces a period by the shortest one that describes the curve. If the period consists of `k`
+/// equal parts, the result is one of them, with a `k`-th of the length and of the increment.
 fn shorten(period: &mut Vec<Piece>, length: Rational, increment: Rational) -> (Rational, Rational) {
     let count = period.len();
     for part in 1..=count / 2 {

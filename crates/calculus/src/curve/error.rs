@@ -6,7 +6,7 @@ use crate::rational::Rational;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {
-    /// A curve needs at least one piece.
+    /// There is no piece; a curve needs at least one.
     #[error("a curve needs at least one piece, starting at time 0")]
     NoPieces,
     /// The first piece does not start at time zero.
@@ -63,7 +63,7 @@ pub enum CurveError {
         /// The value of that parameter.
         limit: Rational,
     },
-    /// The algebra could not compute the combination of curves that a builder makes.
+    /// A builder combines curves in a way that the algebra could not compute, for the given reason.
     #[error("the curve cannot be computed: {0}")]
     Beyond(String),
 }

@@ -14,7 +14,8 @@ pub enum Extended {
     NegativeInfinity,
     /// A rational number.
     Finite(Rational),
-    /// Plus infinity, greater than every rational number; as a bound, no bound.
+    /// Plus infinity, greater than every rational number. A bound that is plus infinity is no
+    /// bound.
     PositiveInfinity,
 }
 
@@ -22,7 +23,7 @@ impl Extended {
     /// Zero.
     pub const ZERO: Self = Self::Finite(Rational::ZERO);
 
-    /// Returns the number, or `None` if this is infinite.
+    /// Returns the rational number, or `None` for an infinity.
     pub fn finite(&self) -> Option<&Rational> {
         match self {
             Self::Finite(value) => Some(value),
@@ -30,7 +31,7 @@ impl Extended {
         }
     }
 
-    /// Returns the number by value, or `None` if this is infinite.
+    /// Returns the rational number by value, or `None` for an infinity.
     pub fn into_finite(self) -> Option<Rational> {
         match self {
             Self::Finite(value) => Some(value),
@@ -43,7 +44,7 @@ impl Extended {
         matches!(self, Self::Finite(_))
     }
 
-    /// Adds a finite number; infinities absorb it.
+    /// Returns the sum of this value and a finite number. An infinity stays what it is.
     pub fn shifted(&self, by: &Rational) -> Self {
         match self {
             Self::Finite(value) => Self::Finite(value + by),
@@ -51,7 +52,7 @@ impl Extended {
         }
     }
 
-    /// Returns the sum, or `None` for the sum of opposite infinities.
+    /// Returns the sum of two values, or `None` for the sum of opposite infinities.
     pub fn checked_add(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Finite(a), Self::Finite(b)) => Some(Self::Finite(a + b)),
@@ -61,8 +62,9 @@ impl Extended {
         }
     }
 
-    /// Returns the sum, where plus infinity absorbs even minus infinity. This is the product of the
-    /// min-plus dioid, in which plus infinity stands for "impossible".
+    /// Returns the sum of two values, where plus infinity and anything, even minus infinity, add up
+    /// to plus infinity. This is the product of the min-plus dioid, in which plus infinity stands
+    /// for "impossible".
     pub(crate) fn min_plus_product(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::PositiveInfinity, _) | (_, Self::PositiveInfinity) => Self::PositiveInfinity,
@@ -71,7 +73,7 @@ impl Extended {
         }
     }
 
-    /// Returns the nearest double.
+    /// Returns the double nearest to this value.
     pub fn to_f64(&self) -> f64 {
         match self {
             Self::NegativeInfinity => f64::NEG_INFINITY,
@@ -80,7 +82,7 @@ impl Extended {
         }
     }
 
-    /// Returns the smallest double not below this.
+    /// Returns the smallest double that is not below this value.
     pub fn to_f64_up(&self) -> f64 {
         match self {
             Self::Finite(value) => value.to_f64_up(),
@@ -88,7 +90,7 @@ impl Extended {
         }
     }
 
-    /// Returns the largest double not above this.
+    /// Returns the largest double that is not above this value.
     pub fn to_f64_down(&self) -> f64 {
         match self {
             Self::Finite(value) => value.to_f64_down(),

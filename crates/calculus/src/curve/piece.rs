@@ -31,7 +31,7 @@ impl Piece {
         Self { start: start.into(), at: at.into(), after, slope }
     }
 
-    /// Builds a piece without a jump at its breakpoint.
+    /// Builds a piece without a jump: the segment starts from the value at the breakpoint.
     pub fn continuous(
         start: impl Into<Rational>,
         value: impl Into<Extended>,
@@ -56,12 +56,12 @@ impl Piece {
         &self.after
     }
 
-    /// Returns the slope of the segment; zero if it is infinite.
+    /// Returns the slope of the segment; zero if the segment is infinite.
     pub fn slope(&self) -> &Rational {
         &self.slope
     }
 
-    /// Returns the value at `t`, which must not be before the start.
+    /// Returns the value of the piece at time `t`, which must not be before the piece's start.
     pub(crate) fn value_at(&self, t: &Rational) -> Extended {
         if *t == self.start { self.at.clone() } else { self.segment_at(t) }
     }
@@ -70,7 +70,7 @@ impl Piece {
         self.segment_at(t)
     }
 
-    /// Returns the value at `t` of the line through the segment.
+    /// Returns the value at `t` of the line that contains the segment.
     pub(crate) fn segment_at(&self, t: &Rational) -> Extended {
         match &self.after {
             Extended::Finite(after) if self.slope.is_zero() => Extended::Finite(after.clone()),
@@ -81,7 +81,7 @@ impl Piece {
         }
     }
 
-    /// Returns the piece moved by the time `by` and raised by `rise`.
+    /// Returns the piece moved by `by` in time and raised by `rise`.
     pub(crate) fn moved(&self, by: &Rational, rise: &Rational) -> Self {
         Self {
             start: &self.start + by,
@@ -91,14 +91,15 @@ impl Piece {
         }
     }
 
-    /// Returns the piece that starts later, at `t`, on this piece's segment.
+    /// Returns a piece that starts at the later time `t` and continues this piece's segment from
+    /// there.
     pub(crate) fn tail_from(&self, t: &Rational) -> Self {
         let value = self.segment_at(t);
         Self { start: t.clone(), at: value.clone(), after: value, slope: self.slope.clone() }
     }
 
-    /// Whether the breakpoint of `self` is redundant after `before`: it lies on the segment of
-    /// `before`, and both segments have one slope.
+    /// Returns whether this piece is redundant after the piece `before`: its breakpoint lies on the
+    /// segment of `before`, and both segments have the same slope.
     pub(crate) fn continues(&self, before: &Self) -> bool {
         self.slope == before.slope
             && self.at == self.after
@@ -106,20 +107,19 @@ impl Piece {
     }
 }
 
-/// The curve after its last piece.
+/// The behaviour of a curve after its last piece.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Tail {
     /// The segment of the last piece does not end.
     Affine,
     /// The curve repeats from the piece with index `first` on. Each repetition is `length` later
-    /// and
-    /// `increment` higher.
+    /// and `increment` higher than the one before.
     Periodic { first: usize, length: Rational, increment: Rational },
 }
 
-/// Makes `t` a breakpoint and returns the index of its piece. `t` must not be before the first
-/// piece.
+/// Splits the piece that contains the time `t`, so that `t` is a breakpoint, and returns the index
+/// of the piece that starts there. The time must not be before the first piece.
 pub(crate) fn split_at(pieces: &mut Vec<Piece>, t: &Rational) -> usize {
     let next = pieces.partition_point(|piece| piece.start < *t);
     match pieces.get(next) {
@@ -132,13 +132,14 @@ pub(crate) fn split_at(pieces: &mut Vec<Piece>, t: &Rational) -> usize {
     }
 }
 
-/// Removes redundant breakpoints.
+/// Removes redundant breakpoints: those between two pieces that lie on one line.
 pub(crate) fn merge(pieces: &mut Vec<Piece>) {
     pieces.dedup_by(|later, earlier| later.continues(earlier));
 }
 
 impl Curve {
-    /// Returns the pieces of the curve, periods unrolled, that start before `end`.
+    /// Returns the pieces of the curve that start before the time `end`, with its periods written
+    /// out.
     pub(crate) fn pieces_until(&self, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
         let known = self.pieces.partition_point(|piece| piece.start < *end);
         let mut unrolled = self.pieces[..known].to_vec();

@@ -4,7 +4,7 @@ use super::piece::Tail;
 use super::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// Returns the direction of a jump: `Less` for a fall, `Greater` for a rise.
+/// Returns the direction of the jump between two values: `Less` for a fall, `Greater` for a rise.
 fn jump(from: &Extended, to: &Extended) -> std::cmp::Ordering {
     to.cmp(from)
 }
@@ -37,7 +37,7 @@ impl Curve {
         self.pieces.iter().all(|piece| piece.at.is_finite() && piece.after.is_finite())
     }
 
-    /// Whether the value is never below zero.
+    /// Returns whether no value of the curve is below zero.
     pub fn is_non_negative(&self) -> bool {
         self.infimum() >= Extended::ZERO
     }
@@ -52,8 +52,8 @@ impl Curve {
         self.pieces.iter().all(|piece| piece.at == piece.after)
     }
 
-    /// Returns each breakpoint after zero with the limit from its left, including the start of the
-    /// second period.
+    /// Returns each breakpoint after time zero, with the curve's limit from its left. The start of
+    /// the second period is one of them.
     fn joints(&self) -> impl Iterator<Item = (Extended, Piece)> + '_ {
         let inner = self.pieces.windows(2).filter_map(|pair| match pair {
             [before, piece] => Some((before.segment_at(&piece.start), piece.clone())),
@@ -69,8 +69,8 @@ impl Curve {
         inner.chain(wrap)
     }
 
-    /// Whether the curve is finite and concave after time zero, where it may jump upwards: a
-    /// minimum of token buckets, say.
+    /// Returns whether the curve is finite, and concave after time zero, such as a minimum of token
+    /// buckets. At time zero it may jump upwards.
     pub fn is_concave(&self) -> bool {
         self.is_ultimately_affine()
             && self.is_finite()
@@ -79,7 +79,8 @@ impl Curve {
             && self.slopes_ascend(|earlier, later| later < earlier)
     }
 
-    /// Whether the curve is finite, continuous and convex: a maximum of rate-latency curves, say.
+    /// Returns whether the curve is finite, continuous and convex, such as a maximum of
+    /// rate-latency curves.
     pub fn is_convex(&self) -> bool {
         self.is_ultimately_affine()
             && self.is_finite()
@@ -95,7 +96,7 @@ impl Curve {
         })
     }
 
-    /// Returns the greatest lower bound of all values.
+    /// Returns the infimum of the curve: the greatest lower bound of all its values.
     pub fn infimum(&self) -> Extended {
         let falls = match &self.tail {
             Tail::Affine => self.last_piece().slope.is_negative(),
@@ -109,7 +110,7 @@ impl Curve {
         values.chain(lefts).min().unwrap_or(Extended::PositiveInfinity)
     }
 
-    /// Returns the least upper bound of all values.
+    /// Returns the supremum of the curve: the least upper bound of all its values.
     pub fn supremum(&self) -> Extended {
         -self.negated().infimum()
     }
