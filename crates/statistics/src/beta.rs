@@ -12,14 +12,14 @@ pub(crate) fn probability(x: f64, a: f64, b: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) { 1.0 - below(1.0 - x, b, a) } else { below(x, a, b) }
 }
 
-/// Returns the probability for an `x` below the mean or slightly above it: a factor divided by the
+/// Returns [`probability`] for an `x` below the mean or slightly above it: a factor divided by the
 /// continued fraction of DLMF 8.17.22.
 fn below(x: f64, a: f64, b: f64) -> f64 {
     let logarithm = a * x.ln() + b * libm::log1p(-x) - a.ln() - logarithm_of_beta(a, b);
     logarithm.exp() / fraction(x, a, b)
 }
 
-/// Returns the logarithm of the beta function (DLMF 5.12.1).
+/// Returns the natural logarithm of the beta function (DLMF 5.12.1).
 fn logarithm_of_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
@@ -69,8 +69,8 @@ pub(crate) fn quantile(value: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Returns the probability that at most `successes` of `trials` succeed, if each succeeds with
-/// probability `share` (DLMF 8.17.5).
+/// Returns the probability that at most `successes` of `trials` independent trials succeed, if each
+/// succeeds with probability `share` (DLMF 8.17.5).
 pub(crate) fn binomial(successes: u64, trials: u64, share: f64) -> f64 {
     if successes >= trials {
         return 1.0;
@@ -84,8 +84,8 @@ mod tests {
 
     use super::*;
 
-    /// Computes the binomial distribution at one half exactly: an integer divided by a power of
-    /// two.
+    /// Returns the probability that at most `successes` of `trials` tosses of a fair coin succeed.
+    /// The result is exact before it is rounded to `f64`: an integer divided by a power of two.
     fn fair(successes: u64, trials: u64) -> f64 {
         let (mut term, mut sum) = (BigUint::from(1u8), BigUint::ZERO);
         for k in 0..=successes {

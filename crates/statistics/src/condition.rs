@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::Unit;
 
-/// A condition on a metric.
+/// A condition on a metric, such as `rtt.p99 < 5ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
@@ -17,12 +17,12 @@ pub struct Condition {
     limit: Limit,
 }
 
-/// The limit with which a value is compared.
+/// The limit with which a condition compares the value of its metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// A value, in the base unit of the metric.
+    /// A limit in the base unit of the metric.
     Value(f64),
-    /// A change relative to a base, as a share of the base: 0.1 is ten percent more.
+    /// A limit relative to the base, as a share of the base: 0.1 is ten percent more than the base.
     Change(f64),
 }
 
@@ -37,7 +37,7 @@ pub enum Comparison {
     Greater,
     /// The operator `>=`.
     GreaterOrEqual,
-    /// The operator `==`; equal up to the rounding of decimal fractions.
+    /// The operator `==`. Values that differ only by the rounding of decimal fractions are equal.
     Equal,
     /// The operator `!=`.
     NotEqual,
@@ -62,11 +62,11 @@ impl Comparison {
 /// The error for a condition that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionError {
-    /// The condition as written.
+    /// The condition as it was written.
     pub text: String,
-    /// The position of the problem, in characters from 1.
+    /// The position of the problem in the condition, in characters from 1.
     pub column: usize,
-    /// The problem, and what was expected instead.
+    /// The problem, and what is expected instead.
     pub reason: String,
 }
 
@@ -79,8 +79,8 @@ impl fmt::Display for ConditionError {
 impl std::error::Error for ConditionError {}
 
 impl Condition {
-    /// Parses a condition on one of the metrics, whose names may have a part in parentheses.
-    /// `changes` allows limits that are relative to a base.
+    /// Parses a condition on one of `metrics`, whose names may have a part in parentheses.
+    /// `changes` says whether a limit may be relative to a base.
     ///
     /// # Errors
     /// Returns a [`ConditionError`] for unknown metrics, units that do not fit, and other syntax
@@ -139,8 +139,8 @@ impl Condition {
         self.limit
     }
 
-    /// Whether a value, in the base unit of the metric, satisfies the condition. A relative limit
-    /// is never satisfied without a base.
+    /// Returns whether a value, in the base unit of the metric, satisfies the condition. Without a
+    /// `base`, a condition with a relative limit is never satisfied.
     pub fn holds(&self, value: f64, base: Option<f64>) -> bool {
         match self.limit {
             Limit::Value(limit) => self.comparison.holds(value, limit),
@@ -157,7 +157,8 @@ impl fmt::Display for Condition {
     }
 }
 
-/// Returns the factor of a unit. `number` is needed because a time of zero may omit its unit.
+/// Returns the factor that converts a number with the unit `spelling` to the base unit of the
+/// metric. The number itself is needed because a time of zero may omit its unit.
 fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, String> {
     if unit == Unit::Seconds && spelling.is_empty() && number == 0.0 {
         return Ok(1.0);
@@ -183,7 +184,7 @@ fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, S
 
 struct Scanner<'a> {
     text: &'a str,
-    /// The byte offset of the next character.
+    /// The byte offset of the next character to be parsed.
     at: usize,
 }
 

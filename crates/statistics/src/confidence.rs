@@ -1,7 +1,7 @@
 //! Confidence levels and confidence intervals.
 
-/// The probability with which a confidence interval contains the true value. Intervals are
-/// two-sided with equal tails.
+/// A confidence level: the probability with which a confidence interval contains the true value.
+/// Intervals are two-sided with equal tails.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence(f64);
 
@@ -11,7 +11,7 @@ impl Confidence {
     /// The level of 99 %.
     pub const P99: Self = Self(0.99);
 
-    /// Returns another level, or `None` unless it is between 0 and 1.
+    /// Returns the given confidence level, or `None` unless it is between 0 and 1.
     pub fn new(level: f64) -> Option<Self> {
         (level > 0.0 && level < 1.0).then_some(Self(level))
     }
@@ -21,7 +21,8 @@ impl Confidence {
         self.0
     }
 
-    /// Returns the probability on each side outside the interval.
+    /// Returns the probability that the true value lies above the interval, which equals that of
+    /// lying below it.
     pub(crate) fn tail(self) -> f64 {
         (1.0 - self.0) / 2.0
     }

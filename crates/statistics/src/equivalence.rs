@@ -12,22 +12,24 @@ use crate::confidence::{Confidence, Interval};
 use crate::mean::{mean, standard_deviation, student_t};
 use crate::region::{Overlap, Region};
 
-/// The fewest rounds from which a figure is judged.
+/// The fewest rounds (repetitions of a measurement) from which a figure is judged.
 pub const FEWEST_ROUNDS: usize = 3;
 
-/// The regions by which one figure is judged. The equivalent region lies in the shape.
+/// The two nested regions by which a measured figure is compared with a published one: the
+/// equivalent region counts as equal to the published value, and the shape, which contains it,
+/// still has the shape of what is published.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criterion {
     equivalent: Option<Region>,
     shape: Region,
 }
 
-/// The error for regions that are not nested.
+/// The error for a criterion whose equivalent region does not lie in its shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotNested {
-    /// The region that should lie in the shape.
+    /// The equivalent region, which should lie in the shape.
     pub equivalent: Region,
-    /// The shape.
+    /// The region of the shape.
     pub shape: Region,
 }
 
@@ -39,21 +41,22 @@ impl fmt::Display for NotNested {
 
 impl std::error::Error for NotNested {}
 
-/// The result of comparing a measured interval with a [`Criterion`].
+/// The result of comparing the interval of a measurement with a [`Criterion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The interval meets the shape and its complement: more rounds may decide.
+    /// The interval contains numbers of the shape and numbers outside of it, so that only more
+    /// rounds can decide.
     Undecided,
-    /// The interval has no number of the shape.
+    /// The interval contains no number of the shape.
     Contradicted,
     /// The interval lies in the equivalent region.
     Equivalent,
-    /// The interval lies in the shape, but not in an equivalent region.
+    /// The interval lies in the shape, but not in the equivalent region, if there is one.
     Shape,
 }
 
 impl Criterion {
-    /// Returns a criterion for a figure with a published value.
+    /// Returns the criterion for a figure whose value is published.
     ///
     /// # Errors
     /// Returns [`NotNested`] unless the equivalent region lies in the shape.
@@ -64,22 +67,24 @@ impl Criterion {
         }
     }
 
-    /// Returns a criterion for a figure of which only the shape is published.
+    /// Returns the criterion for a figure of which no value, but only the shape is published.
     pub fn of_shape(shape: Region) -> Self {
         Self { equivalent: None, shape }
     }
 
-    /// Returns the region that counts as equal to the published value, if one is published.
+    /// Returns the region that counts as equal to the published value; `None` if no value is
+    /// published.
     pub fn equivalent(self) -> Option<Region> {
         self.equivalent
     }
 
-    /// Returns the region that has the shape of what is published.
+    /// Returns the region of the shape, whose numbers are consistent with the shape of what is
+    /// published.
     pub fn shape(self) -> Region {
         self.shape
     }
 
-    /// Compares the interval of a measurement with the regions.
+    /// Compares the interval of a measurement with the regions of this criterion.
     pub fn judge(self, interval: Interval) -> Agreement {
         match self.shape.overlap(interval) {
             Overlap::Partial => Agreement::Undecided,
@@ -92,8 +97,9 @@ impl Criterion {
     }
 }
 
-/// Returns Student's interval of the mean over rounds, or `None` for fewer than [`FEWEST_ROUNDS`].
-/// With two rounds, an interval of 99 % is 45 standard deviations wide on each side.
+/// Returns Student's confidence interval of the mean of a figure that was measured once per round.
+/// Returns `None` for fewer than [`FEWEST_ROUNDS`], because with two rounds an interval of 99 % is
+/// 45 standard deviations wide on each side.
 pub fn over_rounds(rounds: &[f64], confidence: Confidence) -> Option<Interval> {
     if rounds.len() < FEWEST_ROUNDS {
         return None;
@@ -104,11 +110,12 @@ pub fn over_rounds(rounds: &[f64], confidence: Confidence) -> Option<Interval> {
     Some(Interval { low: mean - half, high: mean + half })
 }
 
-/// The largest number of rounds that is worth a suggestion.
+/// The largest number of rounds that [`rounds_to_decide`] suggests.
 const MOST_ROUNDS: usize = 1000;
 
-/// Returns the number of rounds after which the interval of a figure would no longer reach an end
-/// of the region, if mean and deviation stay what they are. Returns `None` above 1,000 rounds.
+/// Returns the number of rounds after which the confidence interval of a figure would no longer
+/// contain an end of `region`, if the figure's mean and standard deviation stay what they are in
+/// `rounds`. Returns `None` if that takes more than 1,000 rounds.
 pub fn rounds_to_decide(rounds: &[f64], confidence: Confidence, region: Region) -> Option<usize> {
     let distance = region.distance_to_end(mean(rounds)?)?;
     let deviation = standard_deviation(rounds)?;
@@ -225,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Whether a verdict contradicts the true value.
+    /// Returns whether a verdict contradicts the true value.
     fn is_false(found: Agreement, criterion: Criterion, truth: f64) -> bool {
         let equivalent = criterion.equivalent().is_some_and(|region| region.contains(truth));
         match found {

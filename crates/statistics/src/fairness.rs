@@ -1,8 +1,9 @@
 //! The fairness of a distribution of shares.
 
-/// Returns Jain's fairness index (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984): the square of the
-/// sum, divided by n times the sum of squares. The index is 1 if all shares are equal, and 1/n if
-/// one takes everything. Returns `None` without shares, and if all are zero.
+/// Returns Jain's fairness index of n shares (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984): the
+/// square of their sum, divided by n times the sum of their squares. The index is 1 if all shares
+/// are equal, and 1/n if one of them is everything. Returns `None` if there is no share or all are
+/// zero.
 pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut n, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for share in shares {

@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Serialises a histogram.
+/// Serialises a histogram as text: its V2 encoding in base64.
 ///
 /// # Errors
 /// Returns the errors of the encoder and of the serializer.
@@ -22,7 +22,7 @@ pub fn serialize<S: Serializer>(
     serializer.serialize_str(&STANDARD.encode(bytes))
 }
 
-/// Deserialises a histogram.
+/// Deserialises a histogram from its V2 encoding in base64.
 ///
 /// # Errors
 /// Returns an error if the text is not base64, or not an encoded histogram.

@@ -9,7 +9,7 @@ use crate::confidence::{Confidence, Interval};
 use crate::spread::padded;
 use crate::unit::Unit;
 
-/// Returns the arithmetic mean, or `None` without values.
+/// Returns the arithmetic mean of some values, or `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -17,8 +17,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the sample standard deviation (with n - 1 in the denominator), or `None` for fewer than
-/// two values.
+/// Returns the sample standard deviation of some values, with n - 1 in the denominator, or `None`
+/// for fewer than two values.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -29,10 +29,11 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the half-width of a mean's confidence interval in standard errors: a quantile of
-/// Student's t distribution with `freedom` degrees of freedom, which need not be an integer
-/// ("Student", The probable error of a mean, Biometrika 6, 1908; DLMF 8.17 for the beta function).
-/// `freedom` is clamped between 1 and 10^7, where the quantile agrees with the normal distribution
-/// to six digits.
+/// Student's t distribution with `freedom` degrees of freedom ("Student", The probable error of a
+/// mean, Biometrika 6, 1908; DLMF 8.17 for the beta function).
+///
+/// `freedom` need not be an integer. It is clamped between 1 and 10^7, where the quantile agrees
+/// with that of the normal distribution to six digits.
 pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
     // A NaN counts as one degree of freedom, the most cautious value.
     let freedom = if freedom.is_nan() { 1.0 } else { freedom.clamp(1.0, 1e7) };
@@ -40,8 +41,8 @@ pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
     (freedom * square / (1.0 - square)).sqrt()
 }
 
-/// The mean of several repetitions. It formats as `mean ± half of the interval`, with the precision
-/// of the format string, or two digits.
+/// The mean of a figure over several repetitions of a measurement. It is formatted as `mean ± half
+/// of the interval`, with the precision of the format string, or with two digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The number of repetitions.
@@ -52,17 +53,17 @@ pub struct Estimate {
     pub stddev: Option<f64>,
     /// Half the width of the 95 % confidence interval (Student's t); `None` for one repetition.
     pub ci95: Option<f64>,
-    /// The smallest value.
+    /// The smallest value of a repetition.
     pub min: f64,
-    /// The largest value.
+    /// The largest value of a repetition.
     pub max: f64,
-    /// The largest possible value, if it is not determined by the unit.
+    /// The largest value that the figure can have, if a limit is known beyond that of its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
 
 impl Estimate {
-    /// Estimates the mean of repetitions; returns `None` without values.
+    /// Estimates the mean from one value per repetition. Returns `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let stddev = standard_deviation(values);
@@ -78,15 +79,17 @@ impl Estimate {
         })
     }
 
-    /// Returns the estimate for a figure that cannot exceed `most`, such as the CPU usage of a host
-    /// with a known number of cores.
+    /// Returns the estimate with the largest value that its figure can have, such as the CPU usage
+    /// of a host with a known number of cores.
     pub fn at_most(self, most: f64) -> Self {
         Self { most: Some(most), ..self }
     }
 
-    /// Returns the 95 % confidence interval, clipped to the possible values. Student's interval is
-    /// symmetrical, so with few repetitions it may extend beyond them. A limit that an observed
-    /// value exceeds does not apply.
+    /// Returns the 95 % confidence interval of the mean, clipped to the possible values; `None` for
+    /// one repetition.
+    ///
+    /// Student's interval is symmetrical, so with few repetitions it may extend beyond these. A
+    /// limit that an observed value exceeds does not apply.
     pub fn interval(&self, unit: Unit) -> Option<Interval> {
         let half = self.ci95.filter(|half| half.is_finite())?;
         let possible = unit.possible();
@@ -98,9 +101,9 @@ impl Estimate {
         Some(Interval { low: (self.mean - half).max(low), high: (self.mean + half).min(high) })
     }
 
-    /// Estimates a figure that each repetition yields, such as a percentile. If a repetition has
-    /// too few samples for it, returns the figure of all samples together as a single repetition,
-    /// which has no interval.
+    /// Estimates a figure that is computed from the samples of each repetition, such as a
+    /// percentile. If a repetition has too few samples for it, returns the figure of all samples
+    /// together, as a single repetition without an interval.
     pub fn of_each_or_all(
         each: impl IntoIterator<Item = Option<f64>>,
         all: impl FnOnce() -> Option<f64>,
@@ -116,7 +119,8 @@ impl Estimate {
         Self::of(&pairs.map(|(above, below)| above / below).collect::<Vec<_>>())
     }
 
-    /// Returns the squared standard error of the mean, and its degrees of freedom.
+    /// Returns the squared standard error of the mean, and its degrees of freedom; `None` for one
+    /// repetition.
     fn error(&self) -> Option<(f64, f64)> {
         let n = f64::from(self.n);
         Some((self.stddev?.powi(2) / n, n - 1.0))
@@ -134,20 +138,20 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// The difference between two means.
+/// The difference between two means, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The other mean minus the base.
+    /// The mean of the other side minus the mean of the base.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; `None` if either side has only one
-    /// repetition.
+    /// Half the width of the 95 % confidence interval of the difference; `None` if either side has
+    /// only one repetition.
     pub ci95: Option<f64>,
 }
 
 impl Difference {
-    /// Computes the difference with Welch's interval (B. L. Welch, The generalization of Student's
-    /// problem when several different population variances are involved, Biometrika 34, 1947) and
-    /// the degrees of freedom of Satterthwaite.
+    /// Returns the difference between the means of `other` and `base`, with Welch's interval (B. L.
+    /// Welch, The generalization of Student's problem when several different population variances
+    /// are involved, Biometrika 34, 1947) and the degrees of freedom of Satterthwaite.
     pub fn of(base: &Estimate, other: &Estimate) -> Self {
         let ci95 = base.error().zip(other.error()).map(|((a, freedom_a), (b, freedom_b))| {
             if a + b == 0.0 {
@@ -159,7 +163,8 @@ impl Difference {
         Self { mean: other.mean - base.mean, ci95 }
     }
 
-    /// Whether the interval excludes zero. A difference of zero is never shown.
+    /// Whether the confidence interval excludes zero, so that a difference is shown. A difference
+    /// of exactly zero is never shown.
     pub fn is_shown(self) -> bool {
         self.ci95.is_some_and(|half| self.mean != 0.0 && self.mean.abs() > half)
     }

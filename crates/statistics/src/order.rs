@@ -3,12 +3,12 @@
 use crate::beta;
 use crate::confidence::Confidence;
 
-/// Samples in ascending order. All samples are kept, so percentiles are exact.
+/// Samples in ascending order. All of them are kept, so percentiles are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ordered<T>(Vec<T>);
 
 impl Ordered<f64> {
-    /// Sorts numbers; positive NaN values come last.
+    /// Sorts floating-point samples; positive NaN values come last.
     pub fn of_numbers(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self(values)
@@ -16,7 +16,7 @@ impl Ordered<f64> {
 }
 
 impl<T: Ord> Ordered<T> {
-    /// Sorts samples.
+    /// Sorts samples into ascending order.
     pub fn of(mut values: Vec<T>) -> Self {
         values.sort_unstable();
         Self(values)
@@ -24,20 +24,22 @@ impl<T: Ord> Ordered<T> {
 }
 
 impl<T: Copy> Ordered<T> {
-    /// Returns the percentile by the nearest rank: the least sample that is not exceeded by at
-    /// least this share of all samples. Returns `None` without samples.
+    /// Returns the percentile for a share between 0 and 1, by the nearest rank: the least sample
+    /// such that at least this share of all samples is at or below it. Returns `None` without
+    /// samples.
     pub fn at(&self, share: f64) -> Option<T> {
         self.0.get(rank(self.0.len() as u64, share)?.checked_sub(1)? as usize).copied()
     }
 
-    /// Returns [`at`](Self::at) if there are enough samples to state the percentile (see
-    /// [`can_state`]).
+    /// Returns the percentile of [`at`](Self::at), or `None` if there are too few samples to state
+    /// it (see [`can_state`]).
     pub fn tail_at(&self, share: f64) -> Option<T> {
         if can_state(share, self.0.len() as u64) { self.at(share) } else { None }
     }
 
-    /// Returns the samples between which the percentile of the underlying distribution lies; see
-    /// [`Ranks`]. An end is `None` if there are too few samples to bound that side.
+    /// Returns the confidence interval of a percentile of the underlying distribution, as the two
+    /// samples between which it lies; see [`Ranks`]. An end is `None` if there are too few samples
+    /// to bound the percentile on that side.
     pub fn interval(&self, share: f64, confidence: Confidence) -> [Option<T>; 2] {
         let ranks = Ranks::of(self.0.len() as u64, share, confidence);
         [ranks.low, ranks.high]
@@ -70,7 +72,8 @@ impl<T: Copy> Ordered<T> {
     }
 }
 
-/// Whether a percentile, given as a share between 0 and 1, can be stated from a number of samples.
+/// Returns whether a percentile, given as a share between 0 and 1, can be stated from a number of
+/// samples.
 ///
 /// At least one sample must lie beyond the percentile: n (1 - share) >= 1, so p99.9 needs 1,000
 /// samples. With fewer, the percentile would equal the largest sample, which says nothing about the
@@ -80,7 +83,8 @@ pub fn can_state(share: f64, samples: u64) -> bool {
     samples as f64 * (1.0 - share) >= 1.0 - 1e-9
 }
 
-/// Returns the rank, from 1, of the sample that is the percentile.
+/// Returns the rank, from 1, of the sample that is the percentile for a share of `count` samples;
+/// `None` without samples, or if the share is NaN.
 fn rank(count: u64, share: f64) -> Option<u64> {
     if count == 0 || share.is_nan() {
         return None;
@@ -90,8 +94,8 @@ fn rank(count: u64, share: f64) -> Option<u64> {
     Some((exact.ceil().max(1.0) as u64).min(count))
 }
 
-/// The ranks, from 1, of the samples between which a percentile of the underlying distribution
-/// lies.
+/// The confidence interval of a percentile of the underlying distribution, as the ranks, from 1, of
+/// two samples in ascending order between which it lies.
 ///
 /// The number of samples at or below the percentile has a binomial distribution, whatever the
 /// distribution of the samples (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, 7.1;
@@ -109,8 +113,8 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Computes the ranks of a percentile, given as a share between 0 and 1, for a number of
-    /// samples.
+    /// Returns the ranks between which a percentile lies, for `count` samples. The percentile is
+    /// given as a share between 0 and 1.
     pub fn of(count: u64, share: f64, confidence: Confidence) -> Self {
         if count == 0 || !(share > 0.0 && share < 1.0) {
             return Self { low: None, high: None };
@@ -129,8 +133,8 @@ impl Ranks {
     }
 }
 
-/// Returns the first number from 0 to `count` for which a monotonic predicate holds, or `count` if
-/// there is none.
+/// Returns the smallest number from 0 to `count` for which `holds` is true, or `count` if there is
+/// none. `holds` must stay true once it is.
 fn first(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {

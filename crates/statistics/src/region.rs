@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use crate::confidence::Interval;
 
-/// A set of numbers without gaps, which may be unbounded on either side. It is written as `1.2..1.6`
-/// (both ends belong to it), `> 1.05`, `< 0.9` (the ends do not), or `= 178734`.
+/// A set of numbers without gaps, which may be unbounded on either side. Its text is `1.2..1.6`,
+/// where both ends belong to the region, `> 1.05` or `< 0.9`, where the end does not, or a single
+/// number, `= 178734`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
     low: Bound<f64>,
@@ -19,16 +20,16 @@ pub struct Region {
 pub enum Overlap {
     /// The interval lies in the region.
     Inside,
-    /// The interval contains numbers of the region and others.
+    /// The interval contains numbers of the region and numbers outside of it.
     Partial,
     /// The interval contains no number of the region.
     Disjoint,
 }
 
-/// The error for a text that is not a region.
+/// The error for a text that is not a [`Region`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionError {
-    /// The text.
+    /// The text that is not a region.
     pub text: String,
 }
 
@@ -45,17 +46,17 @@ impl fmt::Display for RegionError {
 impl std::error::Error for RegionError {}
 
 impl Region {
-    /// Returns the numbers above a limit, without the limit.
+    /// Returns the region of all numbers above a limit, without the limit itself.
     pub fn above(limit: f64) -> Self {
         Self { low: Bound::Excluded(limit), high: Bound::Unbounded }
     }
 
-    /// Returns the numbers below a limit, without the limit.
+    /// Returns the region of all numbers below a limit, without the limit itself.
     pub fn below(limit: f64) -> Self {
         Self { low: Bound::Unbounded, high: Bound::Excluded(limit) }
     }
 
-    /// Returns the numbers of an interval, with its ends.
+    /// Returns the region of the numbers in an interval, its ends included.
     pub fn of(interval: Interval) -> Self {
         Self { low: Bound::Included(interval.low), high: Bound::Included(interval.high) }
     }
@@ -76,7 +77,7 @@ impl Region {
     }
 
     /// Returns the distance of a number to the nearest end of the region, or `None` if the region
-    /// has no end.
+    /// is unbounded on both sides.
     pub fn distance_to_end(self, value: f64) -> Option<f64> {
         let distance = |end: Bound<f64>| match end {
             Bound::Included(end) | Bound::Excluded(end) => Some((value - end).abs()),
@@ -85,7 +86,7 @@ impl Region {
         [self.low, self.high].into_iter().filter_map(distance).reduce(f64::min)
     }
 
-    /// Whether all numbers of this region are in the other one.
+    /// Whether all numbers of this region are in the other region.
     pub fn is_within(self, other: Self) -> bool {
         let low = match (self.low, other.low) {
             (_, Bound::Unbounded) => true,
@@ -108,8 +109,8 @@ impl Region {
         low && high
     }
 
-    /// Returns the relation of an interval to this region. An interval with an end that is not a
-    /// number is never inside and never disjoint.
+    /// Returns the relation of an interval to this region. An interval with a NaN as an end
+    /// overlaps partially.
     pub fn overlap(self, interval: Interval) -> Overlap {
         if interval.low.is_nan() || interval.high.is_nan() {
             return Overlap::Partial;
@@ -226,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// The relation agrees with the membership of the interval's numbers.
+        /// The overlap agrees with the membership of the interval's numbers in the region.
         #[test]
         fn overlaps_agree_with_membership(
             region in any_region(), low in -10i32..10, width in 0i32..10,

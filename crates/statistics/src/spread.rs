@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::order::Ordered;
 
-/// The median, the lowest and the highest of a few trials. A handful of trials shows how much the
-/// machine disturbs a benchmark, but does not determine a distribution. It formats as `median
-/// (lowest-highest)`, with the precision of the format string.
+/// The median, the lowest and the highest value of a few trials of a benchmark. A handful of trials
+/// shows how much the machine disturbs a benchmark, but does not determine a distribution. It is
+/// formatted as `median (lowest-highest)`, with the precision of the format string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The median; the lower one of the middle two for an even number.
+    /// The median; for an even number of trials, the lower one of the middle two values.
     pub median: f64,
     /// The lowest value.
     pub low: f64,
@@ -18,7 +18,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Summarises trials in any order; returns `None` without trials.
+    /// Summarises the values of trials, in any order. Returns `None` without trials.
     pub fn of(values: &[f64]) -> Option<Self> {
         let ordered = Ordered::of_numbers(values.to_vec());
         Some(Self { median: ordered.at(0.5)?, low: ordered.first()?, high: ordered.last()? })
@@ -35,8 +35,8 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Writes text in the requested width and alignment. `Formatter::pad` would truncate the text to
-/// the precision, which here is that of numbers.
+/// Writes `text` in the width and alignment of the format string. `Formatter::pad` would truncate
+/// the text to the precision, which here applies to numbers.
 pub(crate) fn padded(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let width = f.width().unwrap_or(0);
     match f.align() {

@@ -20,12 +20,12 @@ pub enum Unit {
     CpuPercent,
     /// Bytes.
     Bytes,
-    /// An index without a unit.
+    /// An index without a unit, which is at most 1, such as a fairness index.
     Index,
 }
 
 impl Unit {
-    /// Returns the unit in words, as in a table of metrics.
+    /// Returns the name of the unit for a table of metrics.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -38,9 +38,10 @@ impl Unit {
         }
     }
 
-    /// Returns the range of possible values that are not differences. No time, rate, count or size
-    /// is below 0, and no share and no index is above 1. The largest CPU usage depends on the
-    /// number of cores ([`Estimate::at_most`](crate::Estimate::at_most)).
+    /// Returns the range of the values that a figure of this unit can have. No time, rate, count or
+    /// size is below 0, and no share and no index is above 1. The largest CPU usage depends on the
+    /// number of cores, see [`Estimate::at_most`](crate::Estimate::at_most). The range does not
+    /// hold for differences between figures.
     pub const fn possible(self) -> Interval {
         let (low, high) = match self {
             Self::Seconds | Self::PerSecond | Self::Count | Self::CpuPercent | Self::Bytes => {
@@ -52,7 +53,8 @@ impl Unit {
         Interval { low, high }
     }
 
-    /// Returns the spellings of the unit, each with its factor, and an example.
+    /// Returns the spellings with which a limit may be written in this unit, each with the factor
+    /// to the base unit, and an example of a value.
     pub(crate) const fn spellings(self) -> (&'static [(&'static str, f64)], &'static str) {
         match self {
             Self::Seconds => {
