@@ -33,7 +33,7 @@ use crate::{AlgebraError, Curve, Extended, Interrupt};
 use fixed_point::Delays;
 use tfa::Totals;
 
-/// An analysis: a method to bound delay and backlog of a flow.
+/// An analysis: a method that computes bounds on the delay and the backlog of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Analysis {
@@ -46,16 +46,17 @@ pub enum Analysis {
     /// Pay multiplexing only once (PMOO): one residual service curve for the whole path, under
     /// arbitrary multiplexing.
     Pmoo,
-    /// Tandem matching (TMA): PMOO on the parts of the path, for the best decomposition, under
-    /// arbitrary multiplexing.
+    /// Tandem matching (TMA): PMOO on parts of the path, for the decomposition of the path into
+    /// parts that has the smallest bound, under arbitrary multiplexing.
     TandemMatching,
-    /// Total flow analysis by delays (TFA++), with the shaping of links.
+    /// Total flow analysis by delays (TFA++): arrival curves follow from the delays of the servers
+    /// before, and from the shaping of links.
     TfaPlusPlus,
-    /// The analysis of FIFO networks in which all flows end at one root; exact for rate-latency
-    /// service and token buckets.
+    /// The analysis of sink trees: FIFO networks in which all flows end at one server. It is exact
+    /// for rate-latency service and token buckets.
     SinkTree,
-    /// The least upper delay bound (LUDB) of FIFO paths: nested residual service curves with
-    /// optimised parameters.
+    /// The least upper delay bound (LUDB) of FIFO paths: residual service curves of nested cross
+    /// traffic, whose parameters are optimised.
     Ludb,
     /// A linear program of polynomial size (PLP) for FIFO paths, with the delays of
     /// [`Analysis::TfaPlusPlus`] as additional constraints.
@@ -64,7 +65,7 @@ pub enum Analysis {
     Elp,
     /// A single linear program for strict servers under arbitrary multiplexing; exact for tandems.
     Ulp,
-    /// The smallest bounds of all analyses and conventions that apply and are proven.
+    /// The smallest bounds of all analyses under all conventions that apply and are proven.
     Best,
     /// The smallest bounds of total flow analysis, separate flow analysis and PMOO, each under one
     /// proven convention. It is fast enough for large networks.
@@ -106,8 +107,9 @@ impl Analysis {
         }
     }
 
-    /// Whether cross traffic of the path is bounded without the flow of interest where
-    /// [`Settings::flow_of_interest`] says so. Such a bound is proven only in some networks.
+    /// Whether the analysis bounds the cross traffic of the path as if the flow of interest sent
+    /// nothing, where [`Settings::flow_of_interest`] says so. Such a bound is proven only in some
+    /// networks.
     fn leaves_out_the_flow(self) -> bool {
         match self {
             Self::Sfa | Self::TandemMatching => true,
@@ -116,18 +118,20 @@ impl Analysis {
         }
     }
 
-    /// Whether the arrivals of cross traffic are bounded by [`Settings::arrival_bounds`].
+    /// Whether the analysis bounds the arrivals of cross traffic by the methods in
+    /// [`Settings::arrival_bounds`].
     fn uses_arrival_bounds(self) -> bool {
         match self {
             Self::Tfa | Self::Sfa | Self::Pmoo | Self::TandemMatching | Self::Ulp => true,
             Self::TfaPlusPlus | Self::SinkTree | Self::Ludb | Self::Plp | Self::Elp => false,
-            // The analyses that they compare have their own bounds.
+            // The analyses that `Best` and `Quick` compare have their own methods to bound
+            // arrivals.
             Self::Best | Self::Quick => false,
         }
     }
 
-    /// Whether the analysis follows delays from server to server, and so supports regulators,
-    /// multicast and replicated flows.
+    /// Whether the analysis derives arrival curves from the delays of servers. Only such analyses
+    /// support regulators, multicast and replicated flows.
     fn propagates_delays(self) -> bool {
         match self {
             Self::TfaPlusPlus | Self::Best | Self::Quick => true,
@@ -159,23 +163,25 @@ pub enum AnalysisError {
         /// The servers of one cycle, in order; the first one is repeated at the end.
         servers: Vec<String>,
     },
-    /// Bounds for arbitrary multiplexing or priorities need a strict service curve, and this
-    /// server's is not.
+    /// Bounds for arbitrary multiplexing or priorities need a strict service curve, and that of
+    /// this server is not strict.
     #[error(
         "the service curve of server '{0}' is not strict; only FIFO bounds hold for it (mark it \
          strict if it is)"
     )]
     NotStrict(String),
-    /// The recursion over cross traffic is too deep.
+    /// The recursion over cross traffic, and the cross traffic of cross traffic, is too deep.
     #[error("the network is too deep: more than 20000 servers in a row")]
     TooDeep,
     /// The network is not a sink tree, for the given reason.
     #[error("the network is not a sink tree: {0}; use another analysis")]
     NotSinkTree(String),
-    /// No linear program, or no nesting of cross flows, describes the path of the flow.
+    /// No linear program, or no nesting of cross flows, describes the path of the flow, for the
+    /// given reason.
     #[error("no linear program bounds the path: {0}; use another analysis")]
     NoProgram(String),
-    /// Only analyses by delays support regulators, multicast and replicated flows.
+    /// The network has regulators, multicast or replicated flows, which only analyses that follow
+    /// delays from server to server support.
     #[error("{0} does not support regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
     /// A server between an interleaved regulator and the previous regulation of its flows does not
@@ -191,8 +197,8 @@ pub enum AnalysisError {
         /// The server with arbitrary multiplexing.
         server: String,
     },
-    /// Flows that share an interleaved regulator were last regulated, or begin, at different
-    /// places.
+    /// Flows that share an interleaved regulator have not taken the same path since their last
+    /// regulation (or since their sources, if they were not regulated).
     #[error(
         "the interleaved regulator behind server '{regulator}' has no bound: flow '{first}' was regulated last (or begins) \
          before server '{first_entry}', flow '{second}' before server '{second_entry}', and late packets of one \
@@ -204,11 +210,11 @@ pub enum AnalysisError {
         regulator: String,
         /// A flow that passes the regulator.
         first: String,
-        /// The first server that this flow visits after its last regulation.
+        /// The first server that the flow `first` visits after its last regulation.
         first_entry: String,
         /// Another flow that passes the regulator.
         second: String,
-        /// The first server that the other flow visits after its last regulation.
+        /// The first server that the flow `second` visits after its last regulation.
         second_entry: String,
     },
     /// The interrupt of the analyser was set ([`Analyser::stopped_by`]).
@@ -217,10 +223,10 @@ pub enum AnalysisError {
     /// The settings name no method to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
     NoArrivalBound,
-    /// The algebra cannot compute a curve.
+    /// The algebra cannot compute a curve that the analysis needs.
     #[error(transparent)]
     Algebra(AlgebraError),
-    /// A port is invalid.
+    /// A port of the network is invalid.
     #[error(transparent)]
     Port(#[from] PortError),
 }
@@ -238,13 +244,13 @@ impl From<AlgebraError> for AnalysisError {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowBound {
-    /// The flow.
+    /// The flow that is bounded.
     pub flow: FlowId,
     /// An upper bound on the time from entering the first server to leaving the last one.
     pub delay: Extended,
-    /// An upper bound on the data of the flow inside the network at any time. For
-    /// [`Analysis::Tfa`], as is usual, it bounds the data of all flows at that server of the path
-    /// that has most.
+    /// An upper bound on the data of the flow inside the network at any time. [`Analysis::Tfa`]
+    /// bounds another quantity, as is usual: the data of all flows at one server of the path, for
+    /// the server with the largest bound.
     pub backlog: Extended,
     /// The arrival curve of the flow after its last server.
     pub output: Curve,
@@ -252,12 +258,12 @@ pub struct FlowBound {
     pub delay_by: Arc<Source>,
     /// The derivation of the backlog bound.
     pub backlog_by: Arc<Source>,
-    /// Whether the search for smaller bounds ended early because the delay is proven to meet the
-    /// deadline ([`Settings::deadline`]).
+    /// Whether the search for smaller bounds ended early because the delay bound meets the deadline
+    /// ([`Settings::deadline`]).
     pub cut_short: bool,
 }
 
-/// The origin of a bound.
+/// The origin of a bound: the analysis, its conventions and its steps.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Source {
@@ -265,32 +271,32 @@ pub struct Source {
     pub analysis: Analysis,
     /// The conventions under which the bound was computed.
     pub settings: Settings,
-    /// Whether the convention is proven for the multiplexing of the servers; see
-    /// [`FlowOfInterest`].
+    /// Whether it is proven that the bound holds under the conventions and the multiplexing of the
+    /// servers; see [`FlowOfInterest`].
     pub proven: bool,
     /// Whether curves were replaced by their concave or convex hulls because the algebra cannot
-    /// compute with the exact curves: all curves during the analysis, or some when they were read
-    /// ([`Network::outlined`]).
+    /// compute with the exact curves. Either the analysis replaced all curves, or some were
+    /// replaced when the network was read ([`Network::outlined`]).
     pub outlined: bool,
-    /// The derivation, step by step.
+    /// The steps by which the bound was derived.
     pub derivation: Derivation,
 }
 
-/// The bounds of one server.
+/// The bounds on all traffic at one server.
 #[derive(Clone, Debug)]
 pub struct ServerBound {
-    /// The server.
+    /// The server that is bounded.
     pub server: ServerId,
     /// An upper bound on the time that any data spend at the server.
     pub delay: Extended,
     /// An upper bound on the data at the server at any time.
     pub backlog: Extended,
-    /// The bounds of the flows of each priority, the most urgent first; empty unless the server
-    /// multiplexes by static priority.
+    /// The bounds for the flows of each priority, the most urgent first. The list is empty unless
+    /// the server multiplexes by static priority.
     pub classes: Vec<ClassBound>,
 }
 
-/// The bounds of the flows of one priority at a server.
+/// The bounds on the flows of one priority at a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassBound {
     /// The priority of the flows.
@@ -303,7 +309,8 @@ pub struct ClassBound {
 }
 
 impl ServerBound {
-    /// Returns the smaller of two bounds of one server, for all its traffic and for each priority.
+    /// Returns the smaller of two bounds on one server, separately for delay and backlog, and for
+    /// each priority.
     fn min(self, other: Self) -> Self {
         let classes = self.classes.into_iter().zip(other.classes).map(|(a, b)| ClassBound {
             priority: a.priority,
@@ -322,7 +329,8 @@ impl ServerBound {
 /// Bounds the flows of a network under one set of conventions, and caches intermediate results.
 #[derive(Debug)]
 pub struct Analyser<'n> {
-    /// The network as given. The analyses use its outline if its common periods are too long.
+    /// The network as it was given. If its common periods are too long, the analyses use its
+    /// outline instead, in which no curve has a period.
     network: &'n Network,
     common: Common<'n>,
     totals: Totals,
@@ -330,22 +338,24 @@ pub struct Analyser<'n> {
     cuts: linear::Cuts,
     /// Whether flows depend on each other cyclically.
     is_cyclic: bool,
-    /// A cyclic network, made feed-forward by cuts whose bursts are bounded by residual service.
+    /// The network without its cycles: cut at links whose bursts are bounded by residual service.
+    /// It is computed on first use, for cyclic networks only.
     cut: OnceLock<Result<Common<'n>, AnalysisError>>,
-    /// A cyclic network, made feed-forward by cuts whose bursts are also bounded by linear
-    /// programs.
+    /// The network without its cycles: cut at links whose bursts are bounded by residual service
+    /// and by linear programs. It is computed on first use, for cyclic networks only.
     cut_by_programs: OnceLock<Result<Common<'n>, AnalysisError>>,
-    /// The number of flows that [`Analyser::assess`] has finished.
+    /// The number of flows that [`Analyser::assess`] has finished so far.
     assessed: AtomicUsize,
-    /// The number of servers that [`Analyser::servers`] has finished.
+    /// The number of servers that [`Analyser::servers`] has finished so far.
     servers_bounded: AtomicUsize,
-    /// The number of flows whose derivations are kept.
+    /// The number of flows for which [`Analyser::assess`] keeps the steps of derivations.
     explained: usize,
     /// The analysers whose bounds [`Analysis::Best`] compares.
     candidates: OnceLock<Vec<best::Candidate<'n>>>,
     /// The analysers whose bounds [`Analysis::Quick`] compares.
     quick: OnceLock<Vec<best::Candidate<'n>>>,
-    /// An analyser of the network's outline, for flows whose curves the algebra cannot compute.
+    /// An analyser of the network's outline, in which no curve has a period. It is used for flows
+    /// whose exact curves the algebra cannot compute.
     outlined: OnceLock<Box<Analyser<'n>>>,
     /// The interrupt that stops all analyses.
     stop: Interrupt,
@@ -383,14 +393,15 @@ impl<'n> Analyser<'n> {
         self
     }
 
-    /// Limits the number of flows for which [`Analyser::assess`] keeps the steps of derivations. A
-    /// derivation has one step for each server of a path, which is most of a bound's memory.
+    /// Limits the number of flows for which [`Analyser::assess`] keeps the steps of derivations to
+    /// the first `flows`. A derivation has one step for each server of a path and takes most of a
+    /// bound's memory.
     #[must_use]
     pub fn explaining(self, flows: usize) -> Self {
         Self { explained: flows, ..self }
     }
 
-    /// Returns the number of flows whose derivations are kept.
+    /// Returns the number of flows for which [`Analyser::assess`] keeps the steps of derivations.
     pub(super) fn explained(&self) -> usize {
         self.explained
     }
@@ -411,11 +422,12 @@ impl<'n> Analyser<'n> {
         self.common.go_on().is_err()
     }
 
-    /// Bounds one flow.
+    /// Bounds delay and backlog of one flow by an analysis.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`]. An overloaded server is not an error; bounds are infinite then.
+    /// [`AnalysisError`] if the analysis does not apply. An overloaded server is not an error: the
+    /// bounds are then infinite.
     pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.feed_forward(analysis)?;
         // The recursion needs a thread with a large stack, unless the network is small.
@@ -426,7 +438,8 @@ impl<'n> Analyser<'n> {
         bounds.pop().ok_or(AnalysisError::NoArrivalBound)
     }
 
-    /// Bounds all flows, on the number of threads in the settings.
+    /// Bounds delay and backlog of all flows by an analysis, on the number of threads in the
+    /// settings.
     ///
     /// # Errors
     ///
@@ -467,13 +480,13 @@ impl<'n> Analyser<'n> {
         })
     }
 
-    /// Returns the network.
+    /// Returns the network that is analysed.
     #[must_use]
     pub fn network(&self) -> &'n Network {
         self.network
     }
 
-    /// Returns the conventions.
+    /// Returns the conventions of the analyses.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.common.settings
@@ -508,7 +521,8 @@ impl<'n> Analyser<'n> {
         self.stop.is_set()
     }
 
-    /// Returns the analyses that `analysis` omits to save time and that may have smaller bounds.
+    /// Returns the analyses that [`Analysis::Best`] or [`Analysis::Quick`] omits to save time,
+    /// although they may have smaller bounds. No other analysis omits any.
     pub(super) fn left_out(&self, analysis: Analysis) -> Vec<Analysis> {
         match analysis {
             Analysis::Best => best::left_out_by_best(&self.common),
@@ -517,9 +531,9 @@ impl<'n> Analyser<'n> {
         }
     }
 
-    /// Returns an analyser of the same network for a trial run that stops at `end`. It reuses the
-    /// delays of total flow analysis if the multiplexing is unchanged; returns `None` if these
-    /// delays have no bound.
+    /// Returns an analyser of the same network for a trial run that stops at the time `end`. It
+    /// reuses the delays that total flow analysis has computed, if both analysers have the same
+    /// multiplexing. Returns `None` if these delays cannot be computed.
     pub(super) fn sample(&self, settings: Settings, end: Instant) -> Option<Self> {
         let sample = Self::new(self.network, settings).stopped_by(self.stop.until(end));
         if sample.common.settings.multiplexing == self.common.settings.multiplexing {
@@ -534,7 +548,8 @@ impl<'n> Analyser<'n> {
         delays.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the network as analyses of feed-forward networks see it: with its cycles cut.
+    /// Returns the network in the form that analyses of feed-forward networks need: with its cycles
+    /// cut.
     fn open(&self) -> Result<&Common<'n>, AnalysisError> {
         if !self.is_cyclic {
             return Ok(&self.common);
@@ -546,8 +561,8 @@ impl<'n> Analyser<'n> {
         cut.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the network with its cycles cut, where the bursts at the cuts are also bounded by
-    /// linear programs.
+    /// Returns the network with its cycles cut, where the bursts over the cut links are bounded by
+    /// residual service and by linear programs.
     fn open_by_programs(&self) -> Result<&Common<'n>, AnalysisError> {
         let known = self.open()?;
         if !self.is_cyclic {
@@ -579,8 +594,9 @@ impl<'n> Analyser<'n> {
         Err(AnalysisError::NeedsDelays(analysis.name()))
     }
 
-    /// Runs `work`; if the algebra cannot compute the curves (for example staircases whose periods
-    /// have no small common multiple), runs it again on their concave and convex hulls.
+    /// Runs `work` on the network. If the algebra cannot compute the curves (for example staircases
+    /// whose periods have no small common multiple), runs it again on their concave and convex
+    /// hulls.
     fn or_outlined<R>(
         &self,
         work: impl Fn(&Self) -> Result<R, AnalysisError>,
@@ -639,8 +655,9 @@ impl FlowBound {
         Self { delay_by, ..self }
     }
 
-    /// Derives all bounds of a flow from its delay bound: data in the network arrived within the
-    /// last `delay`, and the output is the arrival curve advanced by `delay`.
+    /// Returns the bounds of a flow that follow from its delay bound alone. The data in the network
+    /// arrived within the last `delay`, and the arrival curve of the output is that of the flow,
+    /// advanced by `delay`.
     fn of_delay(
         common: &Common<'_>,
         analysis: Analysis,
@@ -660,7 +677,7 @@ impl FlowBound {
     }
 }
 
-/// Returns the origin of a bound of one analysis.
+/// Returns the origin of a bound that one analysis derived.
 fn source(
     common: &Common<'_>,
     analysis: Analysis,
@@ -689,13 +706,15 @@ fn source(
     Arc::new(Source { analysis, settings, proven, outlined, derivation })
 }
 
-/// The largest number of arrival curves over cut links that a derivation lists.
+/// The largest number of arrival curves over cut links that a derivation lists. If there are more,
+/// it lists none.
 const MOST_CUTS: usize = 40;
 
-/// The number of servers up to which the stack of any thread suffices.
+/// The number of servers of a network up to which any thread has enough stack for its analysis.
 const SERVERS_ON_ANY_STACK: usize = 64;
 
-/// The stack size of an analysing thread, in bytes: the recursion is as deep as paths are long.
+/// The stack size of an analysing thread, in bytes. The analyses recurse along paths, so long paths
+/// need a large stack.
 const STACK_BYTES: usize = 1 << 29;
 
 /// Applies `work` to each item on several threads (0: one per core) and returns the results in the

@@ -20,31 +20,33 @@ use crate::network::port::Port;
 use crate::network::settings::Settings;
 use crate::{Curve, Rational};
 
-/// The largest number of rounds; the result of each round is sound.
+/// The largest number of rounds, each of which computes service curves from those of the round
+/// before. The result of every round holds.
 const MOST_ROUNDS: usize = 4;
-/// The largest number of other classes for which all sets are tried; beyond it, only single classes
-/// and the set of all.
+/// The number of other classes up to which every set of them is tried. With more classes, only each
+/// single class and the set of all are tried.
 const MOST_CLASSES_FOR_ALL_SETS: usize = 5;
-/// The largest number of pieces of a service curve: a maximum of curves with similar rates may
-/// switch late.
+/// The largest number of pieces of a service curve that is kept. The maximum of curves with similar
+/// rates may have many pieces, because the curves meet late.
 const MOST_PIECES: usize = 256;
 
-/// A class of a port, with the arrival curve of its output.
+/// A class of a port, with its server and the arrival curve of its output.
 struct Queue {
     server: ServerId,
     priority: Priority,
-    /// The arrival curve of the output; `None` if there is no bound or the class has no flows.
+    /// The arrival curve of the class's output; `None` if there is no bound or the class has no
+    /// flows.
     output: Option<Curve>,
 }
 
 impl Network {
-    /// Returns the network with larger service curves at ports with round robin, because other
-    /// classes send less than their share allows. Classes without flows count with their full
-    /// share. Of the settings only the order of service matters.
+    /// Returns the network with larger service curves at ports with round robin, which take into
+    /// account that other classes send less than their share allows. A class without flows counts
+    /// as if it used its full share. Of the settings only the order of service matters.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`], if delays cannot be bounded.
+    /// [`AnalysisError`] if the delays in the network cannot be bounded.
     pub fn arrival_aware(&self, settings: &Settings) -> Result<Self, AnalysisError> {
         let mut aware = self.clone();
         for _ in 0..MOST_ROUNDS {
@@ -58,7 +60,7 @@ impl Network {
     }
 }
 
-/// Returns the queues whose service curves grow, with the new curves.
+/// Returns the servers of classes whose service curves grow in this round, with the new curves.
 fn services(
     network: &Network,
     settings: &Settings,
@@ -113,7 +115,7 @@ fn queue(
     Ok(Some(Queue { server, priority: *priority, output }))
 }
 
-/// Returns the service curve of a class, at least the one it had before.
+/// Returns the service curve of a class, which is nowhere below the one that the class had before.
 fn service(
     port: &Port,
     own: &Queue,

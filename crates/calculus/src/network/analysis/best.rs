@@ -7,13 +7,14 @@ use crate::network::elements::{FlowId, Multiplexing};
 use crate::network::model::Network;
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
-/// The total number of hops of all flows up to which linear programs are solved.
+/// The total number of hops of all flows up to which [`Analysis::Best`] solves linear programs.
 const MOST_PROGRAMMED_HOPS: usize = 200;
-/// The total number of hops up to which the linear programs for arbitrary multiplexing are solved
-/// in cyclic networks, where each burst needs one in each round.
+/// The total number of hops of all flows up to which [`Analysis::Best`] solves the linear programs
+/// for arbitrary multiplexing in cyclic networks. There, each burst over a cut link needs one in
+/// each round.
 const MOST_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
-/// The sum of the squares of all path lengths up to which every method to bound arrivals is tried;
-/// most methods cost as much.
+/// The sum of the squares of all path lengths up to which [`Analysis::Best`] tries every method to
+/// bound arrivals. Most methods take time in proportion to that sum.
 const MOST_THOROUGH_WORK: usize = 300;
 
 /// The total number of hops of all flows up to which [`Analysis::Best`] is the default.
@@ -36,10 +37,10 @@ impl Network {
     }
 }
 
-/// An analyser with its conventions, and the analyses to run under them.
+/// An analyser under one set of conventions, and the analyses to run with it.
 pub(super) type Candidate<'n> = (Analyser<'n>, Vec<Analysis>);
 
-/// Creates an analyser for each of some settings.
+/// Creates an analyser for each pair of settings and the analyses to run under them.
 fn with_analysers<'n>(
     of: &Analyser<'n>,
     candidates: Vec<(Settings, Vec<Analysis>)>,
@@ -49,8 +50,8 @@ fn with_analysers<'n>(
     candidates.into_iter().map(|(settings, analyses)| (analyser(settings), analyses)).collect()
 }
 
-/// Returns the candidates of [`Analysis::Quick`]: the analyses that scale, each under one proven
-/// convention.
+/// Returns the analysers and analyses whose bounds [`Analysis::Quick`] compares: the analyses that
+/// are fast enough for large networks, each under one proven convention.
 pub(super) fn quick<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let (network, settings) = (of.common.network, &of.common.settings);
     let settings = Settings {
@@ -75,7 +76,7 @@ pub(super) fn quick<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     with_analysers(of, candidates)
 }
 
-/// Returns the candidates of [`Analysis::Best`], with their conventions.
+/// Returns the analysers and analyses whose bounds [`Analysis::Best`] compares.
 pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     let (network, settings) = (of.common.network, &of.common.settings);
     let orders: Vec<Multiplexing> =
@@ -133,13 +134,14 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     with_analysers(of, candidates)
 }
 
-/// Returns the settings with other methods to bound arrivals.
+/// Returns the settings with other methods to bound arrivals, and with the given choice whether the
+/// backlog of a server bounds the burst of its output.
 fn with(settings: &Settings, methods: &[ArrivalBound], cap_bursts: bool) -> Settings {
     Settings { arrival_bounds: methods.to_vec(), cap_bursts, ..settings.clone() }
 }
 
-/// Returns the candidates of [`Analysis::Best`] in feed-forward networks that assume arbitrary
-/// multiplexing. `is_arbitrary` says that all servers multiplex so.
+/// Returns the analysers and analyses under arbitrary multiplexing whose bounds [`Analysis::Best`]
+/// compares in feed-forward networks. `is_arbitrary` says that all servers multiplex arbitrarily.
 fn of_any_order(
     settings: &Settings,
     is_thorough: bool,
@@ -171,23 +173,23 @@ fn of_any_order(
     candidates
 }
 
-/// Whether linear programs are solved for all flows.
+/// Whether [`Analysis::Best`] solves linear programs for all flows of this network.
 fn solves_programs(common: &Common<'_>) -> bool {
     hops(common.network) <= MOST_PROGRAMMED_HOPS
 }
 
-/// Returns the total number of hops of all flows.
+/// Returns the total number of hops of all flows: the sum of the lengths of their paths.
 fn hops(network: &Network) -> usize {
     network.flows().map(|(_, flow)| flow.path.len()).sum()
 }
 
-/// Returns the analyses that `best` omits in large networks.
+/// Returns the analyses that [`Analysis::Best`] omits in large networks.
 pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
     let network = common.network;
     let is_cyclic = network.order().is_err();
     let mut left_out = match solves_programs(common) {
         true => Vec::new(),
-        // The other analyses are the last resort for flows that miss their deadline.
+        // The other analyses are only tried for flows that would miss their deadline.
         false if common.settings.deadline.is_some() => vec![Analysis::Elp],
         false => vec![Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp],
     };
@@ -205,7 +207,8 @@ pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
     left_out
 }
 
-/// Returns the analyses that `quick` omits; `best` stands for the other methods to bound arrivals.
+/// Returns the analyses that [`Analysis::Quick`] omits. [`Analysis::Best`] is one of them, since it
+/// tries more methods to bound arrivals.
 pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
     let mut left_out = vec![Analysis::TandemMatching, Analysis::SinkTree];
     left_out.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp, Analysis::Ulp, Analysis::Best]);
@@ -215,8 +218,8 @@ pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
     left_out
 }
 
-/// Returns the candidates for cyclic networks in addition to the analyses without cuts. Each of
-/// these conventions has its own fixed point.
+/// Returns the analysers and analyses for cyclic networks that work on the network with its cycles
+/// cut. Each set of conventions has its own fixed point of the bursts over the cut links.
 fn of_cycles(
     settings: &Settings,
     all: &dyn Fn(Multiplexing) -> bool,
@@ -255,7 +258,7 @@ fn of_cycles(
     candidates
 }
 
-/// Returns the best bounds of one flow.
+/// Returns the smallest bounds of one flow over some analysers and analyses.
 pub(super) fn bound(
     candidates: &[Candidate<'_>],
     flow: FlowId,
@@ -274,7 +277,7 @@ pub(super) fn bound(
             let mut found = match analyser.run(flow, *analysis) {
                 Ok(found) => found,
                 Err(AnalysisError::Stopped) => return Err(AnalysisError::Stopped),
-                // The analysis does not apply to this flow, but others may.
+                // This analysis does not apply to the flow, but others may.
                 Err(error) => {
                     fault.get_or_insert(error);
                     continue;
