@@ -63,7 +63,8 @@ pub enum Analysis {
     Plp,
     /// The exponential linear program (ELP) for FIFO paths of a few servers.
     Elp,
-    /// A single linear program for strict servers under arbitrary multiplexing; exact for tandems.
+    /// A single linear program (ULP) for strict servers under arbitrary multiplexing; exact for
+    /// tandems.
     Ulp,
     /// The smallest bounds of all analyses under all conventions that apply and are proven.
     Best,

@@ -34,30 +34,30 @@ use crate::network::operations;
 use crate::network::settings::Settings;
 use crate::{Curve, Extended, Interrupt, Rational};
 
-/// The largest number of unknown bursts for which a limit is searched: each round bounds all of
-/// them.
+/// The largest number of unknown bursts for which the fixed point is searched. Each round of the
+/// search bounds all of them.
 const MOST_BURSTS: usize = 200;
 const MOST_BURSTS_BY_PROGRAMS: usize = 60;
-/// The number of rounds between two extrapolations.
+/// The number of rounds of the iteration between two extrapolations of its limit.
 const EXTRAPOLATION_INTERVAL: usize = 6;
-/// The largest number of extrapolations.
+/// The largest number of extrapolations in one search.
 const MOST_EXTRAPOLATIONS: usize = 8;
-/// The relative difference below which two limits count as equal; solutions of linear programs are
-/// less exact.
+/// The relative difference below which two vectors of bursts count as equal. The second value is
+/// for bursts from linear programs, whose solutions are less exact.
 const TOLERANCE: f64 = 1e-11;
 const TOLERANCE_BY_PROGRAMS: f64 = 1e-7;
-/// The ratio to the largest burst of a source at which the search ends without a bound.
+/// The ratio of a burst to the largest starting value above which the search ends without a bound.
 const LARGEST_RATIO: f64 = 1e12;
-/// The relative amounts by which a limit is raised before it is checked; the first that suffices
-/// is taken.
+/// The relative amounts by which a limit is raised before it is checked. They are tried in this
+/// order until a check succeeds.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
-/// The largest number of rounds that improve bursts which are proven already.
+/// The largest number of rounds that improve bursts after these are proven.
 const MOST_DESCENTS: usize = 6;
-/// The relative improvement below which proven bursts are not improved further.
+/// The relative improvement per round below which proven bursts are not improved further.
 const LEAST_PROGRESS: f64 = 1e-8;
 const LEAST_PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 
-/// The method by which bursts are bounded.
+/// The method by which bursts over cut links are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// Residual service of the servers.
@@ -66,21 +66,22 @@ pub(super) enum By {
     Programs,
 }
 
-/// An unknown burst: that of a flow, or of several flows together, after a cut link.
+/// An unknown burst over a cut link, of one flow or of several flows together.
 struct Unknown {
     link: CutLink,
     flows: Vec<FlowId>,
     rate: Rational,
-    /// The burst of the flows at their sources.
+    /// The burst of the flows at their sources, from which the search may start.
     source: Rational,
-    /// The arrival curve that follows from the delays of total flow analysis, if they are finite.
+    /// The arrival curve of the flows that follows from the delays of total flow analysis; `None`
+    /// if these are infinite.
     by_delays: Option<Arc<Curve>>,
 }
 
-/// Returns a cyclic network with its cuts. The curves at the cuts are infinite if no bursts were
-/// proven.
+/// Returns a cyclic network with its cycles cut, together with the arrival curves over the cut
+/// links. These curves are infinite if no bursts were proven.
 ///
-/// `network` must be an outline: arrival curves concave, service curves convex.
+/// `network` must be an outline: its arrival curves are concave and its service curves are convex.
 pub(super) fn cut<'n>(
     network: &'n Network,
     whole: &Common<'_>,
@@ -100,8 +101,8 @@ pub(super) fn cut<'n>(
     system.common(bursts.as_deref())
 }
 
-/// Returns an unknown burst for each flow over a cut link, and one for all flows of each priority
-/// over it.
+/// Returns the unknown bursts of a network: one for each flow over a cut link, and one for all
+/// flows of each priority over the link together.
 fn unknowns(
     network: &Network,
     whole: &Common<'_>,
@@ -160,13 +161,14 @@ struct System<'a, 'n> {
     settings: &'a Settings,
     delays: &'a Delays,
     by: By,
-    /// The network cut by bursts that another method has proven.
+    /// The same network, cut with bursts that another method has proven.
     known: Option<&'a Common<'n>>,
     unknowns: Vec<Unknown>,
 }
 
 impl<'n> System<'_, 'n> {
-    /// Returns the network with the given bursts at the cuts.
+    /// Returns the network with its cycles cut, where the flows over the cut links have the given
+    /// bursts.
     fn common(&self, bursts: Option<&[Rational]>) -> Result<Common<'n>, AnalysisError> {
         let mut cuts = Cuts::default();
         for (place, unknown) in self.unknowns.iter().enumerate() {
@@ -187,7 +189,8 @@ impl<'n> System<'_, 'n> {
         Ok(Common::new(self.network, self.settings.clone()).cut(cuts))
     }
 
-    /// Evaluates F: bounds all bursts, given those at the cuts. Returns `None` if one has no bound.
+    /// Returns bounds on all unknown bursts, given bursts over the cut links: the function F.
+    /// Returns `None` if a burst has no bound.
     fn bound(&self, bursts: &[Rational]) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let common = self.common(Some(bursts))?;
         let stop = Interrupt::of_thread();
@@ -208,7 +211,7 @@ impl<'n> System<'_, 'n> {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns proven bursts, or `None` if there are none.
+    /// Returns bursts over the cut links that are proven, or `None` if there are none.
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
         let (most, close, progress) = match self.by {
@@ -249,7 +252,8 @@ impl<'n> System<'_, 'n> {
         Ok(Some(best))
     }
 
-    /// Returns proven bursts that need no search: those of the other method, or those by delays.
+    /// Returns bursts that are proven without a search: those of another method, or those that
+    /// follow from the delays of total flow analysis. Returns `None` if there are none.
     fn first(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut bursts = Vec::with_capacity(self.unknowns.len());
         for unknown in &self.unknowns {
@@ -268,8 +272,9 @@ impl<'n> System<'_, 'n> {
         Ok(Some(bursts))
     }
 
-    /// Returns the limit of the iteration, which starts from proven bursts or else from those of
-    /// the sources; `None` if the bursts grow without end.
+    /// Returns the limit of the bursts when F is applied repeatedly, starting from the proven
+    /// bursts `known` or else from those of the sources. Returns `None` if the bursts grow without
+    /// end.
     fn limit(
         &self,
         known: Option<&[Rational]>,
@@ -315,7 +320,7 @@ impl<'n> System<'_, 'n> {
         Ok(Some(at))
     }
 
-    /// Returns bursts a little above a limit, all of them positive.
+    /// Returns bursts that are slightly larger than those of `limit`, and positive.
     fn raised(&self, limit: &[f64], raise: f64) -> Vec<Rational> {
         let largest = limit.iter().copied().fold(0.0, f64::max);
         let least = if largest > 0.0 { largest * raise } else { raise };
@@ -323,8 +328,8 @@ impl<'n> System<'_, 'n> {
     }
 }
 
-/// Returns the smallest burst with which a token bucket of the given rate is above a curve, or
-/// `None`.
+/// Returns the smallest burst with which a token bucket of the given rate is nowhere below a curve,
+/// or `None` if there is no such burst.
 fn burst_above(curve: &Curve, rate: &Rational) -> Result<Option<Rational>, AnalysisError> {
     let line = Curve::rate_latency(rate.clone(), Rational::ZERO);
     let Ok(line) = line else { return Ok(None) };
@@ -338,7 +343,7 @@ fn smaller(best: Option<Vec<Rational>>, found: Vec<Rational>) -> Vec<Rational> {
     }
 }
 
-/// Returns the nearest double that is not smaller.
+/// Returns the smallest double that is not below the number.
 fn rounded_up(number: &Rational) -> Rational {
     let rounded = Rational::from_f64(number.to_f64_up());
     rounded.filter(|rounded| rounded >= number).unwrap_or_else(|| number.clone())
@@ -352,8 +357,8 @@ fn is_close(a: &[f64], b: &[f64], unit: f64, close: f64) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= close * a.abs().max(b.abs()).max(close * unit))
 }
 
-/// Returns the limit of a sequence of vectors by reduced rank extrapolation; `None` unless all of
-/// its numbers are finite and not negative.
+/// Returns the limit of a sequence of vectors, by reduced rank extrapolation. Returns `None` if one
+/// of its numbers is infinite or negative.
 fn extrapolated(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
     let less = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };

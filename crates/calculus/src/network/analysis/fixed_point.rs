@@ -33,20 +33,22 @@ use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 
-/// The number of rounds after which a cyclic network counts as unbounded.
+/// The number of rounds after which the delays of a cyclic network count as unbounded.
 const MOST_ROUNDS: usize = 20_000;
-/// The number of rounds after which Newton's method is tried, repeatedly.
+/// The number of rounds of iteration between two attempts with Newton's method.
 const ROUNDS_BEFORE_NEWTON: usize = 200;
-/// The number of grid steps in the largest delay of the first round.
+/// The number of steps of the grid, to which delays are rounded, in the largest delay of the first
+/// round.
 const GRID_STEPS: i64 = 1 << 40;
 
-/// The delay bounds of all servers, with the curves from which they follow.
+/// The delay bounds of all servers by total flow analysis by delays (TFA++), with the arrival and
+/// service curves from which they follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Delays {
     classes: HashMap<(ServerId, Option<Priority>), Class>,
 }
 
-/// All traffic of a server, or that of one priority.
+/// The curves and the delay bound of all traffic of a server, or of its traffic of one priority.
 #[derive(Clone, Debug)]
 struct Class {
     arrival: Arc<Curve>,
@@ -121,8 +123,8 @@ impl Delays {
         Ok(delays)
     }
 
-    /// Returns the classes of a server with their delays, given the delays at the servers before
-    /// it. Unknown delays count as zero.
+    /// Returns the delays at a server, one for each priority or one for all traffic, given the
+    /// delays at the servers before it. Delays that are not known yet count as zero.
     fn server(
         &self,
         common: &Common<'_>,
@@ -171,7 +173,8 @@ impl Delays {
         Ok(classes)
     }
 
-    /// Returns the arrival curve of flows at a server.
+    /// Returns the arrival curve of some flows together at a server, which follows from the delays
+    /// at the servers before.
     fn arrival(
         &self,
         common: &Common<'_>,
@@ -244,8 +247,8 @@ impl Delays {
         Ok(total)
     }
 
-    /// Returns the largest total delay of the copies of a flow before a server; no regulator is on
-    /// their paths.
+    /// Returns the largest total delay, over the copies of a replicated flow, up to a server. The
+    /// paths of the copies must have no regulator.
     fn late(&self, common: &Common<'_>, copies: &[FlowId], server: ServerId) -> Extended {
         let mut most = Extended::ZERO;
         for copy in copies {
@@ -265,13 +268,13 @@ impl Delays {
         self.classes.get(&(server, priority))
     }
 
-    /// Returns the delay bound of a flow at a server.
+    /// Returns the delay bound of a flow at a server; infinite if the server has no bound.
     pub(super) fn delay(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Extended {
         let class = self.class(common, server, flow);
         class.map_or(Extended::PositiveInfinity, |class| class.delay.clone())
     }
 
-    /// Returns the arrival curve of all flows at a server.
+    /// Returns the arrival curve of all flows together at a server.
     pub(super) fn arrivals(
         &self,
         common: &Common<'_>,
@@ -281,7 +284,7 @@ impl Delays {
         self.arrival(common, server, common.network.flows_at(server), cyclic)
     }
 
-    /// Returns a bound on the length of a server's backlogged period.
+    /// Returns a bound on the length of a server's backlogged periods.
     pub(super) fn backlogged_period(
         &self,
         common: &Common<'_>,
@@ -342,12 +345,12 @@ impl Delays {
     }
 }
 
-/// Whether flows are regulated after a server.
+/// Whether the server has a regulator after it.
 fn is_regulated(common: &Common<'_>, server: ServerId) -> bool {
     common.network.server(server).regulator.is_some()
 }
 
-/// Returns the largest power of two that is not above the number.
+/// Returns the largest power of two that is not above a positive number.
 pub(super) fn power_of_two_below(number: &Rational) -> Rational {
     let (one, two) = (Rational::ONE, Rational::from(2));
     let mut power = one;

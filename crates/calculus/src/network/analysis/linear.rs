@@ -38,19 +38,20 @@ use dates::Choice;
 use rows::Formulation;
 pub(super) use tree::{Bursts, Tree, Unfolding};
 
-/// The number of servers up to the root for which all times are used: the number of times doubles
-/// with each server.
+/// The largest number of servers to the root for which a program uses all times. The number of
+/// times doubles with each server.
 const DEEPEST: usize = 6;
-/// The largest number of times at servers up to which side branches are unfolded when all times are
-/// used.
+/// The largest number of times at all servers up to which side branches are unfolded, if a program
+/// uses all times.
 const MOST_TIMES: usize = 140;
-/// The largest number of servers on a path for which a program is built: its size grows with the
-/// square of that number, and the time to solve it faster.
+/// The largest number of servers on a path for which a program is built. The size of the program
+/// grows with the square of this number, and the time to solve it grows faster.
 const LONGEST_PATH: usize = 100;
-/// The number of variables up to which a program uses more times than necessary.
+/// The number of variables up to which a program uses more times than it needs, for a smaller
+/// bound.
 const SMALL_PROGRAM: usize = 900;
 
-/// The bursts over cut links, cached by the last server of the paths that need them.
+/// Caches the bursts over cut links, by the last server of the paths whose programs need them.
 #[derive(Debug, Default)]
 pub(super) struct Cuts(Vec<OnceLock<Result<Bursts, AnalysisError>>>);
 
@@ -59,8 +60,8 @@ impl Cuts {
         Self(network.servers().map(|_| OnceLock::new()).collect())
     }
 
-    /// Returns the bursts over cut links for a path; none in a feed-forward network, where total
-    /// flow analysis yields finite ones.
+    /// Returns the bursts over cut links that the program of a path needs. There are none in a
+    /// feed-forward network, where total flow analysis yields finite bursts.
     fn bursts(
         &self,
         common: &Common<'_>,
@@ -80,7 +81,7 @@ impl Cuts {
     }
 }
 
-/// The result of one program of a flow.
+/// The bounds from one linear program of a flow, and the size of the program.
 struct Found {
     tree: Tree,
     delay: Extended,
@@ -90,7 +91,8 @@ struct Found {
     optimal: bool,
 }
 
-/// Returns the path of a flow, or an error if it has more than `longest` servers.
+/// Returns the path of a flow, or an error if it has more than `longest` servers, too many for a
+/// program.
 fn path_of<'a>(
     common: &Common<'a>,
     id: FlowId,
@@ -120,8 +122,8 @@ pub(super) fn bound(
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
     let path = path_of(common, id, analysis, LONGEST_PATH)?;
-    // The attempts: the path alone, with the results of total flow analysis for all that comes onto
-    // it, and the tree.
+    // Each attempt is one program: of the path alone, where the traffic that joins it has the
+    // delays of total flow analysis, or of the tree.
     let polynomial = Unfolding::Polynomial(cuts::LARGEST_TREE);
     let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];
     if analysis == Analysis::Elp {
@@ -159,7 +161,7 @@ pub(super) fn bound(
 }
 
 fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
-    // Each family of times is about as large as the necessary one.
+    // Each additional set of times is about as large as the necessary one.
     let times: usize = tree.nodes.iter().map(|node| node.depth + 1).sum();
     let choice = match choice {
         Choice::Behind(_) => {

@@ -27,29 +27,30 @@ use crate::network::elements::{FlowId, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended, Rational};
 
-/// The largest numbers of servers of a path and of distinct cross flows for which parameters are
-/// searched.
+/// The largest number of servers on a path, and the largest number of groups of cross traffic, for
+/// which parameters theta are searched.
 const LONGEST_PATH: usize = 16;
 const MOST_CROSS_FLOWS: usize = 32;
-/// The number of times that the step of the search is halved, and the number of passes over all
-/// parameters per step.
+/// The number of times that the step of the search is halved, and the largest number of passes over
+/// all parameters with each step.
 const HALVINGS: usize = 14;
 const PASSES: usize = 6;
 
-/// The flows of cross traffic on a part of the path, and their arrival curve.
+/// The flows of cross traffic that visit the same part of the path, and their joint arrival curve.
 type Crossing = (Vec<FlowId>, Curve);
 
-/// Cross traffic by the part of the path that it visits.
+/// Cross traffic by the part of the path that it visits, from its first to its last server.
 type Crossings = BTreeMap<Part, Crossing>;
 
-/// The servers of a path from one index to another, both included.
+/// A part of a path, as the indices of its first and its last server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     first: usize,
     last: usize,
 }
 
-/// Cross traffic with the cross traffic that is nested in it.
+/// Cross traffic on a part of the path, and the cross traffic that is nested in it. `inside` has
+/// the indices of the nodes that are directly nested.
 #[derive(Debug)]
 struct Node {
     first: usize,
@@ -106,7 +107,7 @@ fn nothing() -> Crossing {
     (Vec::new(), Curve::zero())
 }
 
-/// Adds cross traffic to a part of the path.
+/// Adds cross traffic to that on a part of the path.
 fn add(
     crossings: &mut Crossings,
     part: Part,
@@ -119,8 +120,8 @@ fn add(
     Ok(())
 }
 
-/// Cuts overlapping cross traffic until it is nested: the one that begins first if `earlier`, else
-/// the other.
+/// Cuts cross traffic where two parts of the path overlap, until all of it is nested. Of two that
+/// overlap, `earlier` says whether the one that begins first is cut, or the other one.
 fn nested(
     mut crossings: Crossings,
     waits: &[Extended],
@@ -147,13 +148,13 @@ fn nested(
     }
 }
 
-/// A path whose cross traffic is nested.
+/// A path whose cross traffic is nested: any two parts are disjoint, or one contains the other.
 struct Path<'c, 'n> {
     common: &'c Common<'n>,
     servers: Vec<ServerId>,
-    /// The nodes; nodes inside come before those around them.
+    /// The cross traffic. A node that is nested in another one comes before it.
     nodes: Vec<Node>,
-    /// The nodes that are inside no other node.
+    /// The indices of the nodes that are nested in no other node.
     outermost: Vec<usize>,
 }
 
@@ -178,8 +179,9 @@ impl<'c, 'n> Path<'c, 'n> {
         Self { common, servers: servers.to_vec(), nodes, outermost }
     }
 
-    /// Returns the service of a part of the path for the traffic around the nodes `inside`, given
-    /// the residual service of the nodes in `left`.
+    /// Returns the service curve of a part of the path for the traffic that contains the nodes
+    /// `inside`. On the servers of these nodes it is their residual service, which is in `left` by
+    /// node.
     fn around(&self, part: Part, inside: &[usize], left: &[Curve]) -> Result<Curve, AnalysisError> {
         let mut together: Option<Curve> = None;
         let mut join = |curve: &Curve| {
@@ -205,8 +207,8 @@ impl<'c, 'n> Path<'c, 'n> {
         Ok(together.unwrap_or_else(Curve::zero))
     }
 
-    /// Returns the residual service of the whole path. Each theta is the time to serve the burst
-    /// plus an offset.
+    /// Returns the residual service curve of the whole path. The theta of each node is the time to
+    /// serve its burst plus its entry in `offsets`.
     fn service(&self, offsets: &[Rational], steps: &mut Vec<Step>) -> Result<Curve, AnalysisError> {
         let mut left: Vec<Curve> = Vec::with_capacity(self.nodes.len());
         for (node, offset) in self.nodes.iter().zip(offsets) {
@@ -242,8 +244,8 @@ impl<'c, 'n> Path<'c, 'n> {
         Ok(operations::horizontal_deviation(aggregate, &service)?)
     }
 
-    /// Searches offsets from which no step leads to a smaller delay; returns that delay and the
-    /// offsets.
+    /// Searches offsets of the thetas from which no single step leads to a smaller delay. Returns
+    /// that delay and the offsets.
     fn search(&self, aggregate: &Curve) -> Result<(Extended, Vec<Rational>), AnalysisError> {
         let mut offsets = vec![Rational::ZERO; self.nodes.len()];
         let mut least = self.delay(aggregate, &offsets)?;

@@ -29,7 +29,8 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of choices of token buckets and rate-latency curves that are tried.
+/// The largest number of choices of token buckets and rate-latency curves for which a bound is
+/// computed.
 const MOST_CHOICES: usize = 64;
 
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
@@ -61,12 +62,14 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     FlowBound::of_delay(common, Analysis::SinkTree, id, delay, derivation)
 }
 
-/// The flows that join the path at a server, with the server and their arrival curve.
+/// The flows that join the path at a server: the server, the flows, and their joint arrival curve
+/// there.
 type Joining = (ServerId, Vec<FlowId>, Arc<Curve>);
 
-/// Returns the residual service of the path for the aggregate that starts it. `exits` has the times
-/// at which a burst that starts there leaves each server; without it, each theta is that of a
-/// single server.
+/// Returns the residual service curve of the path for the traffic that starts there, with the steps
+/// of its derivation. Each theta follows from `exits`, the times at which a burst that starts there
+/// leaves each server. Without `exits`, each theta is the time in which a server serves the joining
+/// burst.
 fn left_over(
     common: &Common<'_>,
     joining: &[Joining],
@@ -102,11 +105,12 @@ fn left_over(
     Ok((rest.unwrap_or_else(Curve::zero), steps))
 }
 
-/// Returns the times at which the last bit of the first burst leaves each server, if all bursts
-/// arrive at the worst time. There is one result for each choice of one token bucket out of each
-/// arrival curve and one rate-latency curve out of each service curve, up to [`MOST_CHOICES`],
-/// starting with the curves that hold in the long run. The result is `None` if a choice is
-/// overloaded.
+/// Returns the times at which the last bit of the burst at the start of the path leaves each
+/// server, if all bursts arrive at the worst time.
+///
+/// There is one result for each choice of one token bucket out of each arrival curve and one
+/// rate-latency curve out of each service curve, up to [`MOST_CHOICES`]. The first choice consists
+/// of the curves that hold in the long run. A result is `None` if its choice overloads a server.
 fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>> {
     let mut parts = Vec::with_capacity(joining.len());
     for (index, (server, _, arrival)) in joining.iter().enumerate() {
@@ -146,7 +150,8 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     found
 }
 
-/// Returns the exit times for one rate-latency curve and one token bucket at each server.
+/// Returns the times at which the burst at the start of the path leaves each server, given one
+/// rate-latency curve and one token bucket at each server; `None` if a server is overloaded.
 fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     let mut exits = Vec::with_capacity(chosen.len());
     for end in 1..=chosen.len() {
@@ -173,7 +178,8 @@ fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     Some(exits)
 }
 
-/// Returns the arrival curve of flows at a server if all flows on their links are among them.
+/// Returns the joint arrival curve of some flows at a server. They must be all flows that come over
+/// their links.
 fn joined(
     common: &Common<'_>,
     server: ServerId,
@@ -199,8 +205,8 @@ fn joined(
     Ok(Arc::new(total))
 }
 
-/// Checks that all flows which share a server with the flow of interest, directly or through
-/// others, end at its last server.
+/// Checks that all flows which interact with the flow of interest end at its last server. Flows
+/// interact if they share a server, or if each interacts with a third one.
 fn check(common: &Common<'_>, id: FlowId) -> Result<(), AnalysisError> {
     let network = common.network;
     let fault = |why: String| Err(AnalysisError::NotSinkTree(why));

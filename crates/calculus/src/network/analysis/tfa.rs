@@ -11,14 +11,14 @@ use crate::network::elements::{FlowId, Multiplexing, Priority, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended};
 
-/// The cached bounds of servers, and of the priorities at them.
+/// Caches the bounds of each server, and of each priority at it.
 #[derive(Debug, Default)]
 pub(crate) struct Totals(Mutex<HashMap<Class, Arc<Total>>>);
 
-/// A server with one of its priorities, or `None` for all.
+/// A server with one of its priorities, or with `None` for all traffic.
 type Class = (ServerId, Option<Priority>);
 
-/// The bounds of all traffic of a server, or of its flows of one priority.
+/// The curves and the bounds of all traffic of a server, or of its traffic of one priority.
 #[derive(Debug)]
 pub(crate) struct Total {
     arrival: Arc<Curve>,
@@ -90,7 +90,8 @@ pub(super) fn server(
     Ok(ServerBound { server, delay, backlog, classes })
 }
 
-/// Bounds all flows of a server, or those of one priority at a server with static priority.
+/// Bounds all traffic of a server, or, at a server with static priority, that of one priority. The
+/// result is cached in `totals`.
 fn total(
     bounder: &Bounder<'_, '_>,
     totals: &Totals,

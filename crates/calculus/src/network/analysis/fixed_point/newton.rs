@@ -10,21 +10,21 @@
 use super::{AnalysisError, Class, Common, Delays, Priority, ServerId};
 use crate::{Extended, Rational};
 
-/// The largest number of delays. The slopes take one evaluation of F for each delay, and the time
-/// of the solution is cubic in this number.
+/// The largest number of delays for which Newton's method is used. The slopes take one evaluation
+/// of F for each delay, and the time to solve the equations is cubic in this number.
 const MOST_DELAYS: usize = 128;
-/// The largest number of Newton steps.
+/// The largest number of steps of Newton's method.
 const MOST_STEPS: usize = 24;
-/// The relative difference below which two solutions count as equal.
+/// The relative difference below which the delays of two steps count as equal.
 const TOLERANCE: f64 = 1e-12;
-/// The inverses of the relative amounts by which solutions are raised; the first that suffices is
-/// taken.
+/// The inverses of the relative amounts by which solutions are raised before they are checked. They
+/// are tried in this order until a check succeeds.
 const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
 
 type Key = (ServerId, Option<Priority>);
 
-/// Returns delays x with x >= F(x), close to the least ones; `None` if no solution was found.
-/// Slopes are difference quotients over `step`.
+/// Returns delays x with x >= F(x), close to the least such delays, by Newton's method. Returns
+/// `None` if none were found. The slopes of F are difference quotients over `step`.
 pub(super) fn fixed_point(
     delays: &Delays,
     common: &Common<'_>,
@@ -69,7 +69,7 @@ pub(super) fn fixed_point(
     Ok(None)
 }
 
-/// The function F from the delays of servers to the delays that follow from them.
+/// The function F, which maps the delays of servers to the delays that follow from them.
 struct Function<'a, 'c, 'n> {
     delays: &'a Delays,
     common: &'c Common<'n>,
@@ -77,8 +77,8 @@ struct Function<'a, 'c, 'n> {
 }
 
 impl Function<'_, '_, '_> {
-    /// Evaluates F and returns the classes with their arrival and service curves; `None` if the set
-    /// of classes changed.
+    /// Returns F at some delays: for each server and priority the delay, with its arrival and
+    /// service curve. Returns `None` if the set of servers and priorities changes.
     fn at(&self, keys: &[Key], delays: &[Rational]) -> Result<Option<Vec<Class>>, AnalysisError> {
         let mut given = Delays { classes: self.delays.classes.clone() };
         for (key, delay) in keys.iter().zip(delays) {
@@ -106,8 +106,8 @@ impl Function<'_, '_, '_> {
         Ok(classes.into_iter().map(|class| class.delay.into_finite()).collect())
     }
 
-    /// Returns the point at which the tangent at the delays `at` meets the identity; `None` if it
-    /// is not positive.
+    /// Returns the delays of the next Newton step: the point at which the tangent to F at the
+    /// delays `at` meets the identity. Returns `None` if it is not positive.
     fn tangent(
         &self,
         keys: &[Key],
@@ -141,8 +141,8 @@ impl Function<'_, '_, '_> {
     }
 }
 
-/// Solves linear equations whose last column is the right side; `None` if they have no unique
-/// solution.
+/// Returns the solution of linear equations, given as rows whose last column is the right side.
+/// Returns `None` if there is no unique solution.
 fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let size = rows.len();
     for column in 0..size {

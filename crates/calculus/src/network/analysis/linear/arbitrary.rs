@@ -46,51 +46,56 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of servers, plus the flows at them, to which a network is unfolded.
+/// The largest number of servers, plus the flows at them, up to which the network is unfolded to a
+/// tree for a bound of a flow.
 const LARGEST_UNFOLDING: usize = 240;
-/// The largest unfolding for a burst. In cyclic networks there are many bursts, each bounded
-/// several times.
+/// The largest number of servers, plus the flows at them, up to which the network is unfolded to a
+/// tree for a burst. It is smaller because cyclic networks have many bursts, each bounded several
+/// times.
 const LARGEST_UNFOLDING_FOR_BURSTS: usize = 120;
-/// The largest number of servers on a path: each has a program.
+/// The largest number of servers on a path. For the delay, each server has a program of its own.
 const LONGEST_PATH: usize = 24;
 
-/// A server on one path to the root.
+/// A server on one path to the root. A server that is on several paths has several nodes.
 struct Node {
     server: ServerId,
-    /// The next node on the path; `None` at the root.
+    /// The index of the next node on the path to the root; `None` at the root.
     next: Option<usize>,
-    /// Rate-latency curves whose maximum is the strict service curve.
+    /// Rate-latency curves whose maximum is the strict service curve of the server.
     services: Vec<RateLatency>,
-    /// A bound on the length of backlogged periods.
+    /// A bound on the length of the server's backlogged periods.
     period: Extended,
 }
 
-/// Flows that share one path.
+/// Flows that share one path through the nodes.
 struct Class {
-    /// The nodes of the path, in order.
+    /// The indices of the nodes on the path, in order.
     way: Vec<usize>,
-    /// The server from which the flows come to the first node, if it is not among the nodes.
+    /// The server from which the flows come to the first node of the path; `None` if that server is
+    /// itself among the nodes or the flows begin there.
     from: Option<ServerId>,
     flows: Vec<FlowId>,
     arrival: Curve,
 }
 
-/// The times and data of a class. The first time is the start of the backlogged period of its first
-/// server; then there is one time per server, the end of the considered part of the server's
-/// backlogged period. Times count backwards from the end of the run, data from the first time.
+/// The variables for the times and data of a class. The first time is the start of the backlogged
+/// period at the class's first server. Each server adds one time, the end of the considered part of
+/// its backlogged period. Times count backwards from the end of the run, and data from the first
+/// time on.
 struct Variables {
     ages: Vec<Option<usize>>,
-    /// The data that have arrived at the first server by each time.
+    /// The data that have arrived at the class's first server by each time.
     come: Vec<Option<usize>>,
-    /// The data that have left each server by its time; the first entry stands for zero.
+    /// The data that have left each server of the class by its time. The first entry stands for
+    /// zero.
     left: Vec<Option<usize>>,
     buckets: Vec<TokenBucket>,
-    /// The largest age of the first time, and the largest amount of data.
+    /// The largest possible age of the first time, and the largest possible amount of data.
     most: (Option<Rational>, Option<Rational>),
 }
 
-/// A time, given by its age, with the data that have arrived at the first server by then; `None`
-/// stands for zero.
+/// A time, given by the variable of its age, and the variable of the data that have arrived at the
+/// class's first server by then. `None` stands for zero.
 #[derive(Clone, Copy)]
 struct Moment {
     age: Option<usize>,
@@ -106,7 +111,7 @@ impl Variables {
 struct Formulation {
     program: Program,
     classes: Vec<Variables>,
-    /// The units of time and of data in the program.
+    /// The units of time and of data in which the program has its numbers.
     time: Rational,
     data: Rational,
 }
@@ -154,8 +159,8 @@ pub(in crate::network::analysis) fn bound(
     Ok(bound)
 }
 
-/// Returns the servers of the path, then those from which flows come to one of the nodes, near the
-/// root first.
+/// Returns the servers of the path and those from which flows come to them, directly or indirectly.
+/// Servers near the root are added first, until the unfolding is too large.
 fn unfold(
     bounder: &Bounder<'_, '_>,
     delays: &Delays,
@@ -220,7 +225,7 @@ fn period(
     Ok(by_delays.min(operations::backlogged_period(&all, service)?))
 }
 
-/// Returns the servers from which flows come to the given one.
+/// Returns the servers from which flows come directly to the given server, in ascending order.
 fn servers_before(common: &Common<'_>, server: ServerId) -> Vec<ServerId> {
     let flows = common.network.flows_at(server).iter();
     let mut before: Vec<ServerId> =
@@ -230,13 +235,14 @@ fn servers_before(common: &Common<'_>, server: ServerId) -> Vec<ServerId> {
     before
 }
 
-/// Returns the node of a server before another node.
+/// Returns the index of the node of `server` whose next node is the one with index `index`, if
+/// there is one.
 fn child(nodes: &[Node], index: usize, server: ServerId) -> Option<usize> {
     nodes.iter().position(|node| node.next == Some(index) && node.server == server)
 }
 
-/// Returns the classes of flows by their path. Each target that reaches the root is a class of its
-/// own.
+/// Returns the flows at the nodes, grouped into classes by their path. Each of the flows `targets`
+/// that reaches the root is a class of its own.
 fn classes(
     bounder: &Bounder<'_, '_>,
     nodes: &[Node],
@@ -286,7 +292,7 @@ fn classes(
     Ok(classes)
 }
 
-/// Returns the nodes that a flow visits from the node `first` on.
+/// Returns the indices of the nodes that a flow visits from the node `first` on.
 fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usize> {
     let mut way = vec![first];
     let mut at = first;
@@ -377,7 +383,8 @@ impl Formulation {
         self.classes.push(of_class);
     }
 
-    /// Adds the rows of the arrival curve between two times.
+    /// Adds rows to the program: between two times, no more data arrive than the token buckets
+    /// allow.
     fn arrive(&mut self, buckets: &[TokenBucket], early: Moment, late: Moment) {
         for bucket in buckets {
             let rate = self.rate(&bucket.rate);
@@ -386,8 +393,8 @@ impl Formulation {
         }
     }
 
-    /// Adds the rows of the strict service curve from the start of a backlogged period to a time in
-    /// it.
+    /// Adds rows to the program: from the start of a backlogged period to a time in it, no fewer
+    /// data leave the server than its strict service curve requires.
     fn serve(
         &mut self,
         index: usize,
@@ -413,7 +420,8 @@ impl Formulation {
         }
     }
 
-    /// Returns the delay of data of the first class, whose path has the given number of servers.
+    /// Returns a bound on the delay of the first class, whose path has the given number of servers.
+    /// It is the largest bound over all places of the data's arrival among the times.
     fn delay(&self, servers: usize) -> Option<Bound> {
         let mut most: Option<Bound> = None;
         for place in 0..servers {
@@ -433,8 +441,8 @@ impl Formulation {
         most.map(|most| Bound { value: most.value * &self.time, ..most })
     }
 
-    /// Adds the rows for data that leave at the end of the run and arrived between time `place` and
-    /// the next one. Returns their age.
+    /// Adds rows to the program: the data that leave at the end of the run arrived between the time
+    /// with index `place` and the next one. Returns the age of that arrival, which is the delay.
     fn came_between(&mut self, class: &Variables, place: usize) -> Terms {
         let age = self.program.variable(class.most.0.clone());
         let came = self.program.variable(class.most.1.clone());
@@ -455,7 +463,7 @@ impl Formulation {
         vec![(age, Rational::ONE)]
     }
 
-    /// Returns the backlog of the first class: the data that have arrived and not left.
+    /// Returns a bound on the backlog of the first class: its data that have arrived and not left.
     fn backlog(&self) -> Option<Rational> {
         let class = self.classes.first()?;
         let mut program = self.program.clone();
@@ -468,7 +476,8 @@ impl Formulation {
     }
 }
 
-/// Returns the indices of nodes, each after the next node on its path.
+/// Returns the indices of all nodes in an order in which each node follows its next node on the
+/// path to the root.
 fn from_the_root(nodes: &[Node]) -> Vec<usize> {
     let depth = |index: usize| {
         let mut depth = 0;
@@ -484,7 +493,8 @@ fn from_the_root(nodes: &[Node]) -> Vec<usize> {
     order
 }
 
-/// Returns powers of two of the magnitude of times and of data.
+/// Returns the units of time and of data for a program: powers of two of the magnitude of its times
+/// and data.
 fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     let services = || nodes.iter().flat_map(|node| &node.services);
     let rates = services().filter_map(|service| service.rate.finite());

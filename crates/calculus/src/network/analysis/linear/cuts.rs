@@ -29,27 +29,27 @@ use crate::network::arrival::Common;
 use crate::network::elements::{FlowId, ServerId};
 use crate::{Extended, Rational};
 
-/// The largest number of unknown bursts: their programs are solved in every round.
+/// The largest number of unknown bursts. The programs of all of them are solved in every round.
 const MOST_BURSTS: usize = 240;
-/// The largest number of rounds.
+/// The largest number of rounds in which the lines above H are renewed.
 const MOST_ROUNDS: usize = 12;
-/// The exponents of two by which the bursts of sources are multiplied for a first guess if no
+/// The exponents of two by which the bursts at the sources are multiplied for a first guess, if no
 /// bursts are known. The larger the guess, the smaller are the factors of G.
 const FIRST_GUESSES: [i32; 4] = [4, 10, 20, 40];
-/// The relative amount by which a burst is raised before it is checked, and below which an
-/// improvement does not count.
+/// The relative amount by which a burst is raised before it is checked. A relative improvement
+/// below this amount does not count.
 const MARGIN: f64 = 1e-9;
-/// The largest number of times and flows at the servers of one tree.
+/// The largest total number of times and flows at the servers of one tree.
 pub(super) const LARGEST_TREE: usize = 400;
 
-/// An unknown: the burst of a flow after a server, or that of all flows over a link.
+/// An unknown burst: that of one flow after a server, or that of all flows over a link together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unknown {
     Flow(FlowId, ServerId),
     Link(ServerId, ServerId),
 }
 
-/// Returns proven bursts over the cut links of a tree; empty if there are none.
+/// Returns proven bursts over the cut links of a tree. The result is empty if none were proven.
 pub(super) fn bursts(
     common: &Common<'_>,
     delays: &Delays,
@@ -70,8 +70,8 @@ pub(super) fn bursts(
     Ok(named(&unknowns, known.into_iter().map(Burst::Known)))
 }
 
-/// Returns all bursts on which those of some links depend, in ascending order; `None` if there are
-/// too many or a server has no program.
+/// Returns all unknown bursts on which the bursts over some links depend, in ascending order.
+/// Returns `None` if there are too many, or if a server has no program.
 fn unknowns(
     common: &Common<'_>,
     delays: &Delays,
@@ -126,9 +126,10 @@ fn named(unknowns: &[Unknown], values: impl Iterator<Item = Burst>) -> Bursts {
     bursts
 }
 
-/// The programs of all unknown bursts.
+/// The linear programs of all unknown bursts.
 struct System {
-    /// Each program with its objective, and the unit of data of its result.
+    /// The program of each burst with the sum that it maximises, and the unit of data of its
+    /// result.
     programs: Vec<(Program, Terms, Rational)>,
 }
 
@@ -168,7 +169,8 @@ impl System {
         Ok(Self { programs })
     }
 
-    /// Returns proven bursts, each at most the known one; `None` if there are none.
+    /// Returns proven bursts, none of which exceeds its known value. Returns `None` if none were
+    /// proven.
     fn solve(
         &self,
         common: &Common<'_>,
@@ -209,7 +211,8 @@ impl System {
         Some(best)
     }
 
-    /// Returns, for each burst, a line above H that touches H at the bursts `near`.
+    /// Returns one affine function for each burst that is nowhere below H and touches it at the
+    /// bursts `near`. Returns `None` if a program has no bound.
     fn lines(&self, near: &[f64]) -> Option<Vec<Affine>> {
         let line = |(program, objective, data): &(Program, Terms, Rational)| {
             let line = program.maximum_near(objective, near)?;
@@ -223,8 +226,8 @@ impl System {
     }
 }
 
-/// Returns the bursts that follow from the delays of total flow analysis, if all of these are
-/// finite.
+/// Returns the bursts that follow from the delays of total flow analysis; `None` if one of these
+/// delays is infinite.
 fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Option<Vec<Rational>> {
     let network = common.network;
     let of_flow = |id: FlowId, from: ServerId| {
@@ -248,7 +251,7 @@ fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Opti
     bursts.collect()
 }
 
-/// Returns the burst of the flows at their sources.
+/// Returns the burst that the flows of an unknown have at their sources.
 fn source_burst(common: &Common<'_>, unknown: Unknown) -> Rational {
     let burst = |id: &FlowId| match common.network.flow(*id).arrival.right_limit_at(&Rational::ZERO)
     {
@@ -269,7 +272,8 @@ fn at(line: &Affine, unknowns: &[Rational]) -> Rational {
     &line.constant + terms.sum::<Rational>()
 }
 
-/// Returns bursts y > 0 with a + G y <= y for a > 0; `None` if there are none.
+/// Returns bursts y > 0 with a + G y <= y, where `lines` has a > 0 and G. Returns `None` if none
+/// were found.
 fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
     let largest = lines.iter().map(|line| line.constant.to_f64()).fold(0.0, f64::max);
     let least = if largest > 0.0 { largest * MARGIN } else { MARGIN };
@@ -290,7 +294,8 @@ fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
     raised.iter().zip(&found).all(holds).then_some(found)
 }
 
-/// Solves x = a + G x in floating point.
+/// Returns the solution of x = a + G x in floating point, where `lines` has a and G. Returns `None`
+/// if there is no unique one.
 fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
     let count = lines.len();
     let mut matrix = vec![vec![0.0; count + 1]; count];
@@ -321,7 +326,7 @@ fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
     Some(matrix.iter().enumerate().map(|(row, values)| values[count] / values[row]).collect())
 }
 
-/// Converts a finite double to a rational number.
+/// Returns the exact rational value of a finite double.
 fn rounded_up(value: f64) -> Rational {
     Rational::from_f64(value).unwrap_or(Rational::ZERO)
 }

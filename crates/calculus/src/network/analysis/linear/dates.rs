@@ -10,52 +10,59 @@
 //! The order of some times of one server follows from their words: F and S preserve the order of
 //! two times, and S(u) is not later than F(u).
 
-/// The relation between a time and the time of the next server from which it is derived.
+/// The rule by which a time at a server's entrance is derived from a time at its exit, which is the
+/// entrance of the next server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// F: the arrival of the data that leave at the other time.
+    /// The rule F: the data that leave at the time at the exit arrived at this time.
     Fifo,
-    /// S: the start of the service that accounts for the data that have left by the other time.
+    /// The rule S: from this time on, the service curve accounts for the data that have left by the
+    /// time at the exit.
     Service,
 }
 
-/// A time at the entrance of a server.
+/// A time at the entrance of a server at which the linear program observes a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Date {
     pub(super) kind: Kind,
-    /// The index of the other time, at the entrance of the next server (or after the last server).
+    /// The index of the time from which this one is derived, among those at the next server's
+    /// entrance (or after the last server).
     pub(super) of: usize,
-    /// The number of F in a word that consists of F and then any number of S; `None` for other
-    /// words.
+    /// The number of letters F if the word of this time consists of F and then any number of S;
+    /// `None` for other words.
     stem: Option<usize>,
 }
 
-/// The words that a program uses.
+/// The set of words over F and S whose times a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// All words up to the given number of servers from the root (two to the power of that number);
-    /// further away as with `Behind(0)`.
+    /// All words at the given number of servers nearest to the root, of which there are two to the
+    /// power of that number. At servers further away, the same words as with `Behind(0)`.
     All(usize),
-    /// S only after at most the given number of F, followed by S only (with 0, the words S..SF..F).
+    /// Words with at most the given number of F before the first S, and only S after it (with 0,
+    /// the words S..SF..F).
     Behind(usize),
 }
 
-/// The times at the entrance of one server, the latest one first.
+/// The times at the entrance of one server at which a program observes a run, the latest time
+/// first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     pub(super) dates: Vec<Date>,
-    /// The other times that are known to be not later than each time, in ascending order.
+    /// For each time, the indices of the other times that are known to be not later, in ascending
+    /// order.
     later_than: Vec<Vec<usize>>,
 }
 
 impl Level {
-    /// Returns the level after the last server, with a single time.
+    /// Returns the level after the last server, which has a single time.
     fn exit() -> Self {
         let date = Date { kind: Kind::Fifo, of: 0, stem: Some(0) };
         Self { dates: vec![date], later_than: vec![Vec::new()] }
     }
 
-    /// Returns the times at the entrance of a server, derived from those of the next level.
+    /// Returns the level at the entrance of a server, whose times are derived from those of the
+    /// next level.
     fn before(next: &Self, choice: Choice, depth: usize) -> Self {
         let mut dates = Vec::new();
         let has_service = |date: &Date| match choice {
@@ -90,13 +97,14 @@ impl Level {
         self.later_than.get(late).is_some_and(|others| others.binary_search(&early).is_ok())
     }
 
-    /// Returns all pairs of times whose order is known, the later time first.
+    /// Returns all pairs of times whose order is known, each with the later time first.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let pairs = self.later_than.iter().enumerate();
         pairs.flat_map(|(late, others)| others.iter().map(move |early| (late, *early)))
     }
 
-    /// Returns the pairs from which the order of all pairs follows.
+    /// Returns pairs of times whose order is known, from which the order of all other pairs
+    /// follows.
     pub(super) fn neighbours(&self) -> Vec<(usize, usize)> {
         let between = |late: usize, early: usize| {
             let others = self.later_than.get(late).into_iter().flatten();
@@ -106,8 +114,8 @@ impl Level {
     }
 }
 
-/// Returns the level after the last server, and then the levels of servers by their number of
-/// servers to the root.
+/// Returns the level after the last server, followed by the levels at the entrances of servers, in
+/// the order of their distance to the root.
 pub(super) fn levels(deepest: usize, choice: Choice) -> Vec<Level> {
     let mut levels = vec![Level::exit()];
     for depth in 1..=deepest {

@@ -27,42 +27,42 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
 use crate::{Interrupt, Rational};
 
-/// The exponent of two of whose inverse power rounded multipliers are multiples.
+/// The number of binary digits after the point to which multipliers are rounded.
 const FRACTION_BITS: i32 = 46;
-/// The largest number of multipliers up to which the vertex is recovered: the cost of exact
-/// elimination grows fast.
+/// The largest number of multipliers up to which the optimum is computed exactly. The cost of exact
+/// elimination grows fast with this number.
 const MOST_RECOVERED: usize = 260;
-/// The number of bits of a number above which a recovery is abandoned.
+/// The number of bits of a number above which the exact computation of the optimum is abandoned.
 const MOST_BITS: u64 = 6_000;
-/// The time after which the solver pauses for a check of the interrupt.
+/// The time after which the floating-point solver pauses, so that the interrupt can be checked.
 #[cfg(feature = "programs")]
 const SOLVER_SLICE: Duration = Duration::from_millis(500);
 /// The absolute value below which a floating-point number counts as zero.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// A row `terms <= limit`, the limit not negative.
+/// A row `terms <= limit` of a program. The limit is not negative.
 #[derive(Clone, Debug)]
 struct Row {
     terms: Vec<(usize, Rational)>,
     limit: Rational,
-    /// The unknowns, each with its factor in the limit.
+    /// The unknowns that are part of the limit, each with its factor.
     unknowns: Vec<(usize, Rational)>,
 }
 
-/// A linear program.
+/// A linear program: maximise a sum of non-negative variables that obey the rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
-    /// The upper bound of each variable, if one is known.
+    /// The upper bound of each variable; `None` if none is known.
     most: Vec<Option<Rational>>,
     rows: Vec<Row>,
-    /// The interrupt; once it is set, no bound is found.
+    /// The interrupt of the solver. Once it is set, no bound is found.
     stop: Interrupt,
 }
 
-/// A sum of variables with factors.
+/// A sum of variables with factors, each as the variable's index and its factor.
 pub(super) type Terms = Vec<(usize, Rational)>;
 
-/// A proven bound.
+/// A proven bound on the optimum of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) value: Rational,
@@ -70,7 +70,8 @@ pub(super) struct Bound {
     pub(super) optimal: bool,
 }
 
-/// A proven bound for all values of the unknowns: a constant, and a factor for each unknown.
+/// A proven bound on the optimum of a program for all values of its unknowns: a constant, plus each
+/// unknown times its factor.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Affine {
     pub(super) constant: Rational,
@@ -78,7 +79,7 @@ pub(super) struct Affine {
 }
 
 impl Program {
-    /// Creates an empty program that finds no bounds once the interrupt is set.
+    /// Creates a program without variables and rows. Once the interrupt is set, it finds no bounds.
     pub(super) fn stopped_by(stop: Interrupt) -> Self {
         Self { stop, ..Self::default() }
     }
@@ -87,7 +88,8 @@ impl Program {
         self.stop.is_set()
     }
 
-    /// Adds a variable that is not negative and, if known, at most `most`.
+    /// Adds a variable that is not negative and, if `most` is given, at most `most`. Returns its
+    /// index.
     pub(super) fn variable(&mut self, most: Option<Rational>) -> usize {
         self.most.push(most);
         self.most.len() - 1
@@ -101,7 +103,8 @@ impl Program {
         self.rows.len()
     }
 
-    /// Adds a row. Terms of one variable add up; terms without a variable are zero.
+    /// Adds a row `terms <= limit`. Several terms of one variable add up, and a term without a
+    /// variable is zero.
     pub(super) fn row(
         &mut self,
         terms: impl IntoIterator<Item = (Option<usize>, Rational)>,
@@ -110,7 +113,7 @@ impl Program {
         self.row_with(terms, limit, Vec::new());
     }
 
-    /// Adds a row whose limit includes non-negative unknowns, each with its factor.
+    /// Adds a row whose limit includes unknowns, which are not negative, each with its factor.
     pub(super) fn row_with(
         &mut self,
         terms: impl IntoIterator<Item = (Option<usize>, Rational)>,
@@ -130,7 +133,8 @@ impl Program {
         }
     }
 
-    /// Bounds the largest value of a sum; `None` if no bound was found.
+    /// Returns a bound on the largest value that the sum `objective` takes; `None` if none was
+    /// found.
     pub(super) fn maximum(&self, objective: &Terms) -> Option<Bound> {
         let known = self.known(objective).map(|value| Bound { value, optimal: false });
         let Some(multipliers) = self.solve(objective, &[]) else { return known };
@@ -143,16 +147,17 @@ impl Program {
         [found, known].into_iter().flatten().min_by(|a, b| a.value.cmp(&b.value))
     }
 
-    /// Bounds the largest value of a sum for all values of the unknowns, tightly near the given
-    /// values; `None` if no bound was found.
+    /// Returns a bound on the largest value that the sum `objective` takes, as a function of the
+    /// unknowns. It is tight near the given values of the unknowns. Returns `None` if no bound was
+    /// found.
     pub(super) fn maximum_near(&self, objective: &Terms, unknowns: &[f64]) -> Option<Affine> {
         let multipliers = self.solve(objective, unknowns)?;
         let mut rounded: Vec<Rational> = multipliers.iter().map(|y| rounded(*y)).collect();
         if let Some(found) = self.certify(objective, &rounded) {
             return Some(found);
         }
-        // For variables without a known upper bound, a combination of rows that bounds all
-        // variables outweighs the remaining positive coefficients.
+        // Where variables have no known upper bound, a combination of rows that bounds all
+        // variables outweighs the positive coefficients that remain.
         let excess = self.excess(objective, &rounded);
         let left = excess.into_iter().zip(&self.most).filter(|(_, most)| most.is_none());
         let left = left.map(|(excess, _)| excess).max()? * Rational::from(2);
@@ -164,7 +169,8 @@ impl Program {
         self.certify(objective, &rounded)
     }
 
-    /// Returns the bound that follows from the upper bounds of the variables alone.
+    /// Returns the bound on `objective` that follows from the upper bounds of the variables alone;
+    /// `None` if one of these is not known.
     fn known(&self, objective: &Terms) -> Option<Rational> {
         let mut sum = Rational::ZERO;
         for (variable, factor) in objective {
@@ -178,7 +184,7 @@ impl Program {
         None
     }
 
-    /// Solves for the multipliers of the rows, in floating point.
+    /// Returns multipliers of the rows that a floating-point solver computes; `None` if it fails.
     #[cfg(feature = "programs")]
     fn solve(&self, objective: &Terms, unknowns: &[f64]) -> Option<Vec<f64>> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
@@ -221,7 +227,8 @@ impl Program {
         found.iter().all(|value| value.is_finite()).then_some(found)
     }
 
-    /// Returns the bound that the multipliers prove.
+    /// Returns the bound on `objective` that the multipliers of the rows prove; `None` if they
+    /// prove none.
     fn certify(&self, objective: &Terms, multipliers: &[Rational]) -> Option<Affine> {
         let (mut constant, mut factors) = (Rational::ZERO, BTreeMap::<usize, Rational>::new());
         for (variable, excess) in self.excess(objective, multipliers).iter().enumerate() {
@@ -241,7 +248,8 @@ impl Program {
         Some(Affine { constant, factors })
     }
 
-    /// Returns the coefficients of the objective less the weighted sum of rows.
+    /// Returns the coefficients of the objective minus the sum of the rows weighted by their
+    /// multipliers.
     fn excess(&self, objective: &Terms, multipliers: &[Rational]) -> Vec<Rational> {
         let mut excess = vec![Rational::ZERO; self.most.len()];
         for (variable, factor) in objective {
@@ -262,14 +270,14 @@ impl Program {
         excess
     }
 
-    /// Returns the optimum, if the vertex near the multipliers can be computed exactly and is
-    /// optimal.
+    /// Returns the exact optimum of `objective`, if the vertex near the given multipliers can be
+    /// computed exactly and is optimal.
     fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
         if support.len() > MOST_RECOVERED {
             return None;
         }
-        // The columns that hold with equality at the vertex.
+        // The columns whose constraints hold with equality at the vertex.
         let mut sums = vec![0.0; self.most.len()];
         let mut columns = vec![BTreeMap::new(); self.most.len()];
         for (unknown, row) in support.iter().enumerate() {
@@ -301,7 +309,7 @@ impl Program {
     }
 }
 
-/// Rounds a multiplier to a non-negative number with few digits.
+/// Returns a multiplier rounded to a non-negative number with few digits.
 fn rounded(value: f64) -> Rational {
     if value <= NEGLIGIBLE * NEGLIGIBLE {
         return Rational::ZERO;
@@ -310,8 +318,8 @@ fn rounded(value: f64) -> Rational {
     Rational::from_f64((value * steps).round() / steps).unwrap_or(Rational::ZERO)
 }
 
-/// Solves sparse equations exactly; `None` if the solution is not unique, its numbers become too
-/// long, or the work is stopped.
+/// Returns the exact solution of sparse linear equations. Returns `None` if it is not unique, if
+/// its numbers become too long, or if the work is stopped.
 fn eliminate(
     mut equations: Vec<(BTreeMap<usize, Rational>, Rational)>,
     unknowns: usize,

@@ -11,25 +11,26 @@ use super::tree::{Class, Node, Tree};
 use crate::network::pmoo::{self, TokenBucket};
 use crate::{Extended, Rational};
 
-/// The largest number of times at an entrance up to which arrivals are bounded between all pairs of
-/// times; if all words are used, all pairs always are.
+/// The largest number of times at a server's entrance up to which arrivals are bounded between all
+/// pairs of times. A program that uses all words always bounds all pairs.
 const MOST_TIMES_FOR_ALL_PAIRS: usize = 12;
 
-/// The variables of times, or of a class's data at these times, in the order of the times.
+/// The variables of some times, or of a class's data at these times, in the order of the times.
+/// `None` stands for zero.
 type Variables = Vec<Option<usize>>;
 
-/// The linear program of a tree.
+/// The linear program of a tree, with the variables for its times and data.
 #[derive(Debug)]
 pub(super) struct Formulation<'t> {
     tree: &'t Tree,
     levels: Vec<Level>,
     pub(super) program: Program,
-    /// The variables of the times at the entrance of each node. `most` has upper bounds on them.
+    /// The variables of the times at the entrance of each node; `most` has upper bounds on them.
     times: Vec<Variables>,
     most: Vec<Vec<Option<Rational>>>,
     exit: (Variables, Vec<Option<Rational>>),
-    /// The data of each class that have not arrived at each node. `left` has the data that have
-    /// not left the last server.
+    /// The variables of each class for its data that have not arrived at a node by each time of the
+    /// node; `left` has those for its data that have not left the last server.
     data: Vec<Vec<Variables>>,
     left: Vec<Variables>,
 }
@@ -62,7 +63,7 @@ impl<'t> Formulation<'t> {
         this
     }
 
-    /// Returns the delay along the path of the tree, from its first node to the root.
+    /// Returns a bound on the delay along the path of the tree, from its first node to the root.
     pub(super) fn delay(&self) -> Option<Bound> {
         let entrance = self.times.first().and_then(|times| times.first()).copied().flatten()?;
         let bound = self.program.maximum(&vec![(entrance, Rational::ONE)])?;
@@ -112,14 +113,14 @@ impl<'t> Formulation<'t> {
         rate * &self.tree.time / &self.tree.data
     }
 
-    /// Returns the unknown bursts of a class, as terms to be added to a limit, and its rate; `None`
-    /// if its bursts are known.
+    /// Returns the unknown bursts of a class, as terms to be added to the limit of a row, and the
+    /// class's rate. Returns `None` if its bursts are known.
     fn unknown(&self, class: &Class) -> Option<(Terms, Rational)> {
         let rate = class.rate.clone().filter(|_| !class.unknowns.is_empty())?;
         Some((class.unknowns.iter().map(|number| (*number, self.one())).collect(), rate))
     }
 
-    /// Returns one bit in units of the tree's data.
+    /// Returns the size of one bit in the tree's unit of data.
     fn one(&self) -> Rational {
         Rational::ONE / &self.tree.data
     }
@@ -188,7 +189,7 @@ impl<'t> Formulation<'t> {
         }
     }
 
-    /// Adds the constraints at one server.
+    /// Adds the rows for all constraints at one server.
     fn add_rows(&mut self, index: usize, all_pairs: bool) {
         let (node, level) = (&self.tree.nodes[index], self.level(&self.tree.nodes[index]));
         let here = self.times[index].clone();
@@ -222,8 +223,8 @@ impl<'t> Formulation<'t> {
         self.bound_arrivals(index, &pairs, &here);
     }
 
-    /// Adds the rows of the service curve: the data that have left are at least those before plus
-    /// the service since.
+    /// Adds the rows of the service curve: at each time, the data that have left are at least those
+    /// that had left at an earlier time plus the service since then.
     fn serve(
         &mut self,
         index: usize,
@@ -256,7 +257,8 @@ impl<'t> Formulation<'t> {
         }
     }
 
-    /// Adds the rows of the arrival curves of classes that enter here, and of the shaping of links.
+    /// Adds the rows of the arrival curves of classes that enter the tree at a node, and of the
+    /// shaping of links to the node.
     fn bound_arrivals(&mut self, index: usize, pairs: &[(usize, usize)], times: &Variables) {
         let tree = self.tree;
         let mut rows: Vec<(TokenBucket, Terms, Vec<usize>)> = Vec::new();
@@ -308,8 +310,8 @@ impl<'t> Formulation<'t> {
     }
 }
 
-/// Returns the pairs of times between which arrivals are bounded. The other pairs rarely matter:
-/// worst-case arrivals are greedy from one time on, at which the service starts.
+/// Returns the pairs of times between which the program bounds arrivals. Other pairs rarely matter,
+/// because worst-case arrivals are greedy from one time on, at which the service starts.
 fn chosen_pairs(
     level: &Level,
     neighbours: &[(usize, usize)],

@@ -19,82 +19,86 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Interrupt, Rational};
 
-/// A server of the tree.
+/// A server of the tree. A server from which several paths lead to the root has several nodes.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Node {
     pub(in crate::network::analysis) server: ServerId,
-    /// The next node on the path to the root; `None` at the root.
+    /// The index of the next node on the path to the root; `None` at the root.
     pub(super) next: Option<usize>,
     /// The number of servers from this one to the root, both included.
     pub(super) depth: usize,
     pub(super) services: Vec<RateLatency>,
-    /// A bound on the delay at the server.
+    /// A bound on the delay at the server, in the units of the network.
     pub(in crate::network::analysis) delay: Extended,
     /// A bound on the length of the server's backlogged periods.
     pub(super) period: Extended,
-    /// The shaping of the traffic to the next server of the tree.
+    /// The token buckets that shape the traffic to the next server of the tree.
     pub(super) shaping: Vec<TokenBucket>,
 }
 
-/// Flows that share the same servers of the tree and come over one link.
+/// Flows that visit the same servers of the tree and enter it over the same link.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Class {
     pub(in crate::network::analysis) first: usize,
     pub(in crate::network::analysis) last: usize,
-    /// The server that the flows come from; it is not a child of the first node.
+    /// The server from which the flows enter the tree, which is not itself in the tree there;
+    /// `None` for flows that begin at the first node.
     pub(super) from: Option<ServerId>,
     pub(in crate::network::analysis) flows: Vec<FlowId>,
-    /// The known arrival curve of the class.
+    /// The known arrival curve of the class at its first node.
     pub(in crate::network::analysis) arrival: Curve,
-    /// The unknowns that add up to the burst of the class, if its burst is unknown.
+    /// The numbers of the unknown bursts that add up to the burst of the class. The list is empty
+    /// if the burst is known.
     pub(super) unknowns: Vec<usize>,
-    /// The long-term rate of the class.
+    /// The long-term rate of the class; `None` if the rate is infinite.
     pub(super) rate: Option<Rational>,
     /// Whether the program maximises the burst or backlog of the class.
     pub(super) is_target: bool,
 }
 
-/// A cut link, with the constraints on its traffic as a whole.
+/// A link over which traffic enters the tree, with the constraints on all of that traffic together.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub(super) to: usize,
     pub(super) from: ServerId,
     pub(super) buckets: Vec<TokenBucket>,
-    /// The unknown burst of all flows over the link, and their rate.
+    /// The number of the unknown burst of all flows over the link together, and their long-term
+    /// rate.
     pub(super) unknown: Option<(usize, Rational)>,
 }
 
-/// The burst of traffic over a link.
+/// The burst of traffic after a server: a proven value, or an unknown of a fixed point.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) enum Burst {
     /// A proven burst.
     Known(Rational),
-    /// An unknown, by its number.
+    /// An unknown burst, by its number.
     Unknown(usize),
 }
 
-/// Bursts after servers, for token buckets with the long-term rates: of flows, and of all traffic
-/// over a link.
+/// Bursts after servers, for token buckets with the long-term rates: those of single flows, and
+/// those of all traffic over a link together.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network::analysis) struct Bursts {
     pub(super) flows: HashMap<(FlowId, ServerId), Burst>,
     pub(super) links: HashMap<(ServerId, ServerId), Burst>,
 }
 
-/// The extent to which side branches are unfolded.
+/// The extent to which side branches, from which traffic joins the path, are unfolded to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network::analysis) enum Unfolding {
     /// Only the path, without side branches.
     Path,
-    /// Side branches are unfolded while the number of times and flows, summed over all servers, is
-    /// at most this number.
+    /// Side branches are unfolded as long as the number of times and flows at all servers together
+    /// is at most this number.
     Polynomial(usize),
-    /// Side branches are unfolded up to this distance from the root (first number), while the
+    /// Side branches are unfolded up to a distance from the root (the first number), as long as the
     /// number of times is at most the second number.
     Exponential(usize, usize),
 }
 
-/// A tree of servers. If there is a flow of interest, its path is the first nodes, in order.
+/// The servers that matter to a flow, as a tree, with the traffic that enters it. If there is a
+/// flow of interest, the first nodes are its path, in order.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Tree {
     pub(in crate::network::analysis) nodes: Vec<Node>,
@@ -104,13 +108,13 @@ pub(in crate::network::analysis) struct Tree {
     /// magnitudes.
     pub(super) time: Rational,
     pub(super) data: Rational,
-    /// The interrupt of the programs of this tree.
+    /// The interrupt for the programs of this tree.
     pub(super) stop: Interrupt,
 }
 
 impl Tree {
-    /// Builds the tree of a path, given delays at all servers. `targets` are flows to the root that
-    /// form classes of their own.
+    /// Builds the tree of the servers from which traffic comes to a path, given delay bounds at all
+    /// servers. The flows `targets` that reach the root form classes without other flows.
     pub(in crate::network::analysis) fn of(
         common: &Common<'_>,
         delays: &Delays,
@@ -134,7 +138,7 @@ impl Tree {
         Ok(Self { nodes, classes, sides, time, data, stop: Interrupt::of_thread() })
     }
 
-    /// Returns the links over which traffic enters the tree from a server, each once.
+    /// Returns the links over which traffic enters the tree from other servers, each once.
     pub(super) fn cut_links(&self) -> Vec<(ServerId, ServerId)> {
         let link = |class: &Class| Some((class.from?, self.nodes.get(class.first)?.server));
         let mut links: Vec<_> = self.classes.iter().filter_map(link).collect();
@@ -143,8 +147,8 @@ impl Tree {
         links
     }
 
-    /// Lowers the delays of servers to those of total flow analysis on this tree, which may be
-    /// smaller where bursts of cut links are known.
+    /// Lowers the delay bounds of the nodes to those of total flow analysis on this tree. These may
+    /// be smaller than before if bursts over cut links are known.
     pub(super) fn tighten(&mut self) -> Result<(), AnalysisError> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].depth));
@@ -196,7 +200,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes the delays of servers from another tree of the same servers where they are smaller.
+    /// Lowers the delay bounds of the nodes to those of another tree with the same nodes, where
+    /// these are smaller.
     pub(super) fn take_delays(&mut self, other: &Self) {
         for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
             node.delay = node.delay.clone().min(other.delay.clone());
@@ -205,7 +210,8 @@ impl Tree {
         (self.time, self.data) = scales(&self.nodes, &self.classes);
     }
 
-    /// Returns the node from which a class comes to the node `to`, if that is not its first one.
+    /// Returns the node from which a class comes to the node `to`; `None` if `to` is the class's
+    /// first node.
     fn child(&self, class: &Class, to: usize) -> Option<usize> {
         let mut at = class.first;
         while let Some(next) = self.nodes.get(at)?.next {
@@ -218,9 +224,9 @@ impl Tree {
     }
 }
 
-/// Returns the reason why a server cannot be part of a program, if any. A packetizer mixes bits of
-/// several packets and releases them packet by packet, which the program does not model except at
-/// the last server.
+/// Returns the reason why a server cannot be part of a linear program, or `None` if it can. A
+/// packetizer mixes bits of several packets and releases them packet by packet, which the program
+/// models only at the last server.
 fn no_program(common: &Common<'_>, server: ServerId, is_last: bool) -> Option<String> {
     let model = common.network.server(server);
     if common.multiplexing(server) != Multiplexing::Fifo {
@@ -251,7 +257,7 @@ fn node(
     })
 }
 
-/// Adds side branches, near the root first.
+/// Adds nodes for side branches to the path, those near the root first.
 fn unfold(
     common: &Common<'_>,
     delays: &Delays,
@@ -302,7 +308,7 @@ fn unfold(
     }
 }
 
-/// Whether a server lies on the way from a node to the root, the node included.
+/// Whether a server is that of a node or of another node on the way from there to the root.
 fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     let mut at = Some(index);
     while let Some(node) = at.and_then(|index| nodes.get(index)) {
@@ -314,7 +320,8 @@ fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     false
 }
 
-/// Returns the classes of the traffic, by first and last common server and by link.
+/// Returns the traffic of the tree, grouped into classes by the first and the last node and by the
+/// link over which the flows come.
 fn classes(
     common: &Common<'_>,
     delays: &Delays,
@@ -413,7 +420,8 @@ fn sides(common: &Common<'_>, nodes: &[Node], classes: &[Class], bursts: &Bursts
     sides
 }
 
-/// Returns the shaping of all traffic from one server to another; empty if data leave in packets.
+/// Returns the token buckets that shape all traffic from one server to another together. The list
+/// is empty if data leave the first server in packets.
 fn shaping(common: &Common<'_>, from: ServerId, to: ServerId) -> Vec<TokenBucket> {
     let (network, server) = (common.network, common.network.server(from));
     if server.packetizer {
@@ -422,7 +430,8 @@ fn shaping(common: &Common<'_>, from: ServerId, to: ServerId) -> Vec<TokenBucket
     server.shaping.iter().chain(network.link(from, to)).flat_map(pmoo::token_buckets).collect()
 }
 
-/// Returns powers of two of the magnitude of times and of data in the tree.
+/// Returns the units of time and of data for the program of a tree: powers of two of the magnitude
+/// of its times and data.
 fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     let finite = nodes.iter().filter_map(|node| node.delay.finite()).max().cloned();
     let services = || nodes.iter().flat_map(|node| &node.services);
@@ -440,7 +449,7 @@ fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     (time, data)
 }
 
-/// Returns the smallest power of two that is at least a positive number; one for zero.
+/// Returns the smallest power of two that is not below the number; one if the number is zero.
 pub(super) fn power_of_two(number: &Rational) -> Rational {
     let mut power = Rational::ONE;
     if !number.is_positive() {

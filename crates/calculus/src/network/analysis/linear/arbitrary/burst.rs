@@ -17,8 +17,8 @@ use crate::network::arrival::{Bounder, Common};
 use crate::network::elements::{FlowId, ServerId};
 use crate::network::pmoo;
 
-/// Bounds the burst of some flows together after a server, for a token bucket with their long-term
-/// rate. Returns `None` if there is no bound.
+/// Returns a bound on the burst of some flows together after a server, with which a token bucket of
+/// their long-term rate is an arrival curve. Returns `None` if there is no bound.
 pub(in crate::network::analysis) fn burst(
     common: &Common<'_>,
     delays: &Delays,
@@ -43,8 +43,8 @@ pub(in crate::network::analysis) fn burst(
 }
 
 impl Formulation {
-    /// Adds the rows by which all traffic that enters the tree over one link obeys one arrival
-    /// curve.
+    /// Adds rows to the program: all traffic that enters the tree over one link together obeys the
+    /// known arrival curve of that link.
     pub(super) fn share_links(
         &mut self,
         bounder: &Bounder<'_, '_>,
@@ -67,7 +67,7 @@ impl Formulation {
             let arrival = bounder.arrival(server, &flows, None)?;
             let longest = members.iter().map(|place| classes[*place].way.len()).max().unwrap_or(0);
             for late in 1..=longest {
-                // Classes whose path has this time.
+                // The classes whose paths have this time.
                 let along = members.iter().filter(|place| classes[**place].way.len() >= late);
                 let along: Vec<usize> = along.copied().collect();
                 for early in 0..late {
@@ -78,7 +78,8 @@ impl Formulation {
         Ok(())
     }
 
-    /// Adds the rows for the joint arrival curve of some classes between two times that they share.
+    /// Adds rows to the program: between two times that some classes share, their data together
+    /// obey one arrival curve.
     fn arrive_together(
         &mut self,
         buckets: &[pmoo::TokenBucket],
@@ -102,7 +103,7 @@ impl Formulation {
         }
     }
 
-    /// Bounds the burst of some classes after the root.
+    /// Returns a bound on the burst of some classes together after the root.
     fn burst(&self, targets: &[usize]) -> Option<Rational> {
         let mut program = self.program.clone();
         let mut objective = Vec::with_capacity(targets.len());
