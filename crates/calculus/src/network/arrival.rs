@@ -25,24 +25,26 @@ use crate::{Curve, Extended, Rational};
 
 pub(crate) use common::Common;
 
-/// The largest depth of the recursion; the stacks of analysing threads suffice for it.
+/// The largest depth of the recursion over cross traffic. The stacks of analysing threads suffice
+/// for it.
 const DEEPEST: usize = 20_000;
 
-/// The results that all flows of interest share.
+/// The caches of the results that hold for all flows of interest.
 type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 
-/// The flow, if any, that is not counted when the cross traffic of a tandem is bounded.
+/// Says for which cross traffic of a tandem a flow is left out when that traffic is bounded,
+/// because the flow is assumed to have the lowest priority.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Without {
     /// All flows count.
     NoFlow,
-    /// The flow is not counted as long as cross traffic comes along the path of the flow.
+    /// The flow is left out for cross traffic that comes along the flow's own path.
     AlongItsPath(Option<FlowId>),
-    /// The flow is not counted on any path.
+    /// The flow is left out for all cross traffic.
     Wherever(Option<FlowId>),
 }
 
-/// The residual service of one server for some flows.
+/// The residual service of one server: what its cross flows leave over for some other flows.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeftOver {
@@ -55,16 +57,17 @@ pub(crate) struct LeftOver {
     pub(crate) service: Curve,
 }
 
-/// The residual service of a tandem for some flows.
+/// The residual service of a tandem (several servers in a row): what its cross flows leave over for
+/// some other flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Tandem {
-    /// Service curves whose maximum is a service curve, too.
+    /// Rate-latency curves whose maximum is the residual service curve.
     pub(crate) services: Vec<RateLatency>,
     /// The cross traffic: its first and its last server, and its arrival curve at the first.
     pub(crate) crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
 }
 
-/// Flows over a link.
+/// A link from one server to the next, with some of the flows over it.
 #[derive(Clone, Copy, Debug)]
 struct Link<'a> {
     from: ServerId,
@@ -72,11 +75,11 @@ struct Link<'a> {
     flows: &'a Group,
 }
 
-/// Bounds arrivals for one flow of interest.
+/// Computes arrival curves and residual service for one flow of interest.
 #[derive(Debug)]
 pub(crate) struct Bounder<'c, 'n> {
     pub(crate) common: &'c Common<'n>,
-    /// Results that hold for this flow of interest only.
+    /// The caches of the results that hold for this flow of interest only.
     own: FlowCaches<Arc<Curve>, Arc<LeftOver>>,
     depth: Cell<usize>,
 }
@@ -90,7 +93,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.common.network
     }
 
-    /// Returns the arrival curve of flows at a server; `lowest` is not counted.
+    /// Returns the arrival curve of some flows together at a server. The flow `lowest` is not
+    /// counted anywhere, since it is assumed to have the lowest priority.
     pub(crate) fn arrival(
         &self,
         server: ServerId,
@@ -100,8 +104,9 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.arrival_from(server, flows, |_| lowest)
     }
 
-    /// Returns the arrival curve of flows at a server. For flows that come from a given server
-    /// (`None`: from their source), `lowest` returns the flow that is not counted.
+    /// Returns the arrival curve of some flows together at a server. The function `lowest` returns
+    /// the flow that is not counted among the flows that come from a given server, or from their
+    /// source (`None`).
     fn arrival_from(
         &self,
         server: ServerId,
@@ -127,7 +132,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(total.unwrap_or_else(|| Arc::new(Curve::zero())))
     }
 
-    /// Returns the arrival curve of flows that come over one link.
+    /// Returns the arrival curve of some flows together that come over one link. If the link is
+    /// cut, the curve is known beforehand.
     fn arrival_over(
         &self,
         from: ServerId,
@@ -145,8 +151,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.arrival_behind(from, to, flows, lowest)
     }
 
-    /// Returns the arrival curve of flows over a link, computed from what is known before the
-    /// server `from`, even if the link is cut.
+    /// Returns the arrival curve of some flows together over a link, derived from the arrivals and
+    /// the service at the server `from`. A curve that is known because the link is cut is not used.
     pub(crate) fn arrival_behind(
         &self,
         from: ServerId,
@@ -175,12 +181,13 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Whether a result holds for every flow of interest and is likely to be used again.
+    /// Whether a result holds for every flow of interest and is likely to be used by another one.
     fn is_for_all(&self, lowest: Option<FlowId>, flows: &Group) -> bool {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }
 
-    /// Returns the cache for arrival curves: the shared one, or that of this flow of interest.
+    /// Returns the cache for the arrival curve of `flows` over a link: that of all flows of
+    /// interest, or that of this one.
     fn arrivals(&self, lowest: Option<FlowId>, flows: &Group) -> CacheRef<'_, Arc<Curve>> {
         match self.is_for_all(lowest, flows) {
             true => CacheRef::Shared(&self.common.caches.arrivals),
@@ -188,7 +195,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Returns the cache for the residual service of servers.
+    /// Returns the cache for the residual service of a server for `flows`: that of all flows of
+    /// interest, or that of this one.
     fn servers(&self, lowest: Option<FlowId>, flows: &Group) -> CacheRef<'_, Arc<LeftOver>> {
         match self.is_for_all(lowest, flows) {
             true => CacheRef::Shared(&self.common.caches.servers),
@@ -196,7 +204,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Returns the cache for the residual service of tandems.
+    /// Returns the cache for the residual service of a tandem for `flows`: that of all flows of
+    /// interest, or that of this one.
     fn tandems(&self, lowest: Option<FlowId>, flows: &Group) -> CacheRef<'_, Arc<Curve>> {
         match self.is_for_all(lowest, flows) {
             true => CacheRef::Shared(&self.common.caches.tandems),
@@ -251,7 +260,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         self.shaped(curve, link)
     }
 
-    /// Returns the minimum of an arrival curve and the shaping curves of its link.
+    /// Returns the minimum of an arrival curve over a link and the shaping curves that apply there.
     fn shaped(&self, mut curve: Curve, link: Link<'_>) -> Result<Curve, AnalysisError> {
         let Link { from, to, flows } = link;
         let (network, server) = (self.network(), self.network().server(from));
@@ -266,8 +275,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Returns the flows by priority if the analysis distinguishes priorities, else all flows as
-    /// one group.
+    /// Returns the flows divided by priority, or in one group if no server has static priority.
     fn classes(&self, flows: &Group) -> Vec<Group> {
         match self.common.priorities {
             true => self.common.sets.classes(flows),
@@ -275,7 +283,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Bounds the arrivals over a link by one method.
+    /// Returns the arrival curve of flows over a link, computed by one method.
     fn bound(
         &self,
         method: ArrivalBound,
@@ -308,8 +316,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Returns the arrival curve of one flow over a link, bounded as a flow of interest up to
-    /// there.
+    /// Returns the arrival curve of one flow over a link, where the flow itself is the flow of
+    /// interest on its path up to the link.
     fn alone(
         &self,
         method: ArrivalBound,
@@ -343,7 +351,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Returns the servers before a link that all flows over the link visit together.
+    /// Returns the last servers before a link that all flows over the link visit together, in the
+    /// order of the path.
     fn shared(&self, link: Link<'_>) -> Vec<ServerId> {
         let mut shared = vec![link.from];
         let (mut at, mut flows) = (link.from, link.flows.clone());
@@ -365,8 +374,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         shared
     }
 
-    /// Returns the arrival curve of a flow after its last server, given the residual service curve
-    /// of its path.
+    /// Returns the arrival curve of a flow after the last server of its path, given the residual
+    /// service curve of the path.
     pub(crate) fn behind_last(&self, id: FlowId, service: &Curve) -> Result<Curve, AnalysisError> {
         let flow = self.network().flow(id);
         let mut output = operations::deconvolution(&flow.arrival, service)?;
@@ -377,7 +386,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(output)
     }
 
-    /// Returns the arrival curve of flows after a tandem, given their arrival curve before it.
+    /// Returns the arrival curve of flows together after a tandem, given that before it, by one
+    /// method.
     fn output(
         &self,
         method: ArrivalBound,
@@ -424,7 +434,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
     }
 }
 
-/// Returns the arrival curve of the output of a strict server whose backlog is bounded.
+/// Returns the arrival curve of the output of a strict server whose backlog is bounded, given the
+/// flows' arrival curve and the backlog bound.
 ///
 /// Let u be the start of the backlogged period at time s. The output of the flows in (s, t] is at
 /// most their arrivals in (u, t] less what was served of them in (u, s]; that service is the
@@ -440,7 +451,8 @@ fn capped(arrival: &Curve, backlog: &Rational) -> Result<Curve, AnalysisError> {
     Ok(Curve::token_buckets(raised).unwrap_or_else(|_| super::affine::unbounded()))
 }
 
-/// Returns the smallest output arrival curve over several service curves, each of which holds.
+/// Returns the smallest arrival curve of the output over several service curves, each of which the
+/// server provides.
 fn output_of_any(arrival: &Curve, services: &[RateLatency]) -> Result<Curve, AnalysisError> {
     let mut best: Option<Curve> = None;
     for service in services.iter().filter_map(RateLatency::curve) {

@@ -8,30 +8,30 @@ use super::unbounded::Reason;
 use crate::Extended;
 use std::collections::HashSet;
 
-/// A bound and the worst run that was found.
+/// A bound of a flow, and the worst run of the network that was found for it.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Assessed {
-    /// The bound.
+    /// The bound of the flow.
     pub bound: FlowBound,
-    /// The run; `None` if no runs were requested, if an overloaded server leaves the flow without
-    /// bounds, or if the simulation does not support the network.
+    /// The worst run that was found. It is `None` if no runs were requested, if an overloaded
+    /// server leaves the flow without bounds, or if the simulation does not support the network.
     pub run: Option<Trajectory>,
 }
 
-/// A bound that is below what happens in a run. One of the two must be wrong.
+/// A bound that is below the value in a simulated run, so that one of the two must be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The quantity: delay or backlog.
+    /// The quantity that is contradicted: delay or backlog.
     pub what: &'static str,
-    /// The bound.
+    /// The value of the bound.
     pub bound: Extended,
-    /// The value in the run.
+    /// The value in the simulated run.
     pub run: Extended,
 }
 
 impl Assessed {
-    /// Returns the contradiction, if the bound is below the run.
+    /// Returns the delay or backlog bound that is below its value in the run, if there is one.
     #[must_use]
     pub fn contradiction(&self) -> Option<Contradiction> {
         let run = self.run.as_ref()?;
@@ -47,8 +47,8 @@ impl Assessed {
         })
     }
 
-    /// Returns the run's delay as a share of the delay bound; at most 1 unless there is a
-    /// contradiction.
+    /// Returns the delay in the run as a share of the delay bound. It is at most 1 unless there is
+    /// a contradiction; `None` if there is no run or no finite bound.
     #[must_use]
     pub fn tightness(&self) -> Option<f64> {
         let (run, bound) = (self.run.as_ref()?, self.bound.delay.finite()?);
@@ -100,7 +100,8 @@ impl Analyser<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// Returns the flows that pass an overloaded server, or share a server with flows that do.
+    /// Returns the flows of `flows` that pass an overloaded server, or that may be delayed by such
+    /// flows.
     fn overloaded(&self, flows: &[FlowId]) -> HashSet<FlowId> {
         let unbounded = self.network().unbounded(flows).into_iter();
         let overloaded = unbounded.filter(|(reason, _)| matches!(reason, Reason::Overloaded(_)));

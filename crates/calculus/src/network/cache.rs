@@ -15,17 +15,18 @@ use super::elements::{FlowId, ServerId};
 use super::sets::GroupKey;
 use super::settings::ArrivalBound;
 
-/// The number of parts of a cache. Each has a lock of its own, so that threads rarely wait.
+/// The number of parts of a cache. Each part has a lock of its own, so that threads rarely wait for
+/// each other.
 const PARTS: usize = 64;
 
-/// The key of a result about flows: over a link; at a server (`from` equals `to`); or over a tandem
-/// (from its first server to its last).
+/// The key of a cached result about some flows: over a link; at a server, where `from` equals `to`;
+/// or over a tandem, from its first server to its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     pub(crate) from: ServerId,
     pub(crate) to: ServerId,
     pub(crate) flows: GroupKey,
-    /// The method by which a single flow is bounded separately; `None` if all methods of the
+    /// The method by which a single flow is bounded separately. It is `None` if all methods of the
     /// settings are combined.
     pub(crate) alone: Option<ArrivalBound>,
 }
@@ -55,8 +56,8 @@ impl<Q: Hash + Eq, A: Clone> Cache<Q, A> {
         }
     }
 
-    /// Returns the cached result, or computes and stores it. No lock is held during the
-    /// computation, so two threads may compute the same result.
+    /// Returns the cached result for the key, or computes it with `find` and stores it. No lock is
+    /// held during the computation, so two threads may compute the same result.
     pub(crate) fn get_or_put(&self, key: Q, find: impl FnOnce() -> A) -> A {
         if let Some(known) = self.get(&key) {
             return known;
@@ -73,10 +74,10 @@ impl<Q: Hash + Eq, A: Clone> Cache<Q, A> {
     }
 }
 
-/// The caches of all three kinds of results, for all flows of interest.
+/// The caches of the results that hold for all flows of interest, one for each kind of results.
 #[derive(Debug)]
 pub(crate) struct SharedCaches<C, L> {
-    /// Arrival curves over links.
+    /// The arrival curves of flows over links.
     pub(crate) arrivals: Cache<CacheKey, C>,
     /// The residual service of servers.
     pub(crate) servers: Cache<CacheKey, L>,
@@ -90,11 +91,11 @@ impl<C, L> Default for SharedCaches<C, L> {
     }
 }
 
-/// A cache for one thread and one flow of interest. The first part of its key is the flow that is
-/// not counted.
+/// A cache for one thread and one flow of interest. The first part of its key is the flow that the
+/// result does not count, if any.
 type Own<A> = RefCell<HashMap<(Option<FlowId>, CacheKey), A>>;
 
-/// The caches of results that do not count one flow, or that only one flow of interest needs.
+/// The caches of the results that do not count a flow, or that only one flow of interest needs.
 #[derive(Debug)]
 pub(crate) struct FlowCaches<C, L> {
     pub(crate) arrivals: Own<C>,
@@ -112,7 +113,7 @@ impl<C, L> Default for FlowCaches<C, L> {
 pub(crate) enum CacheRef<'a, A> {
     /// The cache for all flows of interest.
     Shared(&'a Cache<CacheKey, A>),
-    /// The cache of one flow of interest, with the flow that is not counted.
+    /// The cache of one flow of interest, with the flow that its results do not count, if any.
     Own(&'a Own<A>, Option<FlowId>),
 }
 

@@ -15,29 +15,31 @@ use super::model::Network;
 use super::operations;
 use crate::{AlgebraError, Curve, Extended, Rational};
 
-/// Bounds on the deviation of clocks from true time.
+/// Bounds on how far the clocks of a network deviate from true time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clocks {
-    /// The largest rate of a clock relative to another, rho: 1.0001 for 100 ppm.
+    /// The largest rate of a clock relative to another, rho. It is 1.0001 for 100 ppm.
     pub stability: Rational,
-    /// The largest deviation within any span of time in addition to the rate, eta, in seconds.
+    /// The largest deviation of a clock within any span of time, in addition to its rate: eta, in
+    /// seconds.
     pub jitter: Rational,
     /// The largest error of a synchronised clock, Delta, in seconds; `None` if clocks are not
     /// synchronised.
     pub error: Option<Rational>,
 }
 
-/// The reason why a network has no curves in true time.
+/// The reason why the curves of a network cannot be converted to true time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClocksError {
-    /// The stability is a rate below 1.
+    /// The stability is below 1.
     #[error("the stability of clocks is a rate of at least 1, such as 1.0001")]
     Stability,
     /// The jitter or the error is negative.
     #[error("the jitter and the error of clocks are not negative")]
     Negative,
-    /// The network has a regulator; a regulator that is slower than a source delays without bound.
+    /// The network has a regulator. If its clock is slower than that of a source, it delays packets
+    /// without bound.
     #[error(
         "server '{0}' has a regulator, whose clock may be slower than that of a source: what it holds back then grows without \
          bound (Thomas and Le Boudec, 2020); use perfect clocks, and arrival curves whose rates include the error of \
@@ -50,12 +52,12 @@ pub enum ClocksError {
 }
 
 impl Network {
-    /// Returns the network with curves that hold by a perfect clock, given the deviations of the
-    /// network's own clocks.
+    /// Returns the network with curves that hold in true time. The curves of this network hold by
+    /// clocks that deviate from true time within the bounds of `clocks`.
     ///
     /// # Errors
     ///
-    /// [`ClocksError`].
+    /// [`ClocksError`] if the bounds are invalid, or the network has no curves in true time.
     pub fn by_clocks(&self, clocks: &Clocks) -> Result<Self, ClocksError> {
         if clocks.stability < Rational::ONE {
             return Err(ClocksError::Stability);
@@ -88,7 +90,7 @@ impl Network {
 }
 
 impl Clocks {
-    /// Returns an arrival, shaping or maximum service curve by a perfect clock.
+    /// Returns the curve, in true time, of an arrival, shaping or maximum service curve.
     fn above(&self, curve: &Curve) -> Result<Curve, ClocksError> {
         // `by_clocks` has refused rates that are not positive.
         let faster = Rational::ONE / &self.stability;
@@ -99,7 +101,7 @@ impl Clocks {
         Ok(operations::minimum(&free, &operations::advanced(curve, &twice)?)?)
     }
 
-    /// Returns a service curve by a perfect clock.
+    /// Returns the curve, in true time, of a service curve.
     fn below(&self, curve: &Curve) -> Result<Curve, ClocksError> {
         let slower = curve.stretched(&self.stability).unwrap_or_else(|_| Curve::zero());
         let free = slower.delayed(&self.jitter);

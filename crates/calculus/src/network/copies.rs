@@ -14,15 +14,16 @@ use std::ops::Range;
 
 use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 
-/// The replicated flows of a network, and the servers after which copies are one stream.
+/// The replicated flows of a network, and the servers from which on their copies are one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    /// The flows that are one stream with a flow at a server.
+    /// For each replicated flow and server of its path, the flows that are one stream with it
+    /// there, because copies were eliminated.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
-    /// The range of positions on a flow's path at which no flow with a lower id carries the same
-    /// data, by flow.
+    /// For each replicated flow, the range of positions on its path at which no flow with a lower
+    /// id carries the same data.
     own: HashMap<FlowId, Range<usize>>,
-    /// All flows, so that a slice of one flow can be borrowed.
+    /// The ids of all flows by index, so that a single flow can be borrowed as a slice.
     alone: Vec<FlowId>,
 }
 
@@ -76,7 +77,8 @@ impl Copies {
         self.own.insert(FlowId::new(member), parted.min(met)..met);
     }
 
-    /// Returns the flows that are one stream with a flow at a server.
+    /// Returns the flows that are one stream with a flow at a server; elsewhere only the flow
+    /// itself.
     pub(super) fn at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         match self.together.get(&(flow, server)) {
             Some(together) => together,
@@ -91,7 +93,7 @@ impl Copies {
     }
 }
 
-/// Checks that a flow can be a copy of the other flows of its group.
+/// Checks that a flow can be a copy of the other flows of its replication group.
 fn check(
     flows: &[Flow],
     members: &[usize],

@@ -14,7 +14,7 @@ use super::sets::Group;
 use super::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
-/// A link from one server to the next.
+/// A link at which cycles may be cut: from one server to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct CutLink {
@@ -22,11 +22,12 @@ pub(crate) struct CutLink {
     pub(crate) to: ServerId,
 }
 
-/// The cut links, and the arrival curves of the flows over them.
+/// The links at which the cycles of a network are cut, each with the arrival curves of the flows
+/// over it.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts(HashMap<CutLink, OverCut>);
 
-/// The arrival curve of some flows together over a cut link.
+/// The joint arrival curve of some flows over a cut link.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct KnownArrival {
@@ -35,16 +36,16 @@ pub(crate) struct KnownArrival {
     pub(crate) arrival: Arc<Curve>,
 }
 
-/// The known arrival curves over one cut link, for each flow.
+/// The arrival curves over one cut link: of each flow, and of several flows together.
 #[derive(Debug, Default)]
 struct OverCut {
     flows: HashMap<FlowId, Arc<Curve>>,
-    /// Arrival curves of several flows together.
+    /// The joint arrival curves of several flows.
     groups: Vec<(Box<[FlowId]>, Arc<Curve>)>,
 }
 
 impl Cuts {
-    /// Sets the arrival curve of some flows over a link, and cuts the link.
+    /// Cuts a link, if it is not cut yet, and sets the joint arrival curve of some flows over it.
     pub(crate) fn set(&mut self, link: CutLink, flows: &[FlowId], curve: Arc<Curve>) {
         let over = self.0.entry(link).or_default();
         match flows {
@@ -53,8 +54,8 @@ impl Cuts {
         }
     }
 
-    /// Returns the arrival curves of single flows and of several flows together, in the order of
-    /// links and flows.
+    /// Returns the arrival curves over all cut links, of single flows and of several flows
+    /// together, in the order of links and flows.
     pub(crate) fn known(&self) -> Vec<KnownArrival> {
         let mut known = Vec::new();
         for (link, over) in &self.0 {
@@ -72,7 +73,7 @@ impl Cuts {
         known
     }
 
-    /// Returns the number of known arrival curves.
+    /// Returns the number of arrival curves over all cut links.
     pub(crate) fn count(&self) -> usize {
         self.0.values().map(|over| over.flows.len() + over.groups.len()).sum()
     }
@@ -81,8 +82,8 @@ impl Cuts {
         self.0.contains_key(&link)
     }
 
-    /// Returns the arrival curve of some flows over a link, or `None` if the link is not cut or a
-    /// flow is not known.
+    /// Returns the joint arrival curve of some flows over a link; `None` if the link is not cut, or
+    /// if the curve of one of the flows is not known.
     pub(crate) fn arrival(
         &self,
         link: CutLink,
@@ -146,7 +147,7 @@ pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError
             first.extend(sources());
             taken.extend(sources());
         } else {
-            // `rev` makes the first one win among equals.
+            // `rev` makes the first one win among equal ones.
             let best = others.iter().copied().rev().max_by_key(excess);
             first.extend(best);
             taken.extend(best);

@@ -11,24 +11,25 @@ use super::model::Network;
 use super::sets::Group;
 use crate::{Curve, Extended};
 
-/// The largest number of cross flows that a step names.
+/// The largest number of cross flows that a step of a derivation names.
 const NAMED: usize = 8;
 
-/// The steps to a bound, in the order of the path.
+/// The steps by which a bound was derived, in the order of the path.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Derivation {
     pub(crate) steps: Vec<Step>,
-    /// The residual service curves of the path for the flow; each of them holds.
+    /// The residual service curves of the path for the flow. Each of them is a service curve of the
+    /// path.
     pub(crate) services: Vec<Curve>,
 }
 
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Step {
-    /// The arrival curve over a link at which a cyclic network is cut.
+    /// The joint arrival curve of some flows over a link at which a cyclic network is cut.
     Cut(KnownArrival),
-    /// The arrival curve of all traffic of a server and its service curve.
+    /// The arrival curve of all traffic of a server, its service curve, and the bounds that follow.
     Total {
         server: ServerId,
         arrival: Arc<Curve>,
@@ -36,19 +37,20 @@ pub(crate) enum Step {
         delay: Extended,
         backlog: Extended,
     },
-    /// The residual service of one server.
+    /// The residual service of one server for the flow.
     LeftOver(LeftOver),
-    /// The residual service of several servers together, and their cross traffic as (first server,
-    /// last server, arrival curve).
+    /// The residual service of several servers together for the flow. The cross traffic is given by
+    /// its first server, its last server and its arrival curve.
     Tandem {
         servers: Vec<ServerId>,
         crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
         service: Curve,
     },
-    /// The residual service of a server and all servers after it, for the traffic that came before.
+    /// The residual service of a server and all servers after it, for the traffic that comes from
+    /// the servers before.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
-    /// The residual service of a part of a FIFO path, for cross traffic that visits exactly that
-    /// part.
+    /// The residual service of the servers from `first` to `last` on a FIFO path. The cross traffic
+    /// visits exactly these servers.
     Nested {
         first: ServerId,
         last: ServerId,
@@ -56,8 +58,8 @@ pub(crate) enum Step {
         arrival: Arc<Curve>,
         service: Curve,
     },
-    /// The linear program of a path: the flows that share parts of the path, the delays of its
-    /// servers, the size of the program, and whether the bound is its exact optimum.
+    /// The linear program of a path: the flows that share parts of the path, the delay bounds of
+    /// its servers, the size of the program, and whether the bound is its exact optimum.
     Program {
         crossings: Vec<(ServerId, ServerId, Vec<FlowId>, Arc<Curve>)>,
         delays: Vec<(ServerId, Extended)>,
@@ -67,7 +69,7 @@ pub(crate) enum Step {
     },
 }
 
-/// The cross flows that a derivation names: the first few, and the number of all.
+/// The cross flows of a step: the first few, which the derivation names, and the number of all.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct CrossFlows {
@@ -80,7 +82,7 @@ impl CrossFlows {
         Self { named: flows.iter().take(NAMED).collect(), count: flows.len() }
     }
 
-    /// Returns the names of the first flows and the number of the others.
+    /// Returns the names of the first few flows, and the number of the others, as text.
     fn describe(&self, network: &Network) -> String {
         let names: Vec<&str> =
             self.named.iter().map(|id| network.flow(*id).name.as_str()).collect();
@@ -92,7 +94,7 @@ impl CrossFlows {
 }
 
 impl Step {
-    /// Adds the lines of this step, with the names of the network.
+    /// Adds the text of this step to `lines`. The network provides the names.
     fn add_to(&self, network: &Network, lines: &mut Vec<String>) {
         let server = |id: &ServerId| network.server(*id).name.as_str();
         match self {
@@ -161,7 +163,7 @@ impl Step {
         }
     }
 
-    /// Adds the lines of a linear program. Other steps have none.
+    /// Adds the text of a linear program to `lines`; other steps have none.
     fn add_program(&self, network: &Network, lines: &mut Vec<String>) {
         let Self::Program { crossings, delays, variables, rows, optimal } = self else { return };
         let server = |id: &ServerId| network.server(*id).name.as_str();
@@ -191,14 +193,15 @@ impl Step {
     }
 }
 
-/// Returns the first flows by name, and the number of the others.
+/// Returns the names of the first few flows, and the number of the others, as text.
 fn describe_flows(network: &Network, ids: &[FlowId]) -> String {
     let named = ids.iter().take(NAMED).copied().collect();
     CrossFlows { named, count: ids.len() }.describe(network)
 }
 
 impl Derivation {
-    /// Returns the derivation as lines, one or more for each step, with the names of the network.
+    /// Returns the derivation as lines of text, one or more for each step. The network provides the
+    /// names.
     #[must_use]
     pub fn lines(&self, network: &Network) -> Vec<String> {
         let mut lines = self.ports(network);
@@ -214,7 +217,7 @@ impl Derivation {
         lines
     }
 
-    /// Returns one line for each queue of a port on the way, with the service of its scheduler.
+    /// Returns one line for each queue of a port on the path, with the service of its scheduler.
     fn ports(&self, network: &Network) -> Vec<String> {
         let mut servers = Vec::new();
         for step in &self.steps {
@@ -248,8 +251,8 @@ impl Derivation {
         servers.into_iter().filter_map(line).collect()
     }
 
-    /// Returns the residual service curves of the path for the flow; each of them holds. Empty for
-    /// analyses that add up delays.
+    /// Returns the residual service curves of the path for the flow, each of which is a service
+    /// curve of the path. The list is empty for analyses that add up the delays of servers.
     #[must_use]
     pub fn services(&self) -> &[Curve] {
         &self.services

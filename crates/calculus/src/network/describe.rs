@@ -6,8 +6,8 @@ use crate::{Curve, Extended, Rational};
 /// The largest number of digits after the decimal point of a number that is written exactly.
 const DIGITS: usize = 9;
 
-/// Formats a number for people: exactly if few digits suffice, else rounded to nearest and marked
-/// with `~`.
+/// Formats a number for people. It is exact if few digits suffice, and otherwise rounded to nearest
+/// and marked with `~`.
 #[must_use]
 pub fn number(value: &Rational) -> String {
     let mut scaled = value.clone();
@@ -30,15 +30,15 @@ pub fn number(value: &Rational) -> String {
 /// The direction in which a number may be rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// Up: for upper bounds.
+    /// Numbers are rounded up, as upper bounds must be.
     Up,
-    /// Down: for lower bounds, such as the values of runs.
+    /// Numbers are rounded down, as lower bounds must be, such as the values of runs.
     Down,
 }
 
-/// Formats a number with `digits` significant digits, exactly if these suffice and else rounded in
-/// the given direction. The computation uses exact numbers, because doubles have errors of their
-/// own and could print a bound below its value.
+/// Formats a number with `digits` significant digits: exactly if these suffice, and otherwise
+/// rounded in the given direction. The computation is exact, because doubles have errors of their
+/// own and could show an upper bound below its value.
 #[must_use]
 pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
     let digits = i64::from(digits.max(1));
@@ -71,7 +71,8 @@ pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
     if exact { without_zeros(&text).to_owned() } else { text }
 }
 
-/// Returns the decimal exponent of a number: 0 for 1 to below 10.
+/// Returns the decimal exponent of a number: 0 for magnitudes from 1 to below 10, 1 from 10 on, and
+/// so forth.
 fn magnitude(value: &Rational) -> i64 {
     let value = value.abs();
     let text = value.to_string();
@@ -94,7 +95,7 @@ fn power_of_ten(exponent: i64) -> Rational {
     if exponent < 0 { power.reciprocal().unwrap_or(Rational::ZERO) } else { power }
 }
 
-/// Returns a decimal fraction without the zeros at its end.
+/// Returns the text of a decimal fraction without the zeros at its end.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
@@ -102,7 +103,8 @@ fn without_zeros(text: &str) -> &str {
     }
 }
 
-/// Formats an upper bound for people, as [`extended`] does but never below the value.
+/// Formats an upper bound for people, rounded up if it has many digits, so that the text is never
+/// below the bound.
 #[must_use]
 pub fn bound(value: &Extended) -> String {
     match value {
@@ -117,7 +119,8 @@ pub fn bound(value: &Extended) -> String {
     }
 }
 
-/// Formats a value for people; plus infinity is "unbounded".
+/// Formats a value for people, rounded to nearest if it has many digits. Plus infinity is
+/// "unbounded".
 #[must_use]
 pub fn extended(value: &Extended) -> String {
     match value {
@@ -140,8 +143,8 @@ fn place_point(digits: &str, behind: usize) -> String {
     format!("{sign}{before}.{after}")
 }
 
-/// Formats a curve: token buckets as `TB(burst, rate)` and rate-latency curves as `RL(rate,
-/// latency)`, other curves piece by piece.
+/// Formats a curve for people: a token bucket as `TB(burst, rate)`, a rate-latency curve as
+/// `RL(rate, latency)`, and other curves piece by piece.
 #[must_use]
 pub fn curve(curve: &Curve) -> String {
     if *curve == Curve::zero() {
@@ -170,8 +173,8 @@ pub fn curve(curve: &Curve) -> String {
     curve.to_string()
 }
 
-/// Returns the corners of a curve's graph up to a time, for drawing; a jump is two points at one
-/// time. The list ends at an infinite part.
+/// Returns the corners of a curve's graph from time zero to `until`, for drawing. A jump is two
+/// points at the same time. The list ends where the curve becomes infinite.
 #[must_use]
 pub fn corners(curve: &Curve, until: &Rational) -> Vec<(f64, f64)> {
     let Ok(pieces) = curve.pieces_until(until) else { return Vec::new() };

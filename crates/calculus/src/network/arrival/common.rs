@@ -13,11 +13,12 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 use crate::network::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
-/// The total number of hops of all flows up to which results for single flows of interest are
-/// cached as well. Each flow may have one result for each link of the network.
+/// The total number of hops of all flows up to which results that hold for a single flow of
+/// interest only are cached for all of them. In large networks they would need too much memory:
+/// each flow may have one result for each link.
 const MOST_CACHED_HOPS: usize = 2_000;
 
-/// The network, the conventions and the caches that all flows of interest share.
+/// The network, the settings and the caches that all flows of interest share.
 #[derive(Debug)]
 pub(crate) struct Common<'n> {
     pub(crate) network: &'n Network,
@@ -26,19 +27,21 @@ pub(crate) struct Common<'n> {
     pub(crate) priorities: bool,
     /// Whether all servers have arbitrary multiplexing.
     pub(crate) arbitrary: bool,
-    /// The position of each server in topological order, computed on first use.
+    /// The position of each server in topological order; computed when it is first needed.
     rank: OnceLock<Vec<usize>>,
-    /// The servers through which data may rejoin the path of each flow, computed on first use.
+    /// For each flow, the servers through which data may leave the flow's path and rejoin it. Each
+    /// list is computed when it is first needed.
     off_path: Vec<OnceLock<Vec<ServerId>>>,
-    /// Whether data may leave the path of a flow and rejoin it, for each flow, computed on first
-    /// use.
+    /// For each flow, whether data may leave its path and rejoin it. Each value is computed when it
+    /// is first needed.
     returns: Vec<OnceLock<bool>>,
     any_returns: OnceLock<bool>,
     pub(super) caches: Known,
     pub(crate) sets: Sets<'n>,
-    /// Whether the network is so small that results for one flow of interest are cached, too.
+    /// Whether the network is so small that results that hold for a single flow of interest are
+    /// cached, too.
     pub(super) keeps_all: bool,
-    /// Whether some arrival curve was rounded up.
+    /// Whether some arrival curve was rounded up because its numbers had become long.
     pub(crate) rounded: AtomicBool,
     /// The arrival curves over the links at which a cyclic network is cut.
     pub(crate) cuts: Option<Arc<Cuts>>,
@@ -69,17 +72,17 @@ impl<'n> Common<'n> {
         }
     }
 
-    /// Returns this part for a cyclic network, with its cuts.
+    /// Returns these data for a cyclic network whose cycles are cut.
     pub(crate) fn cut(self, cuts: Cuts) -> Self {
         Self { cuts: Some(Arc::new(cuts)), ..self }
     }
 
-    /// Whether a link is cut.
+    /// Whether the cycles of the network are cut at a link.
     pub(crate) fn is_cut(&self, from: ServerId, to: ServerId) -> bool {
         self.cuts.as_ref().is_some_and(|cuts| cuts.is_cut(CutLink { from, to }))
     }
 
-    /// Fails if the analysis is to stop.
+    /// Returns an error if the analysis must stop.
     ///
     /// # Errors
     ///
@@ -88,8 +91,8 @@ impl<'n> Common<'n> {
         Ok(interrupt::check()?)
     }
 
-    /// Returns the flow that is not counted when cross traffic is bounded, if the convention
-    /// excludes one.
+    /// Returns the flow that is not counted when the cross traffic of `flow` is bounded: `flow`
+    /// itself, if the settings assume that it has the lowest priority, else `None`.
     pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
         // In a cyclic network, every flow may affect traffic that it meets again.
         if self.cuts.is_some() {
@@ -104,7 +107,7 @@ impl<'n> Common<'n> {
         excluded.then_some(flow)
     }
 
-    /// Returns the position of each server in topological order.
+    /// Returns the position of each server in topological order, by the server's index.
     fn rank(&self) -> &[usize] {
         self.rank.get_or_init(|| {
             let mut rank = vec![0; self.network.servers().len()];
@@ -115,7 +118,8 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// Returns the servers through which data may rejoin the path of a flow, in ascending order.
+    /// Returns the servers through which data may leave the path of a flow and rejoin it, in
+    /// ascending order.
     fn off_path(&self, flow: FlowId) -> &[ServerId] {
         let off_path = self.off_path.get(flow.index());
         off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, self.rank())))
@@ -137,10 +141,11 @@ impl<'n> Common<'n> {
         *self.any_returns.get_or_init(|| self.network.flows().any(|(id, _)| self.returns(id)))
     }
 
-    /// Whether flows that come from a server may have been bounded without `lowest` at some server.
+    /// Whether the arrival curve of flows that come from a server may have been computed without
+    /// counting the flow `lowest`, at that server or at one before it.
     ///
-    /// If no data can rejoin the path of `lowest`, that server must be on the path. Otherwise DNC
-    /// continues to exclude `lowest` on the way back, for flows for which it has excluded it
+    /// If no data can rejoin the path of `lowest`, only the servers on that path matter. Otherwise
+    /// DNC continues to exclude `lowest` on the way back, for flows for which it has excluded it
     /// before: those that shared a server with it or, where whole tandems are analysed, those that
     /// shared a server with such flows.
     pub(super) fn left_out(&self, lowest: FlowId, from: ServerId, flows: &Group) -> bool {
@@ -168,8 +173,8 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// Returns the service curve of a server for computing its output, or for the delay at the last
-    /// server of a path.
+    /// Returns the service curve of a server. With `last` it is for the delay at the last server of
+    /// a path, else for the output of the server.
     ///
     /// A packetizer holds back up to a packet. It does not delay the end of a packet at the last
     /// server (Le Boudec and Thiran, "Network Calculus", theorem 1.7.1).
@@ -182,7 +187,8 @@ impl<'n> Common<'n> {
         Ok(operations::lowered(&model.service, &packet)?)
     }
 
-    /// Returns the curve with its long bursts rounded up, and records whether that changed it.
+    /// Returns the curve with its long bursts rounded up, and records if that changed it
+    /// ([`Common::rounded`]).
     pub(crate) fn shortened(&self, curve: Curve) -> Curve {
         match operations::shortened(&curve) {
             None => curve,

@@ -13,14 +13,14 @@ use crate::network::sets::Group;
 use crate::network::{AnalysisError, operations};
 use crate::{Curve, Rational};
 
-/// Flows at a server, and the cross flows that compete with them.
+/// Some flows at a server, and the other flows there that compete with them for service.
 struct Competing<'a> {
     server: ServerId,
     flows: &'a Group,
     others: Group,
 }
 
-/// Cross flows that share the servers `first..=last` of a tandem.
+/// Cross flows that visit exactly the servers `first..=last` of a tandem.
 struct Crosses {
     first: usize,
     last: usize,
@@ -37,8 +37,8 @@ impl Bounder<'_, '_> {
         if server.strict { Ok(()) } else { Err(AnalysisError::NotStrict(server.name.clone())) }
     }
 
-    /// Returns the residual service of one server for some flows. `lowest` is not counted as cross
-    /// traffic.
+    /// Returns the residual service of one server for `flows`. The flow `lowest` is not counted as
+    /// cross traffic.
     pub(crate) fn left_over(
         &self,
         server: ServerId,
@@ -72,8 +72,8 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross, arrival, service })
     }
 
-    /// Returns the residual service of a server with static priority, which is FIFO within a
-    /// priority.
+    /// Returns the residual service of a server with static priority, at which flows of one
+    /// priority are served in the order of arrival.
     fn left_over_by_priority(
         &self,
         competing: Competing<'_>,
@@ -114,9 +114,9 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross: CrossFlows::of(&before), arrival, service })
     }
 
-    /// Returns the arrival curve of cross traffic at a server. Only traffic that comes along the
-    /// path of `lowest` is bounded without it, because traffic that left that path may have met
-    /// `lowest` again.
+    /// Returns the arrival curve of cross traffic at a server. Only for traffic that comes along
+    /// the path of the flow `lowest` that flow is not counted: traffic that left that path may have
+    /// met `lowest` again.
     fn cross_traffic(
         &self,
         server: ServerId,
@@ -127,7 +127,8 @@ impl Bounder<'_, '_> {
         self.arrival_from(server, flows, |from| lowest.filter(|_| from.is_some() && from == before))
     }
 
-    /// Returns the residual service of a server inside the network, from the cache if possible.
+    /// Returns the residual service of a server for flows that continue to another one, from the
+    /// cache if possible.
     pub(super) fn remembered_left_over(
         &self,
         server: ServerId,
@@ -145,8 +146,9 @@ impl Bounder<'_, '_> {
         Ok(left)
     }
 
-    /// Returns the residual service of a tandem inside the network, server by server (PBOO).
-    /// Results for the beginning of the tandem are taken from the cache.
+    /// Returns the residual service of a tandem for flows that continue to another server: the
+    /// convolution of the residual service of the servers (PBOO). Results for the beginning of the
+    /// tandem are taken from the cache.
     pub(super) fn pboo_service(
         &self,
         tandem: &[ServerId],
@@ -178,8 +180,8 @@ impl Bounder<'_, '_> {
         Ok(service.unwrap_or_else(|| Arc::new(Curve::zero())))
     }
 
-    /// Returns the residual service of a tandem, server by server (PBOO), with the residual service
-    /// of each server.
+    /// Returns the residual service of a tandem, as the convolution of the residual service of its
+    /// servers (PBOO), and the residual service of each server.
     pub(crate) fn pboo(
         &self,
         tandem: &[ServerId],
@@ -201,8 +203,8 @@ impl Bounder<'_, '_> {
         Ok((service.unwrap_or_else(Curve::zero), steps))
     }
 
-    /// Returns the residual service of a whole tandem (PMOO). `lowest` is not counted as cross
-    /// traffic; `without_flow` says which flow is not counted when the cross traffic is bounded.
+    /// Returns the residual service of a whole tandem (PMOO). The flow `lowest` is not counted as
+    /// cross traffic, and `without_flow` says for which cross traffic a flow is not counted.
     pub(crate) fn pmoo(
         &self,
         tandem: &[ServerId],
@@ -240,7 +242,7 @@ impl Bounder<'_, '_> {
             found.push((pmoo::left_over(&servers, &crossings), of_stays));
         }
         let services = pmoo::pareto(found.iter().flat_map(|(left, _)| left.clone()).collect());
-        // The cross traffic of the variant with the smallest latency.
+        // The cross traffic of the variant that has the smallest latency.
         let fastest = |(left, _): &(Vec<RateLatency>, _)| {
             services.first().is_none_or(|service| left.contains(service))
         };
@@ -248,9 +250,9 @@ impl Bounder<'_, '_> {
         Ok(Tandem { services, crossings: crossings.unwrap_or_default() })
     }
 
-    /// Returns the other flows on a tandem by their first and last server there. Where servers
-    /// multiplex by static priority, only flows that are as urgent count, and `services` are
-    /// reduced by the packets of the others.
+    /// Returns the other flows on a tandem, grouped by the first and the last server that they
+    /// visit there. Where a server multiplexes by static priority, only flows that are at least as
+    /// urgent count, and the server's curve in `services` is reduced by a packet of the others.
     fn stays(
         &self,
         tandem: &[ServerId],
@@ -266,7 +268,7 @@ impl Bounder<'_, '_> {
             false => None,
         };
         let mut stays = BTreeMap::<(usize, usize), Vec<Group>>::new();
-        // The cross flows that are still on the tandem, by the server at which they joined.
+        // The cross flows that are still on the tandem, with the server at which they joined.
         let mut joined: Vec<(usize, Group)> = Vec::new();
         let mut earlier: Option<ServerId> = None;
         for (index, (server, service)) in tandem.iter().zip(services).enumerate() {
@@ -318,8 +320,8 @@ impl Bounder<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the stays of cross traffic on a tandem and, if the settings say so, variants in
-    /// which flows are prolonged.
+    /// Returns variants of the cross traffic on a tandem: as it is and, if the settings allow it,
+    /// with some flows prolonged.
     fn prolonged(&self, tandem: &[ServerId], stays: Vec<Crosses>) -> Vec<Vec<Crosses>> {
         if !self.common.settings.prolong {
             return vec![stays];
@@ -341,8 +343,8 @@ impl Bounder<'_, '_> {
         variants.into_iter().map(|stays| stays.into_iter().map(grouped).collect()).collect()
     }
 
-    /// Returns the residual service of a tandem under tandem matching: PMOO on the parts of every
-    /// decomposition that may be best.
+    /// Returns the residual service of a tandem by tandem matching: PMOO on the parts of the
+    /// tandem, for every decomposition into parts that may be the best one.
     ///
     /// Only the rate and the latency of a prefix matter, so of two decompositions of one prefix the
     /// one that is worse in both can be dropped. Dynamic programming thus avoids the 2^(n-1)
