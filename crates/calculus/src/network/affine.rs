@@ -9,7 +9,7 @@
 
 use crate::{Curve, Extended, Piece, Rational};
 
-/// A segment of a curve, by its start, its value there and its slope.
+/// A segment of a curve: its start, the value of the curve there, and its slope.
 #[derive(Clone, Copy, Debug)]
 struct Segment<'a> {
     start: &'a Rational,
@@ -26,7 +26,8 @@ impl Segment<'_> {
     }
 }
 
-/// Returns the segments of a curve that is finite, ultimately affine and zero at zero.
+/// Returns the segments of a curve; `None` unless the curve is finite, ultimately affine and zero
+/// at time zero.
 fn segments(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     if !curve.is_ultimately_affine() {
         return None;
@@ -44,20 +45,21 @@ fn segments(curve: &Curve) -> Option<Vec<Segment<'_>>> {
         .collect()
 }
 
-/// Returns the segments of a concave arrival curve.
+/// Returns the segments of a concave arrival curve; `None` for other curves.
 fn arrival(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     let segments = segments(curve)?;
     (segments.len() == 1 || curve.is_concave()).then_some(segments)
 }
 
-/// Returns the segments of a convex service curve.
+/// Returns the segments of a convex service curve; `None` for other curves.
 fn service(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     let segments = segments(curve)?;
     let starts_at_zero = segments.first()?.height.is_zero();
     (starts_at_zero && (segments.len() == 1 || curve.is_convex())).then_some(segments)
 }
 
-/// Merges the breakpoints of two curves: each breakpoint with the two segments that follow it.
+/// Returns the breakpoints of two curves in order of time, each with the segments of both curves
+/// that follow it.
 fn merged<'a>(
     a: &[Segment<'a>],
     b: &[Segment<'a>],
@@ -90,7 +92,7 @@ fn last<'a>(segments: &[Segment<'a>]) -> Option<Segment<'a>> {
     segments.last().copied()
 }
 
-/// Returns the sum of two ultimately affine curves.
+/// Returns the sum of two ultimately affine curves; `None` for other curves.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) || is_unbounded(b) {
         return Some(unbounded());
@@ -109,7 +111,7 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Returns the minimum of two concave curves.
+/// Returns the pointwise minimum of two concave curves; `None` for other curves.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) {
         return Some(b.clone());
@@ -127,7 +129,8 @@ pub(super) fn is_unbounded(alpha: &Curve) -> bool {
     alpha.right_limit_at(&Rational::ZERO) == Extended::PositiveInfinity
 }
 
-/// Returns the curve advanced by `by`, with the value zero at zero.
+/// Returns the arrival curve `alpha` advanced by `by`, and zero at time zero; `None` if `alpha` is
+/// not concave.
 pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
     let alpha = arrival(alpha)?;
     let first = alpha.iter().rposition(|segment| segment.start <= by)?;
@@ -139,7 +142,7 @@ pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Returns the value at `t` of the line through a piece's segment.
+/// Returns the value at `t` of the line through the segment of a piece.
 fn ends(piece: &Piece, t: &Rational) -> Rational {
     match piece.right_limit() {
         Extended::Finite(height) => height + &(piece.slope() * &(t - piece.start())),
@@ -147,7 +150,8 @@ fn ends(piece: &Piece, t: &Rational) -> Rational {
     }
 }
 
-/// Returns a continuous piece; at time zero, a piece that jumps from zero to `height`.
+/// Returns a piece of an arrival curve that starts at `height` with the given slope. At time zero
+/// the curve jumps from zero to `height`.
 fn piece(start: Rational, height: Rational, slope: Rational) -> Piece {
     if start.is_zero() {
         Piece::new(start, Extended::ZERO, height, slope)
@@ -156,7 +160,8 @@ fn piece(start: Rational, height: Rational, slope: Rational) -> Piece {
     }
 }
 
-/// Returns the vertical deviation: the backlog bound.
+/// Returns the vertical deviation of a concave arrival curve and a convex service curve: the
+/// backlog bound. Returns `None` for other curves.
 pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -169,7 +174,8 @@ pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended
     Some(Extended::Finite(distances.max()?.max(Rational::ZERO)))
 }
 
-/// Returns the horizontal deviation: the delay bound.
+/// Returns the horizontal deviation of a concave arrival curve and a convex service curve: the
+/// delay bound. Returns `None` for other curves.
 pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -195,13 +201,13 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extend
     Some(Extended::Finite(most))
 }
 
-/// Returns the time at which a convex service curve first exceeds `burst`; the inner option is
-/// `None` if it never does.
+/// Returns the time at which a convex service curve first exceeds `burst`. The outer option is
+/// `None` for other curves, and the inner option is `None` if the curve never exceeds the burst.
 pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rational>> {
     Some(when_exceeding(&service(beta)?, burst))
 }
 
-/// Returns the time from which on a convex service curve exceeds a height.
+/// Returns the time from which on a convex service curve exceeds a height; `None` if it never does.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     // The last segment that starts at or below the height.
     let segment = beta.iter().rev().find(|segment| segment.height <= height)?;
@@ -211,8 +217,8 @@ fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     Some(segment.start + &((height - segment.height) / segment.slope))
 }
 
-/// Returns the time at which a concave arrival curve reaches a height; `None` if it does so at time
-/// zero or never.
+/// Returns the time at which a concave arrival curve reaches a height; `None` if it reaches it at
+/// time zero or never.
 fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     let segment = alpha.iter().rev().find(|segment| segment.height < height)?;
     if !segment.slope.is_positive() {
@@ -221,8 +227,8 @@ fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     Some(segment.start + &((height - segment.height) / segment.slope))
 }
 
-/// Returns the last time at which the arrival curve is not below the service curve: the longest
-/// backlogged period.
+/// Returns a bound on the longest backlogged period: the last time at which a concave arrival curve
+/// is not below a convex service curve. Returns `None` for other curves.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -243,7 +249,8 @@ pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     Some(Extended::Finite(*start + &(excess / closing)))
 }
 
-/// Returns the deconvolution: the arrival curve of the output of a server.
+/// Returns the arrival curve of the output of a server: the min-plus deconvolution of a concave
+/// arrival curve and a convex service curve. Returns `None` for other curves.
 pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
         return Some(unbounded());
@@ -285,8 +292,8 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
     join(burst, parts)
 }
 
-/// Builds a curve from a jump at zero and parts of given slope and length; the first part without a
-/// length does not end.
+/// Builds a curve that jumps by `jump` at time zero and continues with `parts`, each with a slope
+/// and a length. A part without a length does not end, so later parts are ignored.
 fn join(jump: Rational, parts: Vec<(Rational, Option<Rational>)>) -> Option<Curve> {
     let (mut start, mut height) = (Rational::ZERO, jump);
     let mut pieces = Vec::with_capacity(parts.len());
@@ -306,8 +313,8 @@ pub(super) fn unbounded() -> Curve {
     Curve::token_buckets(none).unwrap_or_else(|_| Curve::constant(Extended::PositiveInfinity))
 }
 
-/// Returns the convolution of two convex service curves: the service curve of two servers in
-/// series.
+/// Returns the min-plus convolution of two convex service curves: the service curve of two servers
+/// in series. Returns `None` for other curves.
 pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
     let (a, b) = (service(a)?, service(b)?);
     let mut parts: Vec<(Rational, Option<Rational>)> = Vec::new();
@@ -322,8 +329,9 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
     join(Rational::ZERO, parts)
 }
 
-/// Returns the residual service of a strict server under arbitrary multiplexing: the
-/// non-decreasing, non-negative part of `beta - alpha`.
+/// Returns the residual service of a strict server under arbitrary multiplexing: the non-negative
+/// and non-decreasing part of `beta - alpha`. Returns `None` unless `alpha` is concave and `beta`
+/// convex.
 pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
         return Some(Curve::zero());
@@ -347,8 +355,9 @@ pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     assemble(pieces)
 }
 
-/// Returns the residual service of a FIFO server for one `theta`: zero up to `theta`, then `beta(t)
-/// - alpha(t - theta)` (Le Boudec and Thiran, proposition 6.4.1).
+/// Returns the residual service of a FIFO server for a given theta: zero up to `theta`, and
+/// `beta(t) - alpha(t - theta)` after it (Le Boudec and Thiran, proposition 6.4.1). Returns `None`
+/// unless `alpha` is concave, `beta` is convex and the result is continuous.
 pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> Option<Curve> {
     let (alpha, beta) = (arrival(alpha)?, service(beta)?);
     let moved: Vec<Rational> = alpha.iter().map(|segment| segment.start + theta).collect();
@@ -356,7 +365,7 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     for (segment, start) in alpha.iter().zip(&moved) {
         later.push(Segment { start, ..*segment });
     }
-    // The service curve from theta on.
+    // The segments of the service curve from theta on.
     let within = beta.iter().rposition(|segment| segment.start <= theta)?;
     let height = beta[within].at(theta);
     let mut served = vec![Segment { start: theta, height: &height, slope: beta[within].slope }];
@@ -389,8 +398,8 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     assemble(pieces)
 }
 
-/// Builds a convex curve from breakpoints, heights and slopes; of two parts with one breakpoint,
-/// the later one counts.
+/// Builds a convex curve from parts, each with its breakpoint, its height there and its slope. Of
+/// two parts with one breakpoint, the later one counts.
 fn assemble(parts: Vec<(Rational, Rational, Rational)>) -> Option<Curve> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(parts.len());
     for (start, height, slope) in parts {

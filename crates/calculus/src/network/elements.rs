@@ -18,7 +18,7 @@ pub struct FlowId(u32);
 macro_rules! id {
     ($name:ident) => {
         impl $name {
-            /// Returns the index in the network, from 0.
+            /// Returns the index of the element in its network, from 0.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -70,7 +70,7 @@ impl fmt::Display for Multiplexing {
     }
 }
 
-/// A regulator: delays packets until the flows after a server conform to the arrival curves of
+/// A regulator after a server. It delays packets until their flows conform to the arrival curves of
 /// their sources again, as the asynchronous traffic shaping of IEEE 802.1Qcr does.
 ///
 /// A regulator does not increase the worst-case delay if everything between the last regulation of
@@ -80,37 +80,39 @@ impl fmt::Display for Multiplexing {
 /// analyses return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Regulator {
-    /// One queue for each flow. A flow's data are always in order.
+    /// A queue for each flow. The data of one flow are always in order.
     PerFlow,
-    /// One queue for all flows of a priority that continue to the same server; only its first
-    /// packet is examined. Since their last regulation, or since their sources, the flows must have
-    /// taken the same path, over FIFO servers.
+    /// One queue for all flows of a priority that continue to the same server. Only the first
+    /// packet in the queue is examined. The flows must have taken the same path, over FIFO servers,
+    /// since their last regulation or since their sources.
     Interleaved,
 }
 
 /// A system that serves data: an output port, a link, a processor.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// The name, unique among servers.
+    /// The name of the server, unique among servers.
     pub name: String,
-    /// The service curve: a lower bound on the data served over time.
+    /// The service curve: a lower bound on the data that the server serves over time.
     pub service: Curve,
     /// Whether `service` is a strict service curve, which holds in every interval in which the
-    /// server is backlogged. Bounds for arbitrary multiplexing and for priorities need that; those
-    /// for FIFO do not.
+    /// server is backlogged. Bounds for arbitrary multiplexing and for priorities need a strict
+    /// service curve; those for FIFO do not.
     pub strict: bool,
-    /// The maximum service curve: an upper bound on the data of all flows together that are served.
+    /// The maximum service curve, if any: an upper bound on the data of all flows together that the
+    /// server serves.
     pub maximum_service: Option<Curve>,
-    /// The shaping curve: an arrival curve of the server's output, such as the rate of its link.
+    /// The shaping curve, if any: an arrival curve of the server's output, such as the rate of its
+    /// link.
     pub shaping: Option<Curve>,
-    /// The order of service.
+    /// The order in which the server serves data of different flows.
     pub multiplexing: Multiplexing,
     /// Whether data leave in whole packets: all bits of a packet leave together with its last bit.
     pub packetizer: bool,
-    /// The regulator between this server and the next.
+    /// The regulator after this server, which delays packets on their way to the next server.
     pub regulator: Option<Regulator>,
-    /// Whether only the first copy of each packet of replicated flows continues from this server
-    /// (packet elimination of IEEE 802.1CB and of RFC 8655).
+    /// Whether the server eliminates copies on their arrival: of each packet of replicated flows,
+    /// only the first copy is served (packet elimination of IEEE 802.1CB and of RFC 8655).
     pub eliminates: bool,
 }
 
@@ -130,12 +132,12 @@ impl Server {
         }
     }
 
-    /// Returns the server with elimination of copies before it.
+    /// Returns the server with elimination of copies on their arrival; see [`Server::eliminates`].
     pub fn eliminating(self) -> Self {
         Self { eliminates: true, ..self }
     }
 
-    /// Returns the server with a regulator after it.
+    /// Returns the server with a regulator after it, in front of the next server.
     pub fn regulated(self, regulator: Regulator) -> Self {
         Self { regulator: Some(regulator), ..self }
     }
@@ -154,30 +156,30 @@ impl Server {
 /// A flow of data through servers.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// The name, unique among flows.
+    /// The name of the flow, unique among flows.
     pub name: String,
     /// The servers in the order in which the flow visits them.
     pub path: Vec<ServerId>,
-    /// The arrival curve at the first server.
+    /// The arrival curve of the flow at its first server.
     pub arrival: Curve,
-    /// The priority at servers with static-priority multiplexing.
+    /// The priority of the flow at servers with static-priority multiplexing.
     pub priority: Priority,
-    /// The size of the largest packet; 0 for a fluid.
+    /// The size of the flow's largest packet; 0 for a fluid.
     pub maximum_packet: Rational,
-    /// The delay that the flow must not exceed, if it has such a requirement. No bound depends on
-    /// it.
+    /// The delay that the flow must not exceed; `None` without such a requirement. No bound depends
+    /// on it.
     pub maximum_delay: Option<Rational>,
-    /// The multicast group, if any. Flows of one group are the same data on their way to several
-    /// destinations, and count once as long as they share their path.
+    /// The multicast group, if any. Flows of one group carry the same data to several destinations.
+    /// Where they share their path from the source on, they count once.
     pub multicast: Option<String>,
-    /// The replication group, if any. Flows of one group are copies of the same packets on several
-    /// paths. Where they meet at a server that eliminates copies, the first copy of each packet
-    /// continues.
+    /// The replication group, if any. Flows of one group carry copies of the same packets on
+    /// several paths. Where they meet at a server that eliminates copies, only the first copy of
+    /// each packet continues.
     pub replicated: Option<String>,
 }
 
 impl Flow {
-    /// Creates a fluid flow.
+    /// Creates a fluid flow with the most urgent priority.
     pub fn new(name: impl Into<String>, path: Vec<ServerId>, arrival: Curve) -> Self {
         Self {
             name: name.into(),
@@ -191,7 +193,7 @@ impl Flow {
         }
     }
 
-    /// Returns the flow as one copy of a replication group.
+    /// Returns the flow as one of the copies in a replication group.
     pub fn replicated(self, group: impl Into<String>) -> Self {
         Self { replicated: Some(group.into()), ..self }
     }
@@ -207,7 +209,7 @@ impl Flow {
     }
 }
 
-/// A connection from one server to the next that shapes the flows over it.
+/// A connection from one server to the next that has a shaping curve for the flows over it.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// The server before the link.
@@ -218,7 +220,7 @@ pub struct Link {
     pub shaping: Curve,
 }
 
-/// An element of a network that has curves.
+/// An element of a network that has curves: a server, a flow or a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// A server.
@@ -233,15 +235,15 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The network has no server or no flow.
+    /// The network has no server or no flow, as the text says.
     #[error("the network has no {0}; give at least one")]
     Nothing(&'static str),
     /// Two servers, or two flows, have the same name.
     #[error("two {kind}s are named '{}'; rename one", excerpt(.name))]
     Duplicate {
-        /// "server" or "flow".
+        /// The kind of the two elements, such as "server" or "flow".
         kind: &'static str,
-        /// The name.
+        /// The name that both have.
         name: String,
     },
     /// A path names a server that does not exist.
@@ -251,9 +253,9 @@ pub enum ModelError {
         excerpt(.server)
     )]
     MissingServer {
-        /// The flow.
+        /// The flow whose path names the server.
         flow: String,
-        /// The server.
+        /// The server that does not exist.
         server: String,
     },
     /// The path of a flow is empty.
@@ -267,31 +269,31 @@ pub enum ModelError {
         excerpt(.server)
     )]
     CyclicPath {
-        /// The flow.
+        /// The flow that visits the server twice.
         flow: String,
-        /// The server.
+        /// The server that is visited twice.
         server: String,
     },
-    /// A curve is invalid for its use.
+    /// A curve of an element cannot be used as that kind of curve.
     #[error("the {curve} of {owner} {fault}")]
     Curve {
         /// The kind of the curve.
         curve: &'static str,
         /// The element that has the curve.
         owner: String,
-        /// The fault and its remedy.
+        /// The fault of the curve and its remedy.
         fault: &'static str,
     },
-    /// Flows of one multicast group differ, so they are not the same data.
+    /// Flows of one multicast group differ, so they cannot carry the same data.
     #[error(
         "flows '{}' and '{}' of the multicast group '{}' differ in where they begin, their arrival \
          curves, priorities or packets; they are the same data",
         excerpt(.first), excerpt(.second), excerpt(.group)
     )]
     Multicast {
-        /// A flow.
+        /// A flow of the multicast group.
         first: String,
-        /// Another flow of the group.
+        /// Another flow of the group, which differs from the first.
         second: String,
         /// The multicast group.
         group: String,
@@ -299,11 +301,11 @@ pub enum ModelError {
     /// A flow cannot be a copy of another flow of its group.
     #[error("flow '{}' of the replicated group '{}' {fault}", excerpt(.flow), excerpt(.group))]
     Replicated {
-        /// The flow.
+        /// The flow that cannot be a copy.
         flow: String,
         /// The replication group.
         group: String,
-        /// The fault and its remedy.
+        /// The fault of the flow and its remedy.
         fault: &'static str,
     },
     /// A regulator would block the packets of a flow for ever.
@@ -314,12 +316,12 @@ pub enum ModelError {
         excerpt(.flow)
     )]
     Unregulable {
-        /// The flow.
+        /// The flow whose packets are blocked.
         flow: String,
         /// The server in front of the regulator.
         server: String,
     },
-    /// A packet size is negative.
+    /// The largest packet of this flow has a negative size.
     #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
     Packet(String),
     /// A link connects servers that no flow visits consecutively.
@@ -333,11 +335,11 @@ pub enum ModelError {
     /// A flow passes a port that does not fit it.
     #[error("flow '{}' passes port '{}' {fault}", excerpt(.flow), excerpt(.port))]
     Port {
-        /// The flow.
+        /// The flow that passes the port.
         flow: String,
-        /// The port.
+        /// The port that does not fit the flow.
         port: String,
-        /// The fault and its remedy.
+        /// The fault of the flow and its remedy.
         fault: &'static str,
     },
     /// Two links connect the same servers.

@@ -38,7 +38,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format that a file name extension stands for.
+    /// Returns the format of files with the given name extension, or `None` if there is none.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "toml" => Some(Self::Toml),
@@ -58,17 +58,17 @@ pub enum FormatError {
     Syntax {
         /// The line, from 1; 0 if it is not known.
         line: usize,
-        /// The description of the error.
+        /// The description of the syntax error.
         message: String,
     },
     /// A field is missing or unknown, or its value is invalid.
     #[error("{}{path} {message}", line_prefix(*line))]
     Field {
-        /// The line, from 1; 0 if it is not known.
+        /// The line of the field, from 1; 0 if it is not known.
         line: usize,
-        /// The path of the field.
+        /// The path of the field in the file, such as `flow[2].arrival`.
         path: String,
-        /// The fault and its remedy.
+        /// The fault of the field and its remedy.
         message: String,
     },
     /// All fields are valid, but they do not describe a valid network.
@@ -90,21 +90,21 @@ pub fn data_unit(name: &str) -> Option<Unit> {
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// Parses a rate with its unit as files have it, such as `10Mbps`, and returns it in bits per
+/// Parses a rate with its unit, as written in files, such as `10Mbps`. Returns it in bits per
 /// second.
 ///
 /// # Errors
 ///
-/// The fault, as a sentence.
+/// The fault of the text, as a sentence.
 pub fn rate(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Rate)
 }
 
-/// Parses a time with its unit as files have it, such as `5ms`, and returns it in seconds.
+/// Parses a time with its unit, as written in files, such as `5ms`. Returns it in seconds.
 ///
 /// # Errors
 ///
-/// The fault, as a sentence.
+/// The fault of the text, as a sentence.
 pub fn time(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Time)
 }
@@ -113,11 +113,11 @@ fn line_prefix(line: usize) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
-/// Reads a network.
+/// Reads a network from the text of a file.
 ///
 /// # Errors
 ///
-/// The first fault, with its position.
+/// The first fault of the file, with its position.
 pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     match format {
         Format::Toml => own::network(&Node::of_toml(text)?),
@@ -129,13 +129,14 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     }
 }
 
-/// Whether the file is in Saihu's format, which has plural field names and a `network` field.
+/// Whether the file is in Saihu's format: it then has plural field names and a `network` field.
 fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
     let fields = root.any_fields()?;
     Ok(fields.get("network").is_some() || fields.get("servers").is_some())
 }
 
-/// Resolves the list of server names of a flow's path; `servers` looks up one name.
+/// Returns the servers of a flow's path, given the list of their names. `servers` looks up one
+/// name.
 fn path(
     flow: &str,
     steps: &Node<'_>,

@@ -19,10 +19,11 @@ use super::port::{Port, Ports};
 use crate::{Curve, Rational};
 pub use build::NetworkBuilder;
 
-/// The number of servers up to which a position on a path is found by search rather than in a map.
+/// The number of servers on a path up to which a server's position is found by search. For longer
+/// paths a map has it.
 const SHORT_PATH: usize = 16;
 
-/// A checked network.
+/// A network of servers, flows and links that has been checked.
 #[derive(Clone, Debug)]
 pub struct Network {
     name: String,
@@ -31,26 +32,28 @@ pub struct Network {
     links: BTreeMap<(ServerId, ServerId), Curve>,
     ports: Ports,
     copies: Copies,
-    /// The elements some of whose curves are simple substitutes for longer ones.
+    /// The elements that have a curve which is a simple substitute for a longer one.
     outlined: BTreeSet<Part>,
-    /// Remarks on the origin of the network that a reader of its bounds must know.
+    /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
     notes: Vec<String>,
     hops: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
-    /// The servers to which flows continue from each server, in ascending order.
+    /// For each server, the servers to which flows continue from it, in ascending order.
     successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
-    /// Positions of servers on paths of more than [`SHORT_PATH`] servers.
+    /// The positions of servers on the paths of flows, for paths of more than [`SHORT_PATH`]
+    /// servers.
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
     data_unit: Unit,
-    /// The outline of this network, computed on first use.
+    /// The outline of this network, in which no curve has a period; computed when it is first
+    /// needed.
     outline: OnceLock<Box<Self>>,
     /// Whether this network is the outline of another.
     is_outline: bool,
-    /// Whether services take the arrivals of other classes into account.
+    /// Whether the service of classes at ports takes the arrivals of other classes into account.
     is_arrival_aware: bool,
-    /// The network with the curves by its own clocks, and the deviations of these clocks. It is
-    /// `None` unless the curves of this network are in true time.
+    /// The network with the curves that hold by its own clocks, and the deviations of these clocks.
+    /// It is `None` unless the curves of this network were converted to true time.
     clocked: Option<Arc<(Self, Clocks)>>,
 }
 
@@ -75,7 +78,7 @@ impl Network {
         })
     }
 
-    /// Returns the network with other service curves for some servers.
+    /// Returns the network with the given service curves for some of its servers.
     pub(crate) fn with_services(&self, services: Vec<(ServerId, Curve)>) -> Self {
         let mut changed = self.clone();
         changed.outline = OnceLock::new();
@@ -87,20 +90,20 @@ impl Network {
         changed
     }
 
-    /// Returns the network, marked as one whose services take the arrivals of other classes into
-    /// account.
+    /// Returns the network marked as one in which the service of classes takes the arrivals of
+    /// other classes into account.
     pub(crate) fn known_as_arrival_aware(self) -> Self {
         Self { is_arrival_aware: true, ..self }
     }
 
-    /// Whether services take the arrivals of other classes into account
+    /// Whether the service of classes at ports takes the arrivals of other classes into account
     /// ([`Network::arrival_aware`]).
     pub fn is_arrival_aware(&self) -> bool {
         self.is_arrival_aware
     }
 
-    /// Whether the traffic of some server has no common period that is short enough to compute
-    /// with.
+    /// Whether the curves at some server have no common period that is short enough to compute
+    /// with, so that the outline of the network must be used.
     pub(crate) fn needs_outline(&self) -> bool {
         self.crossing.iter().zip(&self.servers).any(|(flows, server)| {
             let arrivals = flows.iter().map(|id| &self.flow(*id).arrival);
@@ -113,13 +116,13 @@ impl Network {
         self.is_outline
     }
 
-    /// Returns the elements some of whose curves are simple substitutes for longer ones, in
+    /// Returns the elements that have a curve which is a simple substitute for a longer one, in
     /// ascending order; see [`NetworkBuilder::outlined`].
     pub fn outlined(&self) -> impl Iterator<Item = Part> {
         self.outlined.iter().copied()
     }
 
-    /// Returns remarks on the origin of the network that a reader of its bounds must know, as
+    /// Returns remarks on the origin of the network which a reader of its bounds must know, as
     /// sentences; see [`NetworkBuilder::note`].
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -130,14 +133,15 @@ impl Network {
         self.outlined.contains(&part)
     }
 
-    /// Whether only analyses by delays support this network, because it has regulators or flows
-    /// that are the same data.
+    /// Whether only analyses that follow delays from server to server support this network, because
+    /// it has regulators, multicast or replicated flows.
     pub(crate) fn needs_delays(&self) -> bool {
         self.servers.iter().any(|server| server.regulator.is_some())
             || self.flows.iter().any(|flow| flow.multicast.is_some() || flow.replicated.is_some())
     }
 
-    /// Returns the network with other servers, flows and shaping curves of links.
+    /// Returns the network with the given servers, flows and shaping curves of links in place of
+    /// its own.
     pub(crate) fn with_curves(
         &self,
         servers: Vec<Server>,
@@ -153,14 +157,14 @@ impl Network {
         network
     }
 
-    /// Returns the network, marked as one in true time; `own` has the curves by the network's own
-    /// clocks.
+    /// Returns the network marked as one whose curves are in true time. `own` is the network with
+    /// the curves that hold by its own clocks.
     pub(super) fn clocked(self, own: Self, clocks: Clocks) -> Self {
         Self { clocked: Some(Arc::new((own, clocks))), ..self }
     }
 
     /// Returns the network with the curves that hold by its own clocks, and the deviations of these
-    /// clocks; the network itself and `None` if its clocks are perfect.
+    /// clocks. If the clocks are perfect, returns this network and `None`.
     pub(super) fn by_its_clocks(&self) -> (&Self, Option<&Clocks>) {
         match self.clocked.as_deref() {
             None => (self, None),
@@ -193,13 +197,15 @@ impl Network {
         self.servers.iter().enumerate().map(|(index, server)| (ServerId::new(index), server))
     }
 
-    /// Returns the port to which a server belongs, if any, and the classes of the server's queue.
+    /// Returns the port to which a server belongs and the classes in the server's queue; `None` for
+    /// a server that is not part of a port.
     pub fn port_at(&self, server: ServerId) -> Option<(&Port, &[Priority])> {
         self.ports.at(server).map(|(_, port, classes)| (port, classes))
     }
 
-    /// Returns the flows that are one stream with this one at a server, because copies were
-    /// eliminated there or before, in ascending order; elsewhere only the flow itself.
+    /// Returns the flows, in ascending order, that are one stream with a replicated flow at a
+    /// server, because copies were eliminated there or before. Elsewhere returns only the flow
+    /// itself.
     pub(super) fn copies_at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         self.copies.at(flow, server)
     }
@@ -214,12 +220,12 @@ impl Network {
         self.flows.iter().enumerate().map(|(index, flow)| (FlowId::new(index), flow))
     }
 
-    /// Returns a server. The id of another network yields another server or panics.
+    /// Returns the server with an id. An id of another network yields a wrong server or panics.
     pub fn server(&self, id: ServerId) -> &Server {
         &self.servers[id.index()]
     }
 
-    /// Returns a flow. The id of another network yields another flow or panics.
+    /// Returns the flow with an id. An id of another network yields a wrong flow or panics.
     pub fn flow(&self, id: FlowId) -> &Flow {
         &self.flows[id.index()]
     }
@@ -244,18 +250,19 @@ impl Network {
         self.hops.get(&(from, to)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the pairs of servers that some flow visits consecutively.
+    /// Returns the pairs of servers that some flow visits one directly after the other.
     pub(crate) fn hops(&self) -> impl Iterator<Item = (ServerId, ServerId)> {
         self.hops.keys().copied()
     }
 
-    /// Returns the shaping curve of the link from one server to the next, which applies in addition
-    /// to that of the server.
+    /// Returns the shaping curve of the link from one server to the next, if it has one. It applies
+    /// in addition to the shaping curve of the server.
     pub fn link(&self, from: ServerId, to: ServerId) -> Option<&Curve> {
         self.links.get(&(from, to))
     }
 
-    /// Returns the position of a server on a flow's path, from 0.
+    /// Returns the position of a server on a flow's path, from 0; `None` if the flow does not visit
+    /// it.
     pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
         let path = &self.flow(flow).path;
         if path.len() <= SHORT_PATH {
@@ -264,15 +271,16 @@ impl Network {
         self.positions.get(&(flow, server)).copied()
     }
 
-    /// Returns the server that a flow visits just before the given one.
+    /// Returns the server that a flow visits directly before the given one, if there is one.
     pub fn predecessor(&self, flow: FlowId, server: ServerId) -> Option<ServerId> {
         let position = self.position(flow, server)?;
         self.flow(flow).path.get(position.checked_sub(1)?).copied()
     }
 
-    /// Returns the servers, in ascending order, that data can reach after leaving the path of a
-    /// flow, as far as they come before the path's last server in topological order (`rank` has the
-    /// position of each server). Data that rejoin the path come through these servers.
+    /// Returns the servers, in ascending order, that data can reach after they have left the path
+    /// of a flow. Data that rejoin the path come through these servers. Only servers before the
+    /// path's last one in topological order are returned; `rank` has the position of each server in
+    /// that order.
     pub(crate) fn off_path(&self, flow: FlowId, rank: &[usize]) -> Vec<ServerId> {
         let path = &self.flow(flow).path;
         let place = |server: ServerId| rank.get(server.index()).copied().unwrap_or(0);
@@ -302,14 +310,14 @@ impl Network {
         found
     }
 
-    /// Returns the size of the largest packet among the flows of a server.
+    /// Returns the size of the largest packet among all flows that visit a server.
     pub fn maximum_packet(&self, server: ServerId) -> Rational {
         let sizes = self.flows_at(server).iter().map(|flow| &self.flow(*flow).maximum_packet);
         sizes.max().cloned().unwrap_or(Rational::ZERO)
     }
 
-    /// Returns the servers in topological order, in which every flow visits them, or the servers of
-    /// a cycle as the error.
+    /// Returns the servers in topological order: every flow visits them in this order. If there is
+    /// no such order, returns the servers of a cycle as the error.
     pub fn order(&self) -> Result<Vec<ServerId>, Vec<ServerId>> {
         let mut incoming = vec![0_usize; self.servers.len()];
         for to in self.successors.iter().flatten() {
@@ -330,7 +338,8 @@ impl Network {
         if order.len() == self.servers.len() { Ok(order) } else { Err(self.cycle(&incoming)) }
     }
 
-    /// Returns a cycle among the servers that could not be ordered.
+    /// Returns the servers of a cycle. `incoming` is positive for the servers that could not be
+    /// ordered.
     fn cycle(&self, incoming: &[usize]) -> Vec<ServerId> {
         // Every remaining server has a remaining predecessor, so walking backwards must repeat a
         // server.

@@ -5,8 +5,8 @@ use super::pmoo::{self, RateLatency};
 use super::{affine, simple};
 use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 
-/// The largest number of pieces of a curve; a network whose sums have more is outlined, because
-/// each further operation on such a curve would take seconds.
+/// The largest number of pieces of a curve in an analysis. If a sum of curves has more, their
+/// outlines are used, because each further operation on the sum would take seconds.
 const MOST_PIECES: u32 = 1 << 13;
 
 /// Whether the sum of some curves has too many pieces before it repeats, so that outlines should
@@ -31,8 +31,8 @@ pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     false
 }
 
-/// Returns the least concave curve that is nowhere below `curve`; `curve` itself if it is infinite
-/// somewhere.
+/// Returns the least concave curve that is nowhere below `curve`. Returns `curve` itself if it is
+/// infinite somewhere.
 pub(super) fn concave_above(curve: &Curve) -> Curve {
     let buckets = pmoo::token_buckets(curve).into_iter().map(|b| (b.burst, b.rate));
     match Curve::token_buckets(buckets) {
@@ -46,7 +46,7 @@ pub(super) fn convex_below(curve: &Curve) -> Curve {
     maximum_of(&pmoo::rate_latencies(curve)).unwrap_or_else(|_| Curve::zero())
 }
 
-/// Returns the curve, or an error if it has too many pieces and its outline should be used.
+/// Returns the curve, or an error if it has too many pieces, so that its outline is used instead.
 fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     interrupt::check()?;
     let needed = Rational::from(curve.pieces().len());
@@ -56,10 +56,10 @@ fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     Ok(curve)
 }
 
-/// The number of bits of a burst and its start, numerator and denominator together, above which
-/// bursts are rounded up.
+/// The number of bits above which a burst is rounded up: those of the burst and its start,
+/// numerators and denominators together.
 const MOST_BITS: u64 = 1_024;
-/// The number of significant bits of a burst that was rounded up.
+/// The number of significant bits of a burst after it was rounded up.
 const SIGNIFICANT_BITS: u64 = 192;
 
 /// Returns an arrival curve with its long bursts rounded up by less than a factor of 1 + 2^-190, or
@@ -87,7 +87,7 @@ pub(super) fn shortened(curve: &Curve) -> Option<Curve> {
     Curve::token_buckets(buckets.map(|b| (b.burst.rounded_up(SIGNIFICANT_BITS), b.rate))).ok()
 }
 
-/// Returns the sum of two curves.
+/// Returns the pointwise sum of two curves.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::sum(a, b).or_else(|| affine::sum(a, b)).map_or_else(|| short(a.sum(b)?), Ok)
 }
@@ -97,7 +97,7 @@ pub(super) fn minimum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::minimum(a, b).or_else(|| affine::minimum(a, b)).map_or_else(|| short(a.minimum(b)?), Ok)
 }
 
-/// Returns the pointwise maximum of rate-latency curves; zero if there is none.
+/// Returns the pointwise maximum of rate-latency curves; zero if the list is empty.
 pub(super) fn maximum_of(services: &[RateLatency]) -> Result<Curve, AlgebraError> {
     let mut finite = Vec::with_capacity(services.len());
     let mut others = Vec::new();
@@ -252,12 +252,13 @@ pub(super) fn raised(sigma: &Curve, packet: &Rational) -> Result<Curve, AlgebraE
     sum(sigma, &bucket(packet))
 }
 
-/// Returns the token bucket of rate zero whose burst is one packet.
+/// Returns the token bucket of rate zero whose burst is one packet of the given size.
 fn bucket(packet: &Rational) -> Curve {
     Curve::token_bucket(packet.clone(), Rational::ZERO).unwrap_or_else(|_| Curve::zero())
 }
 
-/// Returns the arrival curve of data after a variable delay of at most `delay`.
+/// Returns the arrival curve of data after a delay that varies but is at most `delay`, given their
+/// arrival curve before it.
 pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, AlgebraError> {
     let Extended::Finite(delay) = delay else { return Ok(affine::unbounded()) };
     if let Some(curve) = simple::advanced(alpha, delay).or_else(|| affine::advanced(alpha, delay)) {
@@ -266,8 +267,8 @@ pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, Algebra
     Ok(alpha.advanced(delay).with_origin(Extended::ZERO))
 }
 
-/// Returns the time by which a server has served more than the burst of an arrival curve; `None` if
-/// it never does.
+/// Returns the time by which a server has served more than the burst of the arrival curve `cross`;
+/// `None` if it never does.
 pub(super) fn time_to_serve(beta: &Curve, cross: &Curve) -> Result<Option<Rational>, AlgebraError> {
     let burst = match cross.right_limit_at(&Rational::ZERO) {
         Extended::Finite(burst) => burst,

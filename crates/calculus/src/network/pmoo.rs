@@ -11,18 +11,18 @@
 
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of choices of token buckets and rate-latency curves up to which all of them
-/// are tried.
+/// The number of choices of token buckets and rate-latency curves up to which all of them are
+/// tried.
 const MOST_CHOICES: usize = 1024;
 
-/// A token bucket.
+/// A token bucket: an arrival curve of `burst + rate t` after time zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenBucket {
     pub(crate) burst: Rational,
     pub(crate) rate: Rational,
 }
 
-/// A rate-latency curve; a burst-delay curve has an infinite rate.
+/// A rate-latency curve. With an infinite rate it is a burst-delay curve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RateLatency {
     pub(crate) rate: Extended,
@@ -30,7 +30,7 @@ pub(crate) struct RateLatency {
 }
 
 impl RateLatency {
-    /// Returns the curve; `None` if a parameter is invalid.
+    /// Returns the parameters as a curve; `None` if one of them is invalid.
     pub(crate) fn curve(&self) -> Option<Curve> {
         match &self.rate {
             Extended::Finite(rate) => Curve::rate_latency(rate.clone(), self.latency.clone()).ok(),
@@ -44,12 +44,12 @@ impl RateLatency {
 pub(crate) struct Crossing {
     pub(crate) first: usize,
     pub(crate) last: usize,
-    /// Token buckets, at least one, each of which is an arrival curve.
+    /// Token buckets, at least one, whose minimum is an arrival curve of the cross traffic.
     pub(crate) buckets: Vec<TokenBucket>,
 }
 
-/// Returns token buckets whose minimum is the least concave curve above `curve`, by ascending
-/// burst; empty if no line bounds the curve.
+/// Returns the token buckets whose minimum is the least concave curve above `curve`, by ascending
+/// burst. The list is empty if no token bucket is above the curve.
 pub(crate) fn token_buckets(curve: &Curve) -> Vec<TokenBucket> {
     let Some(rate) = curve.ultimate_rate().into_finite() else { return Vec::new() };
     let Some(points) = points(curve) else { return Vec::new() };
@@ -88,8 +88,8 @@ pub(crate) fn token_buckets(curve: &Curve) -> Vec<TokenBucket> {
     buckets
 }
 
-/// Returns rate-latency curves whose maximum bounds a service curve from below, by ascending rate;
-/// empty if the service is zero in the long run.
+/// Returns rate-latency curves whose maximum is nowhere above a service curve, by ascending rate.
+/// The list is empty if the service is zero in the long run.
 pub(crate) fn rate_latencies(curve: &Curve) -> Vec<RateLatency> {
     let rate = curve.ultimate_rate();
     // The hull covers the curve up to the time at which it becomes infinite.
@@ -144,7 +144,8 @@ pub(crate) fn rate_latencies(curve: &Curve) -> Vec<RateLatency> {
     services
 }
 
-/// Appends a point to a lower hull, which stays convex.
+/// Appends a point to the lower convex hull of points, and removes the points that are no longer on
+/// it.
 fn push_lower(hull: &mut Vec<(Rational, Rational)>, t: Rational, y: Rational) {
     if let Some((last, height)) = hull.last_mut()
         && *last == t
@@ -186,8 +187,8 @@ fn unrolled(curve: &Curve) -> Vec<crate::Piece> {
     pieces
 }
 
-/// Returns the highest points of a curve: at each breakpoint and before the next one. Returns
-/// `None` if the curve is infinite somewhere.
+/// Returns the highest points of a curve: those at each breakpoint and just before the next one.
+/// Returns `None` if the curve is infinite somewhere.
 fn points(curve: &Curve) -> Option<Vec<(Rational, Rational)>> {
     let pieces = unrolled(curve);
     let mut points = Vec::new();
@@ -203,8 +204,8 @@ fn points(curve: &Curve) -> Option<Vec<(Rational, Rational)>> {
     Some(points)
 }
 
-/// Returns residual rate-latency curves of a tandem, whose maximum is a service curve; empty if
-/// there is no residual service.
+/// Returns the residual service of a tandem, as rate-latency curves whose maximum is a service
+/// curve. The list is empty if there is no residual service.
 ///
 /// `servers` has the rate-latency curves of each server, `crossings` the cross traffic.
 pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) -> Vec<RateLatency> {
@@ -256,8 +257,8 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
     pareto(found)
 }
 
-/// Returns the residual service for one choice of token buckets and rate-latency curves; `None` if
-/// no rate remains.
+/// Returns the residual service of a tandem for one choice of a rate-latency curve of each server
+/// and a token bucket of each cross flow. Returns `None` if a server has no rate left.
 fn for_choice(
     servers: &[Vec<RateLatency>],
     crossings: &[Crossing],
@@ -297,7 +298,8 @@ fn for_choice(
     Some(RateLatency { rate, latency })
 }
 
-/// Returns the services that no other one dominates.
+/// Returns the rate-latency curves that no other one of the list exceeds both in rate and by a
+/// smaller latency.
 pub(crate) fn pareto(mut services: Vec<RateLatency>) -> Vec<RateLatency> {
     services.sort_by(|a, b| a.latency.cmp(&b.latency).then_with(|| b.rate.cmp(&a.rate)));
     let mut kept: Vec<RateLatency> = Vec::new();

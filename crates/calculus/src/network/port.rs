@@ -26,10 +26,11 @@ use super::elements::{Multiplexing, Priority, Server};
 use crate::excerpt::excerpt;
 use crate::{AlgebraError, Curve, CurveError, Rational};
 
-/// An output port: a link and the scheduler of the classes that share it.
+/// An output port: a link, and the scheduler by which classes of traffic share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The name of the port. The server of a class is named "port/class".
+    /// The name of the port. The server of a class is named `port/class`, with this name and the
+    /// class's priority.
     pub name: String,
     /// The rate of the link, in bits per second.
     pub rate: Rational,
@@ -40,64 +41,66 @@ pub struct Port {
     pub scheduler: Scheduler,
 }
 
-/// A class of traffic at a port, with the scheduler's parameter `S`.
+/// A class of traffic at a port. `S` is the type of its parameter of the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class<S> {
-    /// The priority of the flows in the class; 0 is the most urgent where the scheduler uses
-    /// priorities.
+    /// The priority of the flows in the class. Where the scheduler uses priorities, 0 is the most
+    /// urgent.
     pub priority: Priority,
-    /// The size of the smallest packet in bits on the wire.
+    /// The size of the smallest packet of the class, in bits on the wire.
     pub minimum_packet: Rational,
-    /// The size of the largest packet in bits on the wire.
+    /// The size of the largest packet of the class, in bits on the wire.
     pub maximum_packet: Rational,
-    /// The class's share of the link, as the scheduler defines it.
+    /// The class's parameter of the scheduler, which determines its share of the link: an idle
+    /// slope, a gate, a quantum or a weight.
     pub share: S,
 }
 
-/// The scheduler of a link. Packets are not preempted.
+/// The scheduler of a link, with the classes that it serves. No scheduler preempts packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Credit-based shapers (IEEE 802.1Q, 8.6.8.2) with idle slopes in bits per second, in the
-    /// order of priorities. Classes without an idle slope are best effort, below all others.
+    /// Credit-based shapers (IEEE 802.1Q, 8.6.8.2). Classes with an idle slope, in bits per second,
+    /// are served in the order of priorities. Classes without an idle slope are best effort, after
+    /// all others.
     CreditBased(Vec<Class<Option<Rational>>>),
-    /// Gates that open and close at set times of a cycle in seconds (IEEE 802.1Q, 8.6.8.4). A
-    /// packet starts only if it ends before its gate closes. Classes without windows share the time
-    /// outside of all windows, by shapers and priority.
+    /// Gates that open and close at set times of a cycle (IEEE 802.1Q, 8.6.8.4). A packet starts
+    /// only if it ends before its gate closes. Classes without windows of their own share the time
+    /// outside of all windows, by credit-based shapers and priority.
     Gated {
-        /// The length of the cycle.
+        /// The length of the cycle of all gates, in seconds.
         cycle: Rational,
         /// The classes with their gates.
         classes: Vec<Class<Gate>>,
     },
-    /// Deficit round robin (Shreedhar and Varghese, 1996) with quanta in bits.
+    /// Deficit round robin (Shreedhar and Varghese, 1996), with the quantum of each class in bits.
     DeficitRoundRobin(Vec<Class<Rational>>),
-    /// Weighted round robin: each class sends up to a number of packets per turn.
+    /// Weighted round robin: in its turn, each class sends up to as many packets as its weight.
     WeightedRoundRobin(Vec<Class<u32>>),
-    /// Interleaved weighted round robin: in each round, every class whose weight is not used up yet
-    /// sends one packet.
+    /// Interleaved weighted round robin, with a weight for each class. In each round, every class
+    /// whose weight is not used up yet sends one packet.
     InterleavedWeightedRoundRobin(Vec<Class<u32>>),
 }
 
-/// The gate of a class.
+/// The times at which the gate of a class is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// The gate is open in these windows.
+    /// The gate is open in these windows of the cycle.
     Open(Vec<Window>),
-    /// The gate is open outside of the windows of other classes, behind a credit-based shaper with
-    /// this idle slope, in bits per second of the whole cycle. Credit is frozen while the gate is
-    /// closed.
+    /// The gate is open outside of the windows of all other classes. The class has a credit-based
+    /// shaper with this idle slope, in bits per second of the whole cycle. Credit is frozen while
+    /// the gate is closed.
     Shaped(Rational),
-    /// The gate is open outside of the windows of other classes, and the class is served after all
-    /// shaped ones.
+    /// The gate is open outside of the windows of all other classes, and the class is served after
+    /// all classes with an idle slope.
     BestEffort,
 }
 
-/// A time during which a gate is open, within a cycle, in seconds.
+/// A window: a time within a cycle during which a gate is open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Window {
-    /// The time at which the gate opens.
+    /// The time in the cycle at which the gate opens, in seconds.
     pub at: Rational,
-    /// The length of the window.
+    /// The length of the window, in seconds.
     pub length: Rational,
 }
 
@@ -108,7 +111,7 @@ pub enum PortError {
     /// A parameter of the port is invalid.
     #[error("port '{}' {fault}", excerpt(port))]
     Port {
-        /// The port.
+        /// The name of the port.
         port: String,
         /// The fault and its remedy.
         fault: &'static str,
@@ -116,14 +119,14 @@ pub enum PortError {
     /// A parameter of a class is invalid.
     #[error("class {priority} of port '{}' {fault}", excerpt(port))]
     Class {
-        /// The port.
+        /// The name of the port.
         port: String,
-        /// The class.
+        /// The priority of the class.
         priority: Priority,
         /// The fault and its remedy.
         fault: &'static str,
     },
-    /// Gates of classes with different windows are open at the same time.
+    /// The gates of two classes are open at the same time, although their windows are not the same.
     #[error(
         "the gates of classes {first} and {second} of port '{}' are open at the same time for only a part of the \
          cycle, and what one leaves over for the other then has no curve of its own; open them at the same times, or \
@@ -131,11 +134,11 @@ pub enum PortError {
         excerpt(port)
     )]
     Overlap {
-        /// The port.
+        /// The name of the port.
         port: String,
-        /// A class.
+        /// The priority of one class.
         first: Priority,
-        /// The other class.
+        /// The priority of the other class.
         second: Priority,
     },
     /// A parameter is invalid for the curve to be built.
@@ -146,15 +149,16 @@ pub enum PortError {
     Algebra(#[from] AlgebraError),
 }
 
-/// A queue of a port: classes that static priority distinguishes, and their common server.
+/// A queue of a port: the classes in it, which only static priority distinguishes, and the server
+/// that stands for the queue.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) priorities: Vec<Priority>,
     pub(super) server: Server,
 }
 
-/// The service of a queue, whether it is strict, and the shaping of its output in addition to the
-/// rate of the link.
+/// The service that a scheduler grants the classes of one queue, and the shaping of their output in
+/// addition to the rate of the link.
 struct Share {
     priorities: Vec<Priority>,
     service: Curve,
@@ -175,7 +179,7 @@ impl fmt::Display for Scheduler {
 }
 
 impl Scheduler {
-    /// Returns the priority and the smallest and largest packet of each class.
+    /// Returns, for each class, its priority and the sizes of its smallest and its largest packet.
     pub(super) fn packets(&self) -> Vec<(Priority, &Rational, &Rational)> {
         fn of<S>(classes: &[Class<S>]) -> Vec<(Priority, &Rational, &Rational)> {
             classes.iter().map(|c| (c.priority, &c.minimum_packet, &c.maximum_packet)).collect()
@@ -192,7 +196,7 @@ impl Scheduler {
 }
 
 impl Port {
-    /// Returns the queues of the port.
+    /// Checks the port and returns its queues.
     pub(super) fn queues(&self) -> Result<Vec<Queue>, PortError> {
         self.check()?;
         let shares = match &self.scheduler {
@@ -207,7 +211,7 @@ impl Port {
         shares.into_iter().map(|share| self.queue(share)).collect()
     }
 
-    /// Whether the scheduler is a form of round robin.
+    /// Whether the scheduler is deficit, weighted or interleaved weighted round robin.
     pub(super) fn takes_turns(&self) -> bool {
         matches!(
             self.scheduler,
@@ -217,9 +221,9 @@ impl Port {
         )
     }
 
-    /// Returns a curve that maps an amount of data which the link sends to the least part of it
-    /// that belongs to a permanently backlogged class, if the classes in `without` send nothing.
-    /// Returns `None` if the scheduler is not a form of round robin.
+    /// Returns a curve from the amount of data that the link sends to the least part of it that
+    /// belongs to the class `own`, if that class is backlogged all the time and the classes in
+    /// `without` send nothing. Returns `None` if the scheduler is not a form of round robin.
     pub(super) fn turns_without(
         &self,
         own: Priority,
@@ -296,7 +300,7 @@ impl Port {
 }
 
 /// Checks the idle slope of a class. `follows_shaped_ones` says that all more urgent classes have
-/// one.
+/// an idle slope.
 fn check_idle_slope<S>(
     port: &Port,
     class: &Class<S>,

@@ -17,10 +17,10 @@
 
 use super::elements::{FlowId, ServerId};
 
-/// The largest number of variants that are tried.
+/// The largest number of variants of cross traffic that are tried.
 const MOST_VARIANTS: usize = 64;
 
-/// The flows that share the servers `first..=last` of a tandem, in ascending order.
+/// The cross flows, in ascending order, that visit exactly the servers `first..=last` of a tandem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) first: usize,
@@ -28,13 +28,16 @@ pub(crate) struct Stay {
     pub(crate) flows: Vec<FlowId>,
 }
 
-/// The stays of flows that come over one link, by the server at which they leave. Neighbours may be
-/// merged.
+/// The stays on a tandem of flows that come over the same link, by the last server of each stay. A
+/// stay may be merged into the next one.
 type Group = Vec<Stay>;
 
-/// Returns the stays unchanged, and variants in which flows are prolonged. `from` returns the
-/// server from which a flow comes onto the tandem at a given index, or `None` if the flow begins
-/// there; such flows are not merged, because the arrival curves of sources add up in any case.
+/// Returns variants of the cross traffic on a tandem: the given stays, and stays in which some
+/// flows are prolonged.
+///
+/// `from` returns the server from which a flow comes onto the tandem at the given index, or `None`
+/// if the flow begins there. Flows that begin there are not merged, because the arrival curves of
+/// sources add up in any case.
 pub(crate) fn variants(
     stays: Vec<Stay>,
     from: impl Fn(FlowId, usize) -> Option<ServerId>,
@@ -67,8 +70,8 @@ pub(crate) fn variants(
     merges(&groups).iter().map(|merges| variant(&stays, &groups, merges)).collect()
 }
 
-/// Returns the choices of stays to merge: for each group, whether a stay is merged into the next
-/// one. The first choice merges none.
+/// Returns the choices which stays to merge. Each choice says, for each stay of each group, whether
+/// it is merged into the next one. The first choice merges none.
 fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
     if joints <= MOST_VARIANTS.ilog2() as usize {
@@ -92,7 +95,7 @@ fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     choices
 }
 
-/// Returns the stays for one choice of merges.
+/// Returns the stays after the merges of one choice.
 fn variant(stays: &[Stay], groups: &[Group], merges: &[Vec<bool>]) -> Vec<Stay> {
     let mut stays = stays.to_vec();
     for (group, merges) in groups.iter().zip(merges) {

@@ -25,12 +25,13 @@ use super::elements::{FlowId, Multiplexing, Priority, Regulator, ServerId};
 use super::model::Network;
 use super::settings::Settings;
 
-/// Checks that every interleaved regulator follows a system that preserves the order of its
-/// packets.
+/// Checks that every interleaved regulator follows a system that preserves the order of the packets
+/// in its queue.
 ///
 /// # Errors
 ///
-/// [`AnalysisError::NotInOrder`] and [`AnalysisError::OvertakesRegulated`].
+/// [`AnalysisError::NotInOrder`] and [`AnalysisError::OvertakesRegulated`] if an interleaved
+/// regulator does not.
 pub(super) fn check(network: &Network, settings: &Settings) -> Result<(), AnalysisError> {
     for (server, next) in network.hops() {
         if network.server(server).regulator != Some(Regulator::Interleaved) {
@@ -47,7 +48,7 @@ pub(super) fn check(network: &Network, settings: &Settings) -> Result<(), Analys
     Ok(())
 }
 
-/// Checks the flows of one queue of the regulator behind a server.
+/// Checks the flows that share one queue of the interleaved regulator behind a server.
 fn check_queue(
     network: &Network,
     settings: &Settings,
@@ -79,8 +80,8 @@ fn check_queue(
     Ok(())
 }
 
-/// Returns the servers of a flow's path after its last regulation, or from its source, up to a
-/// server.
+/// Returns the part of a flow's path that ends at `server` and begins after the flow's last
+/// regulation before that, or at its source.
 fn since_regulation(network: &Network, flow: FlowId, server: ServerId) -> &[ServerId] {
     let path = &network.flow(flow).path;
     let Some(end) = network.position(flow, server) else { return &[] };

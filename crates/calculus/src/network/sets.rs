@@ -16,22 +16,23 @@ use super::model::Network;
 use super::{AnalysisError, operations, simple};
 use crate::{Curve, Rational};
 
-/// An ascending list of flows that is stored once.
+/// An ascending list of flows. Each different list is stored only once, with a number of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Set {
     number: u32,
     flows: Arc<[FlowId]>,
 }
 
-/// A set with one flow added that is not in it, or with one flow removed that is in it.
+/// A set of flows that differs from a stored set in at most one flow. `toggled` is the flow that is
+/// added, if it is not in the stored set, or removed, if it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     set: Set,
     toggled: Option<FlowId>,
 }
 
-/// The identity of a group in caches. Two keys may denote the same flows, but one key never denotes
-/// different flows.
+/// The key of a group in caches. Groups of the same flows may have different keys, but groups of
+/// different flows never have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GroupKey {
     set: u32,
@@ -43,8 +44,8 @@ impl Group {
         GroupKey { set: self.set.number, toggled: self.toggled }
     }
 
-    /// Whether the group is a stored set without a change, which other flows of interest need as
-    /// well.
+    /// Whether the group is a stored set without a change, so that other flows of interest need it
+    /// as well.
     pub(crate) fn is_plain(&self) -> bool {
         self.toggled.is_none()
     }
@@ -65,7 +66,7 @@ impl Group {
         self.len() == 0
     }
 
-    /// Returns the flows in ascending order.
+    /// Returns the flows of the group in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = FlowId> + '_ {
         let place = self.toggled.map_or(0, |flow| self.set.flows.partition_point(|id| *id < flow));
         let added = self.toggled.filter(|flow| self.contains(*flow));
@@ -75,8 +76,8 @@ impl Group {
         before.iter().copied().chain(added).chain(behind)
     }
 
-    /// Returns the two parts of a group whose set is divided into `sets`. `toggles_first` says that
-    /// the toggled flow belongs to the first part.
+    /// Returns the two parts of a group, given the two parts of its stored set. `toggles_first`
+    /// says whether the added or removed flow belongs to the first part.
     fn divided(&self, [first, second]: [Set; 2], toggles_first: bool) -> [Self; 2] {
         let toggled = |of_this: bool| self.toggled.filter(|_| of_this);
         [
@@ -86,7 +87,7 @@ impl Group {
     }
 }
 
-/// The flows of a group at a server, by the server before it.
+/// The flows of a group at a server, divided by the server from which they come.
 #[derive(Debug)]
 pub(crate) struct Origins {
     /// The flows that begin at the server.
@@ -102,29 +103,29 @@ pub(crate) struct Over {
     pub(crate) flows: Group,
 }
 
-/// [`Origins`] of a set.
+/// The flows of a stored set at a server, divided by the server from which they come.
 #[derive(Debug)]
 struct SetOrigins {
     sources: Set,
     over: Vec<(ServerId, Set)>,
 }
 
-/// A criterion by which a set is divided.
+/// A criterion by which a set of flows is divided into two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Division {
-    /// Flows that come to the second server from the first one, and the others.
+    /// The flows that come to the second server directly from the first one, and all others.
     Over(ServerId, ServerId),
-    /// Flows that are at least as urgent as a priority, and the others.
+    /// The flows that are at least as urgent as the priority, and all others.
     Until(Priority),
 }
 
-/// The store of sets, with caches of the results that are derived from a set.
+/// The stored sets of flows, with caches of the results that are derived from each.
 #[derive(Debug)]
 pub(crate) struct Sets<'n> {
     network: &'n Network,
     stored: Mutex<HashMap<Arc<[FlowId]>, u32>>,
     none: Set,
-    /// All priorities of flows, the most urgent first.
+    /// All priorities of the network's flows, the most urgent first.
     priorities: Vec<Priority>,
     at: Vec<OnceLock<Set>>,
     others: Cache<(u32, ServerId), Set>,
@@ -153,7 +154,7 @@ impl<'n> Sets<'n> {
         }
     }
 
-    /// Stores an ascending list and returns its set.
+    /// Returns the set for an ascending list of flows, and stores it if it is new.
     fn store(&self, flows: Vec<FlowId>) -> Set {
         let flows: Arc<[FlowId]> = flows.into();
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +171,7 @@ impl<'n> Sets<'n> {
         Group { set: self.store(flows), toggled: None }
     }
 
-    /// Returns the group of a single flow.
+    /// Returns the group that consists of one flow.
     pub(crate) fn alone(&self, flow: FlowId) -> Group {
         Group { set: self.none.clone(), toggled: Some(flow) }
     }
@@ -180,12 +181,12 @@ impl<'n> Sets<'n> {
         self.at.get(server.index()).map_or_else(all, |known| known.get_or_init(all).clone())
     }
 
-    /// Returns the group of all flows of a server.
+    /// Returns the group of all flows that visit a server.
     pub(crate) fn at(&self, server: ServerId) -> Group {
         Group { set: self.set_at(server), toggled: None }
     }
 
-    /// Returns the group without a flow.
+    /// Returns a group without one of its flows, or unchanged if the flow is `None` or not in it.
     pub(crate) fn without(&self, group: Group, flow: Option<FlowId>) -> Group {
         let Some(flow) = flow.filter(|flow| group.contains(*flow)) else { return group };
         match group.toggled {
@@ -195,7 +196,7 @@ impl<'n> Sets<'n> {
         }
     }
 
-    /// Returns the flows of a server that are not in the group.
+    /// Returns the flows that visit a server and are not in the group.
     pub(crate) fn others(&self, server: ServerId, group: &Group) -> Group {
         let all = || self.set_at(server);
         let set = match group.set.number {
@@ -300,7 +301,7 @@ impl<'n> Sets<'n> {
         self.group(flows)
     }
 
-    /// Returns the sum of the flows' arrival curves at their sources.
+    /// Returns the sum of the arrival curves that the flows of a group have at their sources.
     pub(crate) fn at_sources(&self, group: &Group) -> Result<Arc<Curve>, AnalysisError> {
         let of = |id: FlowId| &self.network.flow(id).arrival;
         let add = |sum: Curve, id: FlowId| operations::sum(&sum, of(id));
@@ -323,7 +324,7 @@ impl<'n> Sets<'n> {
         }))
     }
 
-    /// Returns the size of the largest packet of a group.
+    /// Returns the size of the largest packet among the flows of a group.
     pub(crate) fn largest_packet(&self, group: &Group) -> Rational {
         let of = |id: FlowId| &self.network.flow(id).maximum_packet;
         let most = |ids: &mut dyn Iterator<Item = FlowId>| {

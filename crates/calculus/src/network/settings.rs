@@ -9,7 +9,8 @@ use std::fmt;
 use super::elements::{Multiplexing, Server};
 use crate::Rational;
 
-/// Whether the flow of interest counts when cross traffic is bounded on the path that both share.
+/// Whether the flow of interest counts when its cross traffic is bounded on the path that both
+/// share.
 ///
 /// Without the flow of interest the bounds are smaller. Under arbitrary multiplexing that is sound
 /// on a path that no flow leaves and rejoins: the worst scheduler for a flow serves that flow last
@@ -20,15 +21,15 @@ use crate::Rational;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowOfInterest {
-    /// The flow of interest has the lowest priority and does not delay cross traffic, in all cases
-    /// in which DNC assumes so.
+    /// The flow of interest has the lowest priority, so that it does not delay its cross traffic,
+    /// in all cases in which DNC assumes so.
     #[default]
     LowestPriority,
     /// The flow of interest has the lowest priority where that is proven: under arbitrary
-    /// multiplexing at all servers, and if no path leaves that of the flow and rejoins it.
-    /// Otherwise it interferes.
+    /// multiplexing at all servers, if data that leave the flow's path cannot rejoin it. Otherwise
+    /// it delays cross traffic as any other flow does.
     LowestPriorityWhereProven,
-    /// The flow of interest interferes as any other flow does.
+    /// The flow of interest delays its cross traffic as any other flow does.
     Interferes,
 }
 
@@ -53,26 +54,31 @@ impl fmt::Display for FlowOfInterest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum ArrivalBound {
-    /// The residual service curves of all shared servers are convolved first. DNC's
-    /// AGGR_PBOO_CONCATENATION.
+    /// The flows are one aggregate. The residual service curves of all servers that they share are
+    /// convolved first, and their output is bounded once. DNC calls it AGGR_PBOO_CONCATENATION.
     #[default]
     AggregatePboo,
-    /// The output is bounded server by server. DNC's AGGR_PBOO_PER_SERVER.
+    /// The flows are one aggregate, whose output is bounded server by server. DNC calls it
+    /// AGGR_PBOO_PER_SERVER.
     AggregatePbooPerServer,
-    /// DNC's AGGR_PMOO.
+    /// The flows are one aggregate, served by the PMOO residual service of the servers that they
+    /// share. DNC calls it AGGR_PMOO.
     AggregatePmoo,
-    /// DNC's AGGR_TM.
+    /// The flows are one aggregate, served by the tandem matching of the servers that they share.
+    /// DNC calls it AGGR_TM.
     AggregateTandemMatching,
-    /// DNC's SEGR_PBOO.
+    /// Each flow is bounded separately, by the PBOO residual service of its path. DNC calls it
+    /// SEGR_PBOO.
     SegregatedPboo,
-    /// DNC's SEGR_PMOO.
+    /// Each flow is bounded separately, by the PMOO residual service of its path. DNC calls it
+    /// SEGR_PMOO.
     SegregatedPmoo,
-    /// DNC's SEGR_TM.
+    /// Each flow is bounded separately, by the tandem matching of its path. DNC calls it SEGR_TM.
     SegregatedTandemMatching,
 }
 
 impl ArrivalBound {
-    /// All methods.
+    /// All methods to bound arrivals.
     pub const ALL: [Self; 7] = [
         Self::AggregatePboo,
         Self::AggregatePbooPerServer,
@@ -83,7 +89,8 @@ impl ArrivalBound {
         Self::SegregatedTandemMatching,
     ];
 
-    /// Whether the method bounds each flow separately.
+    /// Whether the method bounds each flow separately, rather than all flows over a link as one
+    /// aggregate.
     #[must_use]
     pub fn segregates(self) -> bool {
         matches!(self, Self::SegregatedPboo | Self::SegregatedPmoo | Self::SegregatedTandemMatching)
@@ -109,15 +116,17 @@ impl fmt::Display for ArrivalBound {
     }
 }
 
-/// The conventions of one analysis.
+/// The conventions of an analysis, of which its bounds depend.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// The order of service at all servers, which overrides each server's own.
+    /// The order of service at all servers. It overrides that of each server; with `None` each has
+    /// its own.
     pub multiplexing: Option<Multiplexing>,
-    /// Whether the flow of interest counts when cross traffic is bounded.
+    /// Whether the flow of interest counts when its cross traffic is bounded.
     pub flow_of_interest: FlowOfInterest,
-    /// The methods that bound arrivals; of several, the pointwise minimum of the bounds is used.
+    /// The methods by which arrivals are bounded. If there are several, the pointwise minimum of
+    /// their arrival curves is used.
     pub arrival_bounds: Vec<ArrivalBound>,
     /// Whether the burst of a server's output is also bounded by the server's backlog (DNC's
     /// "server backlog arrival bound"; Bondorf and Schmitt, "Improving cross-traffic bounds in
@@ -131,7 +140,7 @@ pub struct Settings {
     /// at most the deadline, the search for a smaller bound ends. With `None`, the search continues
     /// for all flows until the smallest bounds are found.
     pub deadline: Option<Rational>,
-    /// The number of threads; 0 for one per core.
+    /// The number of threads of the analysis; 0 stands for one per core.
     pub threads: usize,
 }
 
@@ -155,17 +164,19 @@ impl Settings {
         Self { multiplexing: Some(multiplexing), ..self }
     }
 
-    /// Returns the settings with the given role of the flow of interest.
+    /// Returns the settings with the given choice whether the flow of interest counts for cross
+    /// traffic.
     pub fn with_flow_of_interest(self, flow_of_interest: FlowOfInterest) -> Self {
         Self { flow_of_interest, ..self }
     }
 
-    /// Returns the settings with the given method to bound arrivals.
+    /// Returns the settings with the given method as the only one to bound arrivals.
     pub fn bounding_arrivals(self, method: ArrivalBound) -> Self {
         Self { arrival_bounds: vec![method], ..self }
     }
 
-    /// Returns the settings with bursts bounded by the backlog of the server that they come from.
+    /// Returns the settings with the burst of each server's output also bounded by the server's
+    /// backlog.
     pub fn capping_bursts(self) -> Self {
         Self { cap_bursts: true, ..self }
     }
@@ -175,12 +186,12 @@ impl Settings {
         Self { prolong: true, ..self }
     }
 
-    /// Returns the settings with the given deadline.
+    /// Returns the settings with the given deadline, which [`super::Analysis::Best`] must prove.
     pub fn with_deadline(self, deadline: Rational) -> Self {
         Self { deadline: Some(deadline), ..self }
     }
 
-    /// Returns the order of service at a server.
+    /// Returns the order of service at a server under these settings.
     pub fn multiplexing_at(&self, server: &Server) -> Multiplexing {
         self.multiplexing.unwrap_or(server.multiplexing)
     }

@@ -7,7 +7,7 @@
 use crate::curve::piece::Tail;
 use crate::{Curve, Extended, Piece, Rational};
 
-/// Returns burst and rate of a token bucket; `None` for other curves.
+/// Returns the burst and the rate of a token bucket; `None` for other curves.
 pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
     match (curve.pieces(), curve.is_ultimately_affine()) {
         ([piece], true) if *piece.value() == Extended::ZERO => {
@@ -17,7 +17,7 @@ pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
     }
 }
 
-/// Returns rate and latency of a rate-latency curve; `None` for other curves.
+/// Returns the rate and the latency of a rate-latency curve; `None` for other curves.
 pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
     let starts_flat =
         |piece: &Piece| *piece.value() == Extended::ZERO && *piece.right_limit() == Extended::ZERO;
@@ -32,13 +32,14 @@ pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
     }
 }
 
-/// Builds a token bucket.
+/// Builds a token bucket with a burst and a rate that are not negative.
 pub(super) fn make_bucket(burst: Rational, rate: Rational) -> Curve {
     let piece = Piece::new(Rational::ZERO, Extended::ZERO, burst, rate);
     Curve { pieces: vec![piece], tail: Tail::Affine }
 }
 
-/// Builds a rate-latency curve in its canonical form.
+/// Builds a rate-latency curve, in its canonical form, with a rate and a latency that are not
+/// negative.
 pub(super) fn make_rate_latency(rate: Rational, latency: Rational) -> Curve {
     if rate.is_zero() {
         return Curve::zero();
@@ -57,7 +58,8 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Some(make_bucket(b1 + b2, r1 + r2))
 }
 
-/// Returns the first token bucket less the second, which is one of its summands.
+/// Returns the token bucket `a` less the token bucket `b`, which is one of the summands of `a`.
+/// Returns `None` for other curves.
 pub(super) fn difference(a: &Curve, b: &Curve) -> Option<Curve> {
     let ((b1, r1), (b2, r2)) = (bucket(a)?, bucket(b)?);
     let (burst, rate) = (b1 - b2, r1 - r2);
@@ -106,7 +108,8 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extend
     })
 }
 
-/// Returns the time at which b + r t meets R (t - T).
+/// Returns the time at which a token bucket b + r t meets a rate-latency curve R (t - T), which
+/// bounds the backlogged period. Returns `None` for other curves.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
     let never_behind = burst.is_zero() && (rate.is_zero() || latency.is_zero() && rate <= service);
@@ -138,7 +141,9 @@ pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     Some(make_rate_latency(left, waiting))
 }
 
-/// Uses the theta at which the server has served the burst.
+/// Returns the residual service of a FIFO server after the cross traffic `alpha`: the rate R - r
+/// after the latency T + b / R, for the token bucket (b, r) and the rate-latency curve (R, T), or
+/// zero if r >= R. Returns `None` for other curves.
 pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
     if rate >= service {

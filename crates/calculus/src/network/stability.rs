@@ -16,12 +16,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// Whether the server is overloaded, so that nothing can be bounded.
+    /// Whether the server is overloaded: its arrival rate exceeds its service rate, so that nothing
+    /// can be bounded there.
     pub fn is_over(&self) -> bool {
         self.arrival_rate > self.service_rate
     }
 
-    /// Returns the arrival rate over the service rate; 1 for a server that is exactly full.
+    /// Returns the arrival rate divided by the service rate. It is 1 for a server that is exactly
+    /// full.
     pub fn ratio(&self) -> f64 {
         match (&self.arrival_rate, &self.service_rate) {
             (Extended::Finite(arrivals), Extended::Finite(service)) => {

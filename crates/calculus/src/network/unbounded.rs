@@ -13,7 +13,7 @@ use super::model::Network;
 use super::stability::Load;
 use crate::{Extended, Rational};
 
-/// The largest number of names in a sentence.
+/// The largest number of names in the text of a reason.
 const NAMED: usize = 5;
 
 /// The reason why a flow has no finite bound.
@@ -22,19 +22,20 @@ const NAMED: usize = 5;
 pub enum Reason {
     /// The long-term arrival rates of these servers exceed their service rates.
     Overloaded(Vec<ServerId>),
-    /// These flows may send any amount at once.
+    /// The arrival curves of these flows are infinite: they may send any amount at once.
     Unlimited(Vec<FlowId>),
     /// The long-term arrival rates of these servers equal their service rates.
     Full(Vec<ServerId>),
-    /// These servers form a cycle; the first follows the last.
+    /// These servers form a cycle: data pass them in this order, and from the last one the first
+    /// again.
     Cycle(Vec<ServerId>),
-    /// None of the other reasons applies: this analysis has no bound, another one may.
+    /// None of the other reasons applies. This analysis has no bound, but another one may have.
     Analysis,
 }
 
 impl Network {
-    /// Returns the reasons why flows have no finite bound, each with its flows. All of `flows` must
-    /// have infinite bounds.
+    /// Returns the reasons why some flows have no finite bound, each with the flows to which it
+    /// applies. All of `flows` must have infinite bounds.
     #[must_use]
     pub fn unbounded(&self, flows: &[FlowId]) -> Vec<(Reason, Vec<FlowId>)> {
         let loads = self.loads();
@@ -47,7 +48,7 @@ impl Network {
             graph.successors[from.index()].push(to);
         }
         // Only servers from which data can reach the last server of the path matter, so flows with
-        // one last server share the reason.
+        // the same last server have the same reason.
         let mut known = BTreeMap::<Option<ServerId>, usize>::new();
         let mut found: Vec<(Reason, Vec<FlowId>)> = Vec::new();
         for flow in flows {
@@ -101,14 +102,14 @@ impl Network {
     }
 }
 
-/// The servers before and after each server on paths.
+/// For each server, the servers that flows visit directly before it and directly after it.
 struct Graph {
     predecessors: Vec<Vec<ServerId>>,
     successors: Vec<Vec<ServerId>>,
 }
 
 impl Graph {
-    /// Returns a server and all servers from which data can reach it, in ascending order.
+    /// Returns the server `last` and all servers from which data can reach it, in ascending order.
     fn before(&self, last: Option<ServerId>) -> Vec<ServerId> {
         let mut seen = vec![false; self.predecessors.len()];
         let mut open: Vec<ServerId> = last.into_iter().collect();
@@ -123,8 +124,8 @@ impl Graph {
         before
     }
 
-    /// Returns a cycle among a set of servers that contains all their predecessors, in the order in
-    /// which data pass them.
+    /// Returns the servers of a cycle among some servers, in the order in which data pass them. The
+    /// servers must include all their predecessors. Returns `None` if they have no cycle.
     fn cycle(&self, among: &[ServerId]) -> Option<Vec<ServerId>> {
         let mut left = vec![false; self.predecessors.len()];
         let mut incoming = vec![0; self.predecessors.len()];
@@ -164,7 +165,7 @@ impl Graph {
 }
 
 impl Reason {
-    /// Returns the reason as part of a sentence, with the names of the network.
+    /// Returns the reason as text for a sentence. The network provides the names.
     #[must_use]
     pub fn describe<'a>(&'a self, network: &'a Network) -> impl fmt::Display + 'a {
         Described { reason: self, network }
@@ -207,7 +208,7 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// Returns names as part of a sentence: only the first few if there are many.
+/// Returns a list of names as text for a sentence; only the first few of many names.
 fn names(mut names: impl ExactSizeIterator<Item = String>) -> String {
     let count = names.len();
     let first: Vec<String> = names.by_ref().take(NAMED).map(|name| format!("'{name}'")).collect();

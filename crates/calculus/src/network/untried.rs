@@ -7,24 +7,26 @@ use super::analysis::{Analyser, Analysis, AnalysisError};
 use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
-/// The number of refused flows after which an analysis counts as not applicable.
+/// The number of flows to which an analysis does not apply after which it counts as not applicable
+/// to the network.
 const MOST_REFUSALS: usize = 3;
 
-/// An analysis that was not tried and might have found smaller bounds.
+/// An analysis that was not tried for a large network, although it may have smaller bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untried {
     /// The analysis.
     pub analysis: Analysis,
-    /// The time that the analysis would take for all flows.
+    /// An estimate of the time that the analysis would take for all flows.
     pub time: Estimate,
 }
 
-/// An estimate of a duration.
+/// An estimate of the time that an analysis would take for all flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimate {
-    /// An extrapolation from the flows that were finished.
+    /// The time extrapolated from the flows that were finished.
     About(Duration),
-    /// A lower limit: the first flow was not finished when `patience` ended.
+    /// A lower limit of the time: not even the first flow was finished within the time allowed for
+    /// the estimate.
     AtLeast(Duration),
 }
 
@@ -49,8 +51,8 @@ impl Analyser<'_> {
         timed.collect()
     }
 
-    /// Returns an estimate of the time that an analysis would take for the flows; `None` if it does
-    /// not apply to them.
+    /// Returns an estimate of the time that an analysis would take for the flows, from those that
+    /// it bounds within `patience`. Returns `None` if it does not apply to them.
     fn estimate(
         &self,
         analysis: Analysis,
@@ -106,7 +108,8 @@ impl Analyser<'_> {
     }
 }
 
-/// The time that one thread took for some flows, and the number of threads of the full analysis.
+/// The time that one thread took for some flows, and the number of threads of the full analysis,
+/// from which its time is extrapolated.
 #[derive(Clone, Copy)]
 struct Pace {
     spent: Duration,
@@ -119,8 +122,9 @@ impl Pace {
         self.spent.mul_f64(flows as f64 / (self.done.max(1) * self.threads) as f64)
     }
 
-    /// Returns the estimate for a cyclic network, in which the first flow also pays for the bursts
-    /// at the cuts of all flows. `once` is the time until that flow was finished.
+    /// Returns the estimate for a cyclic network. There, the first flow also takes the time to
+    /// bound the bursts over all cut links, which is needed only once. `once` is the time until the
+    /// first flow was finished.
     fn after(self, once: Duration, flows: usize) -> Estimate {
         match self.done {
             _ if flows < 2 => Estimate::About(once),

@@ -31,18 +31,20 @@ const KINDS: [&str; 14] = [
     "convolution",
 ];
 
-/// The meaning of a list of curves: upper curves have their minimum, lower curves their maximum.
+/// The kind of bound that a curve is. A list of upper bounds stands for their minimum, and a list
+/// of lower bounds for their maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bounds {
     FromAbove,
     FromBelow,
 }
 
-/// A curve as read from a file.
+/// A curve that was read from a file.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) curve: Curve,
-    /// Whether the curve is a simple substitute, on the safe side, for what the file describes.
+    /// Whether the curve is a simple substitute for what the file describes: an upper bound is
+    /// above it, a lower bound below it.
     pub(super) outlined: bool,
 }
 
@@ -52,7 +54,7 @@ impl From<Curve> for Given {
     }
 }
 
-/// Reads a curve.
+/// Reads a curve, or a list of curves, from a node of a file.
 pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Given, FormatError> {
     if let Tree::Array(nodes) = &node.value {
         let kind = if bounds == Bounds::FromAbove { "minimum" } else { "maximum" };
@@ -116,7 +118,7 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Gi
     built.map(Given::from).map_err(fault)
 }
 
-/// Combines several curves into one.
+/// Reads a list of curves and combines them into one by the operation `kind`, such as "minimum".
 fn combined(
     node: &Node<'_>,
     nodes: &[Node<'_>],
@@ -136,8 +138,9 @@ fn combined(
     whole.ok_or_else(|| node.fault("is empty; give at least one curve"))
 }
 
-/// Combines two curves, by their outlines if the exact result would be too long. All combinations
-/// are monotone in both curves, so the combined outlines bound the combined curves.
+/// Combines two curves by the operation `kind`. If the exact result would be too long, their
+/// outlines are combined instead. Every operation is monotone in both curves, so the result then
+/// bounds the exact one.
 fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, AlgebraError> {
     let operation = |a: &Curve, b: &Curve| match kind {
         "minimum" => a.minimum(b),
@@ -160,7 +163,8 @@ fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, Alg
     Ok(Given { curve, outlined: true })
 }
 
-/// Reads breakpoints, each with time, value and slope; the last segment does not end.
+/// Reads a curve from a list of breakpoints, each with time, value and slope. The segment of the
+/// last one does not end.
 fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
     for node in node.list()? {

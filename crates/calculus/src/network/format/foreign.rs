@@ -6,31 +6,34 @@ use std::collections::BTreeSet;
 use crate::network::{Flow, Multiplexing, NetworkBuilder, Server, ServerId};
 use crate::{Curve, CurveError, Rational};
 
-/// Options that select algorithms of other tools; they do not describe the network.
+/// Options in files of other tools that select algorithms of these tools. They do not describe the
+/// network.
 const OF_OTHER_TOOLS: [&str; 3] = ["CEIL", "MOH", "TDMI"];
 
-/// The largest number of names in a note.
+/// The largest number of names that a note lists.
 const NAMED: usize = 5;
 
-/// The options of a network: the words of Saihu's `analysis_option` and of WOPANets' `technology`.
+/// The options of a network file: the words of Saihu's `analysis_option` and of WOPANets'
+/// `technology`.
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// The multiplexing: `FIFO` or `ARBITRARY`.
+    /// The order of service at all servers, by the option `FIFO` or `ARBITRARY`; `None` without
+    /// either.
     pub(super) order: Option<Multiplexing>,
-    /// Whether capacities shape: the option `IS` (input shaping).
+    /// Whether the capacities of servers shape their output, by the option `IS` (input shaping).
     pub(super) shaping: bool,
-    /// Whether data leave in packets: the option `PK`.
+    /// Whether data leave servers in whole packets, by the option `PK`.
     pub(super) packetizer: bool,
-    /// The options that have no effect here.
+    /// The words of the options in the file that have no effect on bounds.
     without_effect: BTreeSet<String>,
 }
 
 impl Options {
-    /// Adds an option.
+    /// Adds the option with the given word.
     ///
     /// # Errors
     ///
-    /// The fault, as a sentence.
+    /// The fault of the word, as a sentence.
     pub(super) fn add(&mut self, word: &str) -> Result<(), String> {
         let order = match word.to_ascii_uppercase().as_str() {
             "FIFO" => Multiplexing::Fifo,
@@ -62,7 +65,7 @@ impl Options {
         }
     }
 
-    /// Adds a note about the options without effect.
+    /// Adds a note to the network about the options that have no effect.
     pub(super) fn note(&self, builder: &mut NetworkBuilder) {
         if !self.without_effect.is_empty() {
             let words: Vec<&str> = self.without_effect.iter().map(String::as_str).collect();
@@ -74,8 +77,8 @@ impl Options {
     }
 }
 
-/// Applies the capacity of a server's output: it shapes the output if `shapes`, and limits the
-/// service in any case. If it lowers the service, a note says so.
+/// Returns a server with the capacity of its output. The capacity limits the service, and it shapes
+/// the output if `shapes`. If it lowers the service, a note says so.
 pub(super) fn limited(
     server: Server,
     capacity: Rational,
@@ -97,7 +100,8 @@ pub(super) fn limited(
     Ok(if shapes { server.shaped(line) } else { server })
 }
 
-/// Notes flows that packetizers do not hold back because the size of their packets is not given.
+/// Adds a note to the network about flows without a packet size, which packetizers do not hold
+/// back.
 pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     if !flows.is_empty() {
         builder.note(format!(
@@ -108,7 +112,7 @@ pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     }
 }
 
-/// Returns names as part of a sentence: only the first few if there are many.
+/// Returns a list of names as text for a sentence; only the first few of many names.
 pub(super) fn listed(names: &[String]) -> String {
     let first: Vec<String> = names
         .iter()
@@ -121,19 +125,20 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// One path of a flow from its source to a destination.
+/// A path of a flow from its source to one of its destinations.
 #[derive(Clone, Debug)]
 pub(super) struct Way<'t> {
     /// The name of the flow on this path.
     pub(super) name: String,
     pub(super) path: Vec<ServerId>,
-    /// The nodes on the path, and for each server of the path its index among the nodes.
+    /// The nodes on the path. For each server of `path`, `places` has its index among the nodes.
     pub(super) nodes: Vec<&'t str>,
     pub(super) places: Vec<usize>,
 }
 
 impl Way<'_> {
-    /// Whether both paths start with common servers, and are identical up to the last of these.
+    /// Whether two paths begin with the same servers, and visit the same nodes up to the last of
+    /// these.
     fn begins_as(&self, other: &Self) -> bool {
         let common = self.path.iter().zip(&other.path).take_while(|(a, b)| a == b).count();
         let up_to =
@@ -147,8 +152,8 @@ impl Way<'_> {
     }
 }
 
-/// Adds the paths of a flow as flows that are the same data until they part. Paths without a common
-/// first server become independent flows.
+/// Adds a flow for each path of a flow with several destinations. The flows whose paths begin with
+/// common servers carry the same data until they part; others are independent.
 pub(super) fn add_ways(builder: &mut NetworkBuilder, flow: &str, ways: Vec<Way<'_>>, like: &Flow) {
     let mut groups = Vec::<Vec<Way<'_>>>::new();
     for way in ways {

@@ -15,7 +15,7 @@ use crate::network::{
     Regulator, Server, ServerId, Unit,
 };
 
-/// Reads a network.
+/// Reads a network in Planimeter's own format from the root of a file.
 pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     let known = [
         "name",
@@ -88,7 +88,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         .map_err(|error| node.fault(format!("do not fit: {error}")))
 }
 
-/// Reads the ports, and adds the names of their queues to the servers by name.
+/// Reads the ports of a file, and adds their queues to the servers by name.
 fn ports(
     fields: &Fields<'_>,
     units: &Units,
@@ -123,7 +123,7 @@ fn ports(
     Ok(placed)
 }
 
-/// The requirement for the flows of a priority that have none of their own.
+/// The delay requirement of a priority, for its flows that have none of their own.
 struct Class<'a> {
     node: &'a Node<'a>,
     maximum_delay: Rational,
@@ -166,7 +166,7 @@ fn regulator(node: &Node<'_>) -> Result<Option<Regulator>, FormatError> {
     }
 }
 
-/// The defaults for servers.
+/// The properties of servers that have none of their own.
 struct Common {
     multiplexing: Option<Multiplexing>,
     packetizer: bool,
@@ -204,7 +204,7 @@ fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     }
 }
 
-/// Reads a server; the flag says whether one of its curves is an outline.
+/// Reads a server. The second result says whether one of its curves is an outline.
 fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bool), FormatError> {
     let known = [
         "name",
@@ -242,7 +242,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
     Ok((server, outlined))
 }
 
-/// Reads a flow; the flag says whether its arrival curve is an outline.
+/// Reads a flow. The second result says whether its arrival curve is an outline.
 fn flow(
     node: &Node<'_>,
     units: &Units,
@@ -285,7 +285,7 @@ fn flow(
     Ok((flow, arrival.outlined))
 }
 
-/// Reads a link; the flag says whether its shaping curve is an outline.
+/// Reads a link. The second result says whether its shaping curve is an outline.
 fn link(
     node: &Node<'_>,
     units: &Units,

@@ -8,14 +8,14 @@ use crate::excerpt::excerpt;
 use crate::network::port::{Class, Gate, Port, Scheduler, Window};
 use crate::network::{Priority, ServerId};
 
-/// A port by its name, with the servers and classes of its queues.
+/// The name of a port, with the servers of its queues and the classes in each queue.
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) queues: Vec<(ServerId, Vec<Priority>)>,
 }
 
 impl Named {
-    /// Returns the server of the queue for a priority.
+    /// Returns the server of the queue that flows of a priority take at this port.
     pub(super) fn queue(
         &self,
         step: &Node<'_>,
@@ -34,7 +34,8 @@ impl Named {
     }
 }
 
-/// Reads a port. The second result is the node of its `regulator` field, if it has one.
+/// Reads a port from a node of a file. The second result is the node of its `regulator` field, if
+/// it has one.
 pub(super) fn port<'a>(
     node: &'a Node<'_>,
     units: &Units,
@@ -120,8 +121,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the classes; `share` reads the scheduler's parameter of a class from the fields in
-    /// `names`.
+    /// Reads the classes of the port. `names` are the fields of the scheduler's parameter, from
+    /// which `share` reads the parameter.
     fn classes<S>(
         &self,
         names: &[&'static str],

@@ -11,18 +11,18 @@ use super::FormatError;
 use super::tree::{Node, Tree};
 use crate::excerpt::excerpt;
 
-/// The dimension of a number.
+/// The dimension of a quantity, which determines its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
-    /// Seconds.
+    /// Time, in seconds.
     Time,
-    /// Bits.
+    /// Data, in bits.
     Data,
-    /// Bits per second.
+    /// A rate, in bits per second.
     Rate,
 }
 
-/// The default unit of each dimension, for numbers without a unit.
+/// The units of numbers that a file writes without a unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Units {
     pub(crate) time: Rational,
@@ -37,7 +37,7 @@ impl Default for Units {
 }
 
 impl Units {
-    /// Returns the unit of a dimension.
+    /// Returns the unit of a dimension, in seconds, bits or bits per second.
     fn of(&self, dimension: Dimension) -> &Rational {
         match dimension {
             Dimension::Time => &self.time,
@@ -46,7 +46,7 @@ impl Units {
         }
     }
 
-    /// Reads a number with or without a unit from a node.
+    /// Reads a quantity of a dimension, written with or without a unit, from a node of a file.
     pub(crate) fn read(
         &self,
         node: &Node<'_>,
@@ -61,7 +61,7 @@ impl Units {
         self.parse(&text, dimension).map_err(|message| node.fault(message))
     }
 
-    /// Parses a number with or without a unit.
+    /// Parses a quantity of a dimension, written with or without a unit.
     pub(crate) fn parse(&self, text: &str, dimension: Dimension) -> Result<Rational, String> {
         let text = text.trim();
         if is_not_finite(text) {
@@ -95,7 +95,8 @@ fn is_not_finite(text: &str) -> bool {
     ["nan", "inf", "infinity", "infinite"].iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
-/// Splits a text at the first letter that is not an exponent, into the number and its unit.
+/// Splits the text of a quantity into its number and its unit, which begins at the first letter
+/// that is not an exponent.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let mut end = 0;
@@ -129,7 +130,8 @@ fn examples(dimension: Dimension) -> &'static str {
     }
 }
 
-/// Returns the size of a unit.
+/// Returns the size of a unit in seconds, bits or bits per second; `None` if the dimension has no
+/// such unit.
 pub(crate) fn unit(text: &str, dimension: Dimension) -> Option<Rational> {
     match dimension {
         Dimension::Time => match text {

@@ -18,7 +18,7 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
-/// The fields of a network. Those about curves, capacity and packets are defaults for flows and
+/// The fields of a network. Those about curves, capacity and packets are defaults for its flows and
 /// servers.
 const OF_NETWORK: [&str; 12] = [
     "name",
@@ -34,7 +34,7 @@ const OF_NETWORK: [&str; 12] = [
     "max_packet_length",
     "min_packet_length",
 ];
-/// The fields of a server and of a flow; Saihu adds an `id` when it writes files.
+/// The fields of a server, and of a flow. Saihu adds an `id` to both when it writes files.
 const OF_SERVER: [&str; 7] =
     ["name", "service_curve", "capacity", "time_unit", "data_unit", "rate_unit", "id"];
 const OF_FLOW: [&str; 11] = [
@@ -51,7 +51,7 @@ const OF_FLOW: [&str; 11] = [
     "id",
 ];
 
-/// Reads a network.
+/// Reads a network in Saihu's format from the root of a file.
 pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     // The adjacency matrix is redundant: it follows from the paths.
     let fields = root.fields(&["network", "flows", "servers", "adjacency_matrix"])?;
@@ -102,13 +102,13 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     Ok(builder.build()?)
 }
 
-/// The settings of the network that apply to all flows and servers.
+/// The properties of the network that apply to all its flows and servers.
 struct General<'a> {
     multiplexing: Multiplexing,
     packetizer: bool,
     shaping: bool,
     units: Units,
-    /// The fields with defaults for flows and servers.
+    /// The fields of the network, some of which are defaults for flows and servers.
     fields: Fields<'a>,
 }
 
@@ -120,7 +120,7 @@ fn multiplexing(node: &Node<'_>, options: &mut Options) -> Result<(), FormatErro
     }
 }
 
-/// Returns the units of a network, flow or server; those that it does not define are inherited from
+/// Returns the units of a network, flow or server. It inherits those that it does not define from
 /// `outside`.
 fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
     let of = |name: &str, dimension: Dimension, outside: &Rational| {
@@ -136,7 +136,8 @@ fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
     })
 }
 
-/// Reads two lists of equal length as pairs.
+/// Reads a curve as pairs of numbers from two lists of equal length: the one named `first`, and
+/// `rates`.
 fn pairs(
     node: &Node<'_>,
     first: &str,
@@ -156,7 +157,8 @@ fn pairs(
         .collect()
 }
 
-/// Returns a field of a flow or server (with `true`), or the default of the network (with `false`).
+/// Returns a field of a flow or server, or else the default of the network. The second result says
+/// whether the field is that of the flow or server itself.
 fn field<'a>(
     fields: &Fields<'a>,
     general: &General<'a>,
@@ -189,7 +191,8 @@ fn server(
         .map_err(|error| capacity.fault(format!("is not a capacity: {error}")))
 }
 
-/// Adds the flows of a node, and returns their common properties.
+/// Adds the flows that a node describes, one for each destination, and returns what they have in
+/// common.
 fn flow(
     node: &Node<'_>,
     general: &General<'_>,
@@ -235,7 +238,7 @@ fn flow(
     Ok(like)
 }
 
-/// Reads one path of a flow. Its nodes are its servers.
+/// Reads the path of a flow to one destination. Every node on it is a server.
 fn way<'a>(
     flow: &str,
     node: &'a Node<'_>,

@@ -16,21 +16,21 @@ use super::{FormatError, work};
 use crate::Rational;
 use crate::excerpt::excerpt;
 
-/// The deepest nesting of objects and lists.
+/// The deepest nesting of objects and lists that is accepted.
 const DEEPEST: usize = 64;
 
-/// A value with its position. Line and path are computed only when an error needs them, because
-/// files have up to a million values.
+/// A value of a file with its position. The line and the path of a value are computed only when an
+/// error needs them, because files have up to a million values.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'t> {
     place: Place<'t>,
-    /// The value.
+    /// The value, which may have further nodes in it.
     pub(crate) value: Tree<'t>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Tree<'t> {
-    /// Fields, sorted by name.
+    /// The fields of an object, sorted by name.
     Object(Vec<Node<'t>>),
     Array(Vec<Node<'t>>),
     Text(Cow<'t, str>),
@@ -40,20 +40,20 @@ pub(crate) enum Tree<'t> {
     Nothing,
 }
 
-/// The position of a value in the file and in the tree.
+/// The position of a value in the file and in the tree, for error messages.
 #[derive(Clone, Debug)]
 struct Place<'t> {
     /// The position of the enclosing value; `None` for the root.
     within: Option<Rc<Place<'t>>>,
     step: Step<'t>,
-    /// The number of bytes before the value, or before its name.
+    /// The number of bytes of the file before the value, or before its name if it has one.
     offset: usize,
 }
 
-/// The step from the enclosing value to this one.
+/// The step from the enclosing value to a value in it.
 #[derive(Clone, Debug)]
 enum Step<'t> {
-    /// The root; the text is the whole file.
+    /// The root of the tree; the text is the whole file.
     Whole(&'t str),
     Field(Cow<'t, str>),
     Element(usize),
@@ -64,7 +64,7 @@ impl<'t> Place<'t> {
         Self { within: None, step: Step::Whole(text), offset: 0 }
     }
 
-    /// Returns the line in the file, from 1.
+    /// Returns the line of the value in the file, from 1.
     fn line(&self) -> usize {
         let mut place = self;
         while let Some(within) = &place.within {
@@ -74,7 +74,7 @@ impl<'t> Place<'t> {
         line(text, self.offset)
     }
 
-    /// Returns the path in the tree, such as `flow[2].arrival`.
+    /// Returns the path of the value in the tree, such as `flow[2].arrival`.
     fn path(&self) -> String {
         let mut path = self.within.as_ref().map_or(String::new(), |within| within.path());
         match &self.step {
@@ -95,7 +95,7 @@ fn line(text: &str, offset: usize) -> usize {
 }
 
 impl<'t> Node<'t> {
-    /// Reads TOML.
+    /// Parses the text of a TOML file to a tree.
     pub(crate) fn of_toml(text: &'t str) -> Result<Self, FormatError> {
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(0, |span| line(text, span.start));
@@ -105,24 +105,25 @@ impl<'t> Node<'t> {
         toml_table(text, table.into_inner(), Place::whole(text), 0)
     }
 
-    /// Reads JSON.
+    /// Parses the text of a JSON file to a tree.
     pub(crate) fn of_json(text: &'t str) -> Result<Self, FormatError> {
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|error| json_fault(text, 0, &error))?;
         json(text, raw, Place { offset: offset(text, raw.get()), ..Place::whole(text) }, 0)
     }
 
-    /// Returns an object without fields that does not belong to a file.
+    /// Returns an object without fields, for a default where the file has none.
     pub(crate) fn empty() -> Self {
         Self { place: Place::whole(""), value: Tree::Object(Vec::new()) }
     }
 
-    /// Returns the name of the field, or an empty name if the value is not a field.
+    /// Returns the name of the field that has this value, or an empty name if the value is not in a
+    /// field.
     pub(super) fn name(&self) -> &str {
         if let Step::Field(name) = &self.place.step { name } else { "" }
     }
 
-    /// Returns an error at this position.
+    /// Returns an error with this value's position.
     pub(crate) fn fault(&self, message: impl Into<String>) -> FormatError {
         FormatError::Field {
             line: self.place.line(),
@@ -134,7 +135,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns the kind of value, for messages.
+    /// Returns the kind of the value in words, for error messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Tree::Object(_) => "a table",
@@ -146,7 +147,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns the fields of an object. Fields that are not `known` are an error.
+    /// Returns the fields of an object. Fields whose names are not among `known` are an error.
     pub(crate) fn fields(&self, known: &[&str]) -> Result<Fields<'_>, FormatError> {
         let fields = self.any_fields()?;
         for node in fields.fields {
@@ -158,7 +159,8 @@ impl<'t> Node<'t> {
         Ok(fields)
     }
 
-    /// Returns the fields of an object, whatever their names are.
+    /// Returns the fields of an object, whatever their names are. Another kind of value is an
+    /// error.
     pub(crate) fn any_fields(&self) -> Result<Fields<'_>, FormatError> {
         match &self.value {
             Tree::Object(fields) => Ok(Fields { node: self, fields }),
@@ -166,7 +168,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns the elements of a list.
+    /// Returns the elements of a list. Another kind of value is an error.
     pub(crate) fn list(&self) -> Result<&[Node<'t>], FormatError> {
         match &self.value {
             Tree::Array(nodes) => Ok(nodes),
@@ -174,7 +176,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns a mutable reference to a field.
+    /// Returns a mutable reference to the value of a field, if the object has it.
     pub(super) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
         match &mut self.value {
             Tree::Object(nodes) => nodes.iter_mut().find(|node| node.name() == name),
@@ -182,7 +184,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns a mutable reference to an element of a list.
+    /// Returns a mutable reference to an element of a list, if the list has it.
     pub(super) fn element_mut(&mut self, index: usize) -> Option<&mut Self> {
         match &mut self.value {
             Tree::Array(nodes) => nodes.get_mut(index),
@@ -190,7 +192,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns a text.
+    /// Returns the text of a value. Another kind of value is an error.
     pub(crate) fn text(&self) -> Result<&str, FormatError> {
         match &self.value {
             Tree::Text(text) => Ok(text),
@@ -198,7 +200,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns a boolean.
+    /// Returns the boolean of a value. Another kind of value is an error.
     pub(crate) fn flag(&self) -> Result<bool, FormatError> {
         match self.value {
             Tree::Flag(flag) => Ok(flag),
@@ -206,7 +208,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns a number without a unit.
+    /// Returns the number of a value, written without a unit. Another kind of value is an error.
     pub(crate) fn number(&self) -> Result<Rational, FormatError> {
         let number = match &self.value {
             Tree::Number(text) => text.replace('_', "").parse().ok(),
@@ -215,7 +217,7 @@ impl<'t> Node<'t> {
         number.ok_or_else(|| self.fault("must be a number without a unit"))
     }
 
-    /// Returns a non-negative whole number.
+    /// Returns the number of a value, which must be whole and not negative.
     pub(crate) fn whole(&self) -> Result<u32, FormatError> {
         let number = match &self.value {
             Tree::Number(text) => text.replace('_', "").parse().ok(),
@@ -225,7 +227,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// The fields of an object.
+/// The fields of an object, with their names checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     node: &'a Node<'a>,
@@ -234,13 +236,13 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Returns an optional field.
+    /// Returns the field with the given name, or `None` if there is none.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Node<'a>> {
         work::count(self.fields.len());
         self.fields.iter().find(|node| node.name() == name)
     }
 
-    /// Returns a required field.
+    /// Returns the field with the given name, or an error if there is none.
     pub(crate) fn need(&self, name: &str) -> Result<&'a Node<'a>, FormatError> {
         self.get(name).ok_or_else(|| self.node.fault(format!("has no '{name}'")))
     }
@@ -313,7 +315,8 @@ fn toml_value<'t>(
     Ok(Node { place, value })
 }
 
-/// Converts an error of the JSON parser in a part of the file that begins after `lines` lines.
+/// Converts an error of the JSON parser to one with its line in the file. The parser was given
+/// `part`, which begins after `lines` lines of the file.
 fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatError {
     let message = error.to_string();
     let mut message = message.split(" at line ").next().unwrap_or_default().to_owned();
@@ -327,11 +330,11 @@ fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatErro
     FormatError::Syntax { line: lines + error.line(), message: excerpt(&message).into_owned() }
 }
 
-/// The name of a field, borrowed unless it has escapes.
+/// The name of a JSON field. It is borrowed from the text unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The fields of an object in the order of the text, duplicates included.
+/// The fields of a JSON object in the order of the text, duplicates included.
 struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

@@ -13,21 +13,23 @@ use crate::excerpt::excerpt;
 use crate::network::Network;
 use crate::{ParseRationalError, Rational};
 
-/// The largest number of steps; each value is a network to bound.
+/// The largest number of steps of a variation. Each value is a network to be bounded.
 const MOST_STEPS: u32 = 10_000;
 
-/// A quantity of a network file and the values that it takes.
+/// A quantity of a network file, and the range of values that it takes.
 ///
-/// Written `PART.QUANTITY=FROM..TO:STEPS`. The part is the name of a flow, server or port;
-/// `flow.NAME`, `server.NAME` or `port.NAME` where several elements have that name; or `flow`,
-/// `server` or `port` for all of them. The quantity is the name of a number in the file, such as
-/// `rate`, `burst` or `latency`; `rate[1]` is the second of several, in the order of the file. Both
-/// ends of the range are included.
+/// Its text is `PART.QUANTITY=FROM..TO:STEPS`, such as `video.rate=0..60Mbps:20`. The part is the
+/// name of a flow, server or port. It is `flow.NAME`, `server.NAME` or `port.NAME` if several
+/// elements have that name, and `flow`, `server` or `port` for all of them. The quantity is the
+/// name of a number in the file, such as `rate`, `burst` or `latency`. If the part has several
+/// numbers of that name, `rate[1]` is the second of them, in the order of the file. Both ends of
+/// the range are included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variation {
     part: String,
     quantity: String,
-    /// The index among several numbers of that name; `None` if there must be only one.
+    /// The index among the part's numbers of the quantity's name; `None` if the part must have only
+    /// one.
     which: Option<usize>,
     from: Rational,
     to: Rational,
@@ -45,9 +47,9 @@ pub enum VariationError {
     /// An end of the range is not a number.
     #[error("'{}' is not an end of a range: {reason}", excerpt(text))]
     End {
-        /// The end of the range.
+        /// The text of the end of the range.
         text: String,
-        /// The fault of the number.
+        /// The reason why the text is not a number.
         reason: ParseRationalError,
     },
     /// An end of the range is negative.
@@ -56,9 +58,9 @@ pub enum VariationError {
     /// The ends have different units.
     #[error("the ends of a range have one unit, not '{}' and '{}'", excerpt(from), excerpt(to))]
     Units {
-        /// The unit of the first end.
+        /// The unit of the first end of the range.
         from: String,
-        /// The unit of the last end.
+        /// The unit of the last end of the range.
         to: String,
     },
     /// The number of steps is zero or too large.
@@ -103,7 +105,7 @@ impl FromStr for Variation {
     }
 }
 
-/// Splits an end of the range into a number and its unit, which may be empty.
+/// Splits the text of an end of the range into a number and its unit, which may be empty.
 fn end(text: &str) -> Result<(Rational, &str), VariationError> {
     let (number, unit) = split(text.trim());
     let number: Rational = number
@@ -116,21 +118,21 @@ fn end(text: &str) -> Result<(Rational, &str), VariationError> {
 }
 
 impl Variation {
-    /// Returns the part and quantity as they were written: `video.rate`.
+    /// Returns the varied part and quantity as they were written, such as `video.rate`.
     #[must_use]
     pub fn place(&self) -> String {
         let which = self.which.map_or_else(String::new, |which| format!("[{which}]"));
         format!("{}.{}{which}", self.part, self.quantity)
     }
 
-    /// Returns the unit of the values; empty if it is the file's default unit.
+    /// Returns the unit of the varied values; empty if it is the file's default unit.
     #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// Returns the evenly spaced values from the first end to the last, one more than there are
-    /// steps.
+    /// Returns the values of the quantity: evenly spaced from the first end of the range to the
+    /// last, and one more than there are steps.
     #[must_use]
     pub fn values(&self) -> Vec<Rational> {
         let step = &(&self.to - &self.from) / &Rational::from(i64::from(self.steps));
@@ -138,12 +140,12 @@ impl Variation {
         (0..=self.steps).map(value).collect()
     }
 
-    /// Reads the network with `value` as the varied quantity.
+    /// Reads the network of a file, with `value` in place of the varied quantity.
     ///
     /// # Errors
     ///
-    /// The errors of [`super::read`]; an unknown part or quantity, with the known ones; a format
-    /// without named quantities.
+    /// The errors of [`super::read`]. Also an error if the file has no such part or quantity, or if
+    /// its format has no named quantities.
     pub fn network(
         &self,
         text: &str,
@@ -162,7 +164,7 @@ impl Variation {
         own::network(&root)
     }
 
-    /// Replaces the number in all elements that the variation means.
+    /// Replaces the varied number by `value` in all elements to which the variation applies.
     fn set(&self, root: &mut Node<'_>, value: &str) -> Result<(), FormatError> {
         let owners = self.owners(root)?;
         for (kind, index) in owners {
@@ -200,7 +202,8 @@ impl Variation {
         Ok(())
     }
 
-    /// Returns the elements that the variation means, each as the name of its list and its index.
+    /// Returns the elements to which the variation applies, each as the name of its list in the
+    /// file ("flow", "server" or "port") and its index there.
     fn owners(&self, root: &Node<'_>) -> Result<Vec<(&'static str, usize)>, FormatError> {
         let fields = root.any_fields()?;
         let mut named = Vec::new();
@@ -259,7 +262,7 @@ fn other_format() -> FormatError {
     }
 }
 
-/// Returns the names of all numbers of an element, without duplicates.
+/// Returns the names of all numbers in an element, without duplicates.
 fn names(owner: &Node<'_>) -> Vec<String> {
     let mut found = Vec::new();
     collect(owner, &mut found);
@@ -270,7 +273,7 @@ fn names(owner: &Node<'_>) -> Vec<String> {
     names
 }
 
-/// Whether a node is a named number, with or without a unit.
+/// Whether a node of a file is a number in a named field, with or without a unit.
 fn is_number(node: &Node<'_>) -> bool {
     let number = match &node.value {
         Tree::Number(_) => true,
@@ -291,8 +294,8 @@ fn collect<'n, 't>(node: &'n Node<'t>, found: &mut Vec<&'n Node<'t>>) {
     }
 }
 
-/// Replaces the number named `quantity`, after skipping `left` numbers of that name. Returns
-/// whether it did.
+/// Replaces a number named `quantity` by `value`, after it has skipped `left` numbers of that name.
+/// Returns whether it has replaced one.
 fn replace(node: &mut Node<'_>, quantity: &str, left: &mut usize, value: &str) -> bool {
     if let Tree::Object(nodes) | Tree::Array(nodes) = &mut node.value {
         return nodes.iter_mut().any(|node| replace(node, quantity, left, value));

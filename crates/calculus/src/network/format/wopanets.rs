@@ -18,7 +18,7 @@ use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
-/// Attributes of an element whose defaults are those of the network.
+/// The attributes that an element inherits from the network if it has none of its own.
 const SERVICE: [&str; 3] = ["service-rate", "service-latency", "transmission-capacity"];
 const TRAFFIC: [&str; 7] = [
     "arrival-curve",
@@ -30,7 +30,7 @@ const TRAFFIC: [&str; 7] = [
     "overhead",
 ];
 
-/// Reads a network.
+/// Reads a network in WOPANets' format from the text of an XML file.
 pub(super) fn network(text: &str) -> Result<Network, FormatError> {
     let root = Element::read(text)?;
     root.check(&["name"], &["network", "station", "switch", "link", "flow"])?;
@@ -72,7 +72,7 @@ pub(super) fn network(text: &str) -> Result<Network, FormatError> {
     Ok(builder.build()?)
 }
 
-/// The settings of the whole file.
+/// The properties that hold for the whole file.
 struct Reader<'a> {
     general: &'a Element,
     units: Units,
@@ -81,20 +81,21 @@ struct Reader<'a> {
     packetizer: bool,
 }
 
-/// The output ports between neighbours, by node and next node.
+/// The links between neighbouring nodes, each by the node it leaves and the node it leads to.
 type Ports<'a> = HashMap<(&'a str, &'a str), Link<'a>>;
 
-/// A link from one node to the next.
+/// A link from one node to the next, with the output port that it leaves.
 struct Link<'a> {
     element: &'a Element,
-    /// The output port that the link leaves, and its server if it has one.
+    /// The name of the output port that the link leaves, and the server of that port, if it has a
+    /// service.
     port: &'a str,
     server: Option<ServerId>,
-    /// Another link to the same node, with its output port.
+    /// A second link between the same nodes, with its output port, if there is one.
     other: Option<(&'a Element, &'a str)>,
 }
 
-/// The service and the capacity of an output port.
+/// The service and the capacity of an output port, where they are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Output {
     service: Option<Curve>,
@@ -169,8 +170,8 @@ impl Reader<'_> {
         Ok(ports)
     }
 
-    /// Reads the service and capacity of the output port that a link leaves, from the link, else
-    /// its node, else the network.
+    /// Reads the service and the capacity of the output port that a link leaves. Each attribute is
+    /// that of the link, or else of its node, or else of the network.
     fn output(&self, node: &Element, link: &Element) -> Result<Output, FormatError> {
         let from = |name: &str| {
             let own = link.get(name).map(|text| (link, text));
@@ -198,7 +199,7 @@ impl Reader<'_> {
         Ok(Output { service, capacity: capacity.transpose()? })
     }
 
-    /// Returns the server of an output port; `None` if neither node nor link has a service.
+    /// Returns the server of an output port; `None` if the port has no service.
     fn server(
         &self,
         output: &Output,
@@ -215,7 +216,8 @@ impl Reader<'_> {
             .map_err(|error| link.fault(error.to_string()))
     }
 
-    /// Adds the flows of an element, and returns their common properties.
+    /// Adds the flows that an element describes, one for each target, and returns what they have in
+    /// common.
     fn flow(
         &self,
         element: &Element,
@@ -243,7 +245,7 @@ impl Reader<'_> {
         Ok(like)
     }
 
-    /// Reads a flow without its path.
+    /// Reads a flow, without its path, from an element.
     fn traffic(&self, element: &Element, name: &str) -> Result<Flow, FormatError> {
         let value = |name: &str| element.get(name).or_else(|| self.general.get(name));
         let read = |name: &str, dimension| {
@@ -298,7 +300,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the path of a flow to a target.
+/// Returns the path of a flow to one of its targets.
 fn way<'a>(
     flow: &'a Element,
     target: &'a Element,

@@ -9,7 +9,7 @@ thread_local! {
     static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Adds `steps` to the number of bytes or names that were examined.
+/// Adds `steps` to this thread's counter of the bytes and names that were examined.
 #[inline(always)]
 pub(super) fn count(steps: usize) {
     #[cfg(test)]
@@ -18,7 +18,7 @@ pub(super) fn count(steps: usize) {
     let _ = steps;
 }
 
-/// Runs `work` and returns its result with the number of steps that it took on this thread.
+/// Runs `work` and returns its result, with the number of bytes and names that it examined.
 #[cfg(test)]
 pub(super) fn of<R>(work: impl FnOnce() -> R) -> (R, u64) {
     STEPS.with(|all| all.set(0));

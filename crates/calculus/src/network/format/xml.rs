@@ -6,10 +6,10 @@ use quick_xml::{Reader, XmlVersion};
 use super::{FormatError, work};
 use crate::excerpt::excerpt;
 
-/// The deepest nesting of elements.
+/// The deepest nesting of elements that is accepted.
 const DEEPEST: usize = 64;
 
-/// An element.
+/// An XML element with its attributes and its child elements.
 #[derive(Debug)]
 pub(super) struct Element {
     pub(super) name: String,
@@ -19,7 +19,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Parses a document and returns its root element.
+    /// Parses an XML document and returns its root element.
     pub(super) fn read(text: &str) -> Result<Self, FormatError> {
         let mut reader = Reader::from_str(text);
         // The elements that are open, the outermost first.
@@ -94,7 +94,7 @@ impl Element {
         Ok(Self { name: name.to_string(), line, attributes, children: Vec::new() })
     }
 
-    /// Returns an optional attribute.
+    /// Returns the value of an attribute, or `None` if the element does not have it.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         work::count(self.attributes.len());
         // Of two attributes that differ only in their namespaces, the last one counts.
@@ -102,7 +102,7 @@ impl Element {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns a required attribute.
+    /// Returns the value of an attribute, or an error if the element does not have it.
     pub(super) fn need(&self, name: &str) -> Result<&str, FormatError> {
         self.get(name).ok_or_else(|| self.fault(format!("has no attribute {name}")))
     }
@@ -113,7 +113,7 @@ impl Element {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// Checks that the element has no other attributes and child elements than the given ones.
+    /// Checks that the element has no attributes and child elements other than the given ones.
     pub(super) fn check(&self, attributes: &[&str], children: &[&str]) -> Result<(), FormatError> {
         work::count(self.attributes.len() + self.children.len());
         if let Some((name, _)) =
@@ -136,7 +136,7 @@ impl Element {
         }
     }
 
-    /// Returns an error about this element.
+    /// Returns an error about this element, with its position.
     pub(super) fn fault(&self, message: impl Into<String>) -> FormatError {
         let path = match self.get("name") {
             Some(name) => format!("<{}> '{}'", excerpt(&self.name), excerpt(name)),

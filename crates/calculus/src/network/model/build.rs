@@ -27,19 +27,19 @@ pub struct NetworkBuilder {
 }
 
 impl NetworkBuilder {
-    /// Creates a builder without servers and flows.
+    /// Creates a builder of a network with the given name, without servers and flows.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Adds a server.
+    /// Adds a server and returns its id.
     pub fn server(&mut self, server: Server) -> ServerId {
         self.servers.push(server);
         ServerId::new(self.servers.len() - 1)
     }
 
-    /// Adds a port, as one server for each of its queues. Returns the servers with the classes of
-    /// their queues.
+    /// Adds a port, as one server for each of its queues. Returns the ids of these servers, each
+    /// with the classes in its queue.
     ///
     /// # Errors
     ///
@@ -54,15 +54,15 @@ impl NetworkBuilder {
         Ok(placed)
     }
 
-    /// Sets or removes the regulator after a server that was added before, such as the queue of a
-    /// port.
+    /// Sets or removes the regulator after a server that was added before. This also serves for the
+    /// queues of a port.
     pub fn regulate(&mut self, server: ServerId, regulator: Option<Regulator>) {
         if let Some(server) = self.servers.get_mut(server.index()) {
             server.regulator = regulator;
         }
     }
 
-    /// Adds a flow.
+    /// Adds a flow and returns its id.
     pub fn flow(&mut self, flow: Flow) -> FlowId {
         self.flows.push(flow);
         FlowId::new(self.flows.len() - 1)
@@ -74,13 +74,13 @@ impl NetworkBuilder {
     }
 
     /// Marks an element one of whose curves is a simple substitute for a curve that is too long to
-    /// compute with. The substitute must be on the safe side: above an upper curve, below a service
-    /// curve. Bounds remain valid; runs do not use such elements.
+    /// compute with. The substitute must be on the safe side: above an upper bound, below a service
+    /// curve. Bounds remain valid, but simulated runs do not use such elements.
     pub fn outlined(&mut self, part: Part) {
         self.outlined.push(part);
     }
 
-    /// Adds a remark on the origin of the network that a reader of its bounds must know.
+    /// Adds a remark on the origin of the network which a reader of its bounds must know.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -99,7 +99,7 @@ impl NetworkBuilder {
     ///
     /// # Errors
     ///
-    /// The first fault, with the name of the server, flow or link.
+    /// The first fault that is found, with the name of the server, flow or link.
     pub fn build(self) -> Result<Network, ModelError> {
         if self.servers.is_empty() {
             return Err(ModelError::Nothing("servers"));
@@ -248,7 +248,8 @@ fn check_above(
     Err(ModelError::Curve { curve, owner: owner(), fault })
 }
 
-/// Checks a flow. `last_visits` has, for each server, the last flow so far that visits it.
+/// Checks a flow. `last_visits` has, for each server, the last of the flows checked so far that
+/// visits it.
 fn check_flow(
     flow: &Flow,
     this: FlowId,
@@ -275,7 +276,8 @@ fn check_flow(
     check_curve("arrival curve", &flow.arrival, || format!("flow '{}'", excerpt(&flow.name)))
 }
 
-/// Checks that the packets of a flow may pass the regulators on its path.
+/// Checks that the packets of a flow can pass the regulators on its path: its arrival curve must
+/// allow its largest packet at once.
 fn check_regulable(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
     let Some((_, passed)) = flow.path.split_last() else { return Ok(()) };
     let burst = flow.arrival.right_limit_at(&Rational::ZERO);
@@ -292,7 +294,8 @@ fn check_regulable(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
     }
 }
 
-/// Returns the first flow of each multicast group.
+/// Checks that the flows of each multicast group can carry the same data. Returns the first flow of
+/// each group.
 fn check_multicast(flows: &[Flow]) -> Result<HashMap<&str, usize>, ModelError> {
     let mut firsts = HashMap::<&str, usize>::new();
     for (index, flow) in flows.iter().enumerate() {
@@ -310,8 +313,8 @@ fn check_multicast(flows: &[Flow]) -> Result<HashMap<&str, usize>, ModelError> {
     Ok(firsts)
 }
 
-/// Returns the number of servers at the beginning of a path at which an earlier flow is the same
-/// data.
+/// Returns the number of servers at the beginning of a flow's path at which an earlier flow of its
+/// multicast group carries the same data.
 fn shared_servers(flow: &Flow, earlier: &[Flow], firsts: &HashMap<&str, usize>) -> usize {
     let Some(group) = &flow.multicast else { return 0 };
     let first = firsts.get(group.as_str()).copied().unwrap_or(earlier.len());

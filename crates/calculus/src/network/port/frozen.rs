@@ -30,8 +30,8 @@ use super::gates::{least, left_open, length};
 use super::{Class, Gate, Port, PortError, Share, Window, check_idle_slope};
 use crate::{Curve, Rational};
 
-/// Returns the shares of classes without windows, in the order of priorities; `shut` has the
-/// windows of the other classes.
+/// Returns the service of the classes without windows of their own, which are given in the order of
+/// priorities. `shut` has the windows of all other classes.
 pub(super) fn shares(
     port: &Port,
     cycle: &Rational,
@@ -113,8 +113,8 @@ pub(super) fn shares(
     Ok(shares)
 }
 
-/// Returns the share of the classes without an idle slope. They are served at the rate `left` once
-/// the data `latent` could have been sent at that rate.
+/// Returns the service of the classes without an idle slope. In open time they are served at the
+/// rate `left`, after the time in which the data `latent` could be sent at that rate.
 fn best_effort_share(
     classes: &[&Class<Gate>],
     left: Rational,

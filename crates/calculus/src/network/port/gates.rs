@@ -15,11 +15,11 @@ use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::elements::Priority;
 use crate::{Curve, Extended, Period, Piece, Rational};
 
-/// The largest number of windows of a class. The service curve is the minimum of one periodic curve
-/// for each window.
+/// The largest number of windows of a class. Its service curve is the minimum of as many periodic
+/// curves.
 const MOST_WINDOWS: usize = 64;
 
-/// Classes whose gates are open at the same times.
+/// Classes whose gates are open at the same times. `packet` is the largest packet of all of them.
 struct Group {
     priorities: Vec<Priority>,
     windows: Vec<Window>,
@@ -77,7 +77,7 @@ pub(super) fn shares(
     Ok(shares)
 }
 
-/// Returns the times at which the gate of each class is open, in the order of the classes.
+/// Returns the windows in which the gate of each class is open, in the order of the classes.
 pub(in crate::network) fn openings<'c>(
     classes: impl Iterator<Item = &'c Class<Gate>> + Clone,
     cycle: &Rational,
@@ -93,7 +93,7 @@ pub(in crate::network) fn openings<'c>(
     classes.map(|class| own(class).unwrap_or_else(|| open.clone())).collect()
 }
 
-/// Returns the windows of a cycle that the given windows, which do not overlap, leave free.
+/// Returns the parts of a cycle that lie outside of the given windows, which must not overlap.
 pub(super) fn left_open(shut: &[Window], cycle: &Rational) -> Vec<Window> {
     let mut shut = shut.to_vec();
     shut.sort();
@@ -113,13 +113,13 @@ pub(super) fn left_open(shut: &[Window], cycle: &Rational) -> Vec<Window> {
     open
 }
 
-/// Returns the total length of windows.
+/// Returns the total length of some windows.
 pub(super) fn length(windows: &[Window]) -> Rational {
     windows.iter().map(|window| window.length.clone()).sum()
 }
 
-/// Returns the windows in ascending order, with adjacent ones merged. A window that continues in
-/// the next cycle ends after this cycle's end.
+/// Returns windows in ascending order, with adjacent ones merged into one. A window that continues
+/// in the next cycle is one window that ends after this cycle's end.
 fn merged(windows: &[Window], cycle: &Rational) -> Result<Vec<Window>, &'static str> {
     if windows.is_empty() || windows.len() > MOST_WINDOWS {
         return Err("needs one to 64 windows in which its gate is open");
@@ -152,7 +152,7 @@ fn end(window: &Window) -> Rational {
     &window.at + &window.length
 }
 
-/// Whether windows of two classes overlap.
+/// Whether a window of one class overlaps a window of another class in a cycle.
 fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     let overlap = |a: &Window, b: &Window| {
         // The start of `b` relative to the start of `a`, within a cycle.
@@ -163,7 +163,8 @@ fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
 }
 
-/// Returns the strict service curve of a group of classes; `None` if no packet fits in any window.
+/// Returns the strict service curve of classes whose gates are open at the same times; `None` if
+/// their largest packet fits in no window.
 fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Curve>, PortError> {
     if let [window] = group.windows.as_slice()
         && window.length == *cycle
@@ -182,7 +183,8 @@ fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Cu
     }
 }
 
-/// Returns the strict service curve of windows that do not overlap and are used completely.
+/// Returns the strict service curve of a server that serves at `rate` throughout the given windows
+/// of a cycle, and not outside of them. The windows must not overlap.
 pub(super) fn least(
     windows: &[Window],
     rate: &Rational,
@@ -205,7 +207,8 @@ pub(super) fn least(
     Ok(least.unwrap_or_else(Curve::zero))
 }
 
-/// Returns the service from the end of one window on.
+/// Returns the service over time, from the end of the window with index `last` on, of a server that
+/// serves only within the given windows.
 fn behind(
     windows: &[Window],
     last: usize,

@@ -6,24 +6,24 @@ use super::{Port, Queue};
 use crate::network::elements::{Flow, ModelError, Priority, ServerId};
 use crate::{Extended, Rational};
 
-/// The ports of a network.
+/// The ports of a network, and the servers that stand for their queues.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network) struct Ports {
     ports: Vec<Port>,
-    /// The index of the port and the classes of a queue, by the server of the queue.
+    /// For each server of a queue, the index of its port and the classes in the queue.
     queues: HashMap<ServerId, (usize, Vec<Priority>)>,
 }
 
 impl Ports {
-    /// Adds a port with the servers of its queues.
+    /// Adds a port, given the servers of its queues and the classes in each queue.
     pub(in crate::network) fn add(&mut self, port: Port, queues: Vec<(ServerId, Vec<Priority>)>) {
         let place = self.ports.len();
         self.queues.extend(queues.into_iter().map(|(id, classes)| (id, (place, classes))));
         self.ports.push(port);
     }
 
-    /// Returns the index of the port to which a server belongs, the port, and the classes of the
-    /// queue.
+    /// Returns the index of the port to which a server belongs, the port itself, and the classes in
+    /// the server's queue; `None` for other servers.
     pub(in crate::network) fn at(&self, server: ServerId) -> Option<(usize, &Port, &[Priority])> {
         let (place, classes) = self.queues.get(&server)?;
         Some((*place, self.ports.get(*place)?, classes))
@@ -33,7 +33,8 @@ impl Ports {
         self.ports.is_empty()
     }
 
-    /// Checks that all flows fit the queues that they pass.
+    /// Checks that each flow belongs to a class of each queue that it passes, and that its packets
+    /// fit.
     pub(in crate::network) fn check(&self, flows: &[Flow]) -> Result<(), ModelError> {
         if self.is_empty() {
             return Ok(());
@@ -75,7 +76,7 @@ fn check_flow(flow: &Flow, port: &Port, classes: &[Priority]) -> Result<(), Mode
 }
 
 impl Queue {
-    /// Splits the queue into its classes and its server.
+    /// Returns the classes in the queue and the server that stands for the queue.
     pub(in crate::network) fn into_parts(self) -> (Vec<Priority>, crate::network::Server) {
         (self.priorities, self.server)
     }

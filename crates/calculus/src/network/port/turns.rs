@@ -25,7 +25,8 @@ use super::{Class, Port, PortError, Scheduler, Share, by_priority};
 use crate::network::elements::Priority;
 use crate::{Curve, Period, Piece, Rational};
 
-/// The largest weight of an interleaved class: its curve has a piece for each packet.
+/// The largest weight in interleaved weighted round robin. The service curve of a class has a piece
+/// for each packet.
 const MOST_WEIGHT: u32 = 4_096;
 
 pub(super) fn deficits(port: &Port, classes: &[Class<Rational>]) -> Result<Vec<Share>, PortError> {
@@ -59,9 +60,9 @@ pub(super) fn weights(
     by_priority(classes).into_iter().map(share).collect()
 }
 
-/// Returns a curve that maps an amount of data which the link sends to the least part of it that
-/// belongs to a backlogged class, if the classes in `without` send nothing. Returns `None` if the
-/// port's scheduler is not a form of round robin.
+/// Returns a curve from the amount of data that the link sends to the least part of it that belongs
+/// to the class `priority`, if that class is backlogged and the classes in `without` send nothing.
+/// Returns `None` if the scheduler is not a form of round robin.
 pub(super) fn own(
     scheduler: &Scheduler,
     priority: Priority,
@@ -85,7 +86,8 @@ pub(super) fn own(
     Ok(psi.transpose()?.map(|psi| psi.lower_pseudo_inverse()).transpose()?)
 }
 
-/// Returns psi of deficit round robin, without some classes.
+/// Returns the staircase psi of a class in deficit round robin, if the classes in `without` send
+/// nothing.
 fn deficit(
     classes: &[Class<Rational>],
     class: &Class<Rational>,
@@ -102,7 +104,8 @@ fn deficit(
     staircase(&class.share, &left(class), turn, once)
 }
 
-/// Returns psi of weighted round robin, without some classes.
+/// Returns the staircase psi of a class in weighted round robin, interleaved or not, if the classes
+/// in `without` send nothing.
 fn weight(
     classes: &[Class<u32>],
     class: &Class<u32>,
@@ -154,7 +157,8 @@ fn staircase(
     Ok(Curve::pseudo_periodic(pieces, period)?)
 }
 
-/// Returns psi of interleaved weighted round robin.
+/// Returns the staircase psi of a class in interleaved weighted round robin, given the other
+/// classes that send.
 fn interleaved_staircase<'a, I: Iterator<Item = &'a Class<u32>>>(
     class: &Class<u32>,
     others: impl Fn() -> I,
