@@ -58,28 +58,28 @@ pub use segments::to_mppg;
 use crate::curve::{Curve, Extended};
 use std::fmt;
 
-/// An error in a program, with its position.
+/// An error in an MPPG program, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct MppgError {
-    /// The line, from 1.
+    /// The line of the error in the program, from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// The column of the error in its line, in characters from 1.
     pub column: usize,
     /// The description of the error.
     pub message: String,
 }
 
-/// A value of the language.
+/// A value of an MPPG program: a function or a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A curve.
+    /// A function of time, as a curve.
     Function(Curve),
     /// A number, possibly infinite.
     Number(Extended),
 }
 
-/// The output of a statement.
+/// The output of a statement of an MPPG program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
@@ -92,31 +92,32 @@ pub enum Output {
     },
     /// The value of an expression that was not assigned.
     Value(Value),
-    /// The result of an assertion.
+    /// The result of the statement `assert(...)`.
     Assertion {
         /// Whether the assertion holds.
         holds: bool,
-        /// The assertion as written.
+        /// The assertion as it was written.
         text: String,
     },
-    /// Functions to be drawn.
+    /// The functions that a `plot` statement asks to draw; this module does not draw them.
     Plot {
-        /// Whether TikZ code was requested.
+        /// Whether the statement was `plotTikz`, which asks for TikZ code.
         tikz: bool,
-        /// The names and the functions to be drawn.
+        /// The functions to be drawn, with their names.
         functions: Vec<(String, Curve)>,
-        /// Options such as `xlim`, with their values as written; joined strings are concatenated.
+        /// The options of the plot, such as `xlim`, with their values as they were written. A value
+        /// that joins several strings is one string.
         options: Vec<(String, String)>,
     },
-    /// A text to be printed.
+    /// A text to be printed, from the statement `printExpression`.
     Text(String),
 }
 
-/// Runs a program. A line that begins with an operator such as `/\\` or `*` continues the statement
-/// of the line before.
+/// Runs an MPPG program and returns the outputs of its statements. A line that begins with an
+/// operator such as `/\\` or `*` continues the statement of the line before.
 ///
 /// # Errors
-/// The first error, with its line and column. No output is returned then.
+/// The first error, with its line and column. The outputs before it are lost.
 pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut session = Session::new();
     let mut outputs = Vec::new();
@@ -147,7 +148,8 @@ pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     Ok(outputs)
 }
 
-/// Whether a line begins with an operator with which no statement begins.
+/// Whether a line begins with an operator with which no statement begins, so that it continues the
+/// statement before.
 fn continues(line: &str) -> bool {
     let line = line.trim_start();
     let is_operator =
@@ -155,7 +157,7 @@ fn continues(line: &str) -> bool {
     is_operator && !line.starts_with("//")
 }
 
-/// Formats a function as `uaf` or `upp`, and a number exactly.
+/// Formats a function as `uaf(...)` or `upp(...)`, and a number as an exact fraction.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -165,8 +167,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// Formats an output as the playgrounds print it: the name on assignment, `true` or `assertion
-/// failed`.
+/// Formats an output as the playgrounds print it: an assignment as the name of its variable, and an
+/// assertion as `true` or `assertion failed`.
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -26,8 +26,8 @@
 
 use crate::{AlgebraError, Curve, CurveError, Extended, Rational};
 
-/// An upper and a lower curve for what arrives, or is offered, within any span of time: data, or
-/// units of work.
+/// Bounds on a stream of events or on a resource: an upper and a lower curve for what arrives, or
+/// is offered, within any span of time. The unit is that of data or of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     most: Curve,
@@ -38,13 +38,13 @@ pub struct Bounds {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundsError {
-    /// The lower curve is above the upper one somewhere.
+    /// The lower curve is above the upper curve at some time.
     #[error("the lower curve is above the upper one somewhere; exchange them, or lower it")]
     Crossed,
     /// A parameter is invalid for the curve to be built.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// The algebra cannot compute the comparison of the curves.
+    /// The algebra cannot compute whether the lower curve is above the upper one.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
 }
@@ -54,11 +54,11 @@ pub enum BoundsError {
 pub struct Processed {
     /// The output stream, in units of work.
     pub output: Bounds,
-    /// The service that remains for less urgent streams.
+    /// The service of the resource that remains for less urgent streams.
     pub remaining: Bounds,
     /// An upper bound on the time from the arrival of work to its completion.
     pub delay: Extended,
-    /// An upper bound on the work that waits.
+    /// An upper bound on the amount of work that waits at any time.
     pub backlog: Extended,
 }
 
@@ -82,8 +82,8 @@ impl Bounds {
         Self { most: curve.clone(), least: curve }
     }
 
-    /// Builds the bounds of a stream of events that bring `work` each, with period, jitter and
-    /// minimum distance (see [`Curve::events`]).
+    /// Builds the bounds of a stream of events, each of which brings the amount `work`. Period,
+    /// jitter and minimum distance of the events are as in [`Curve::events`].
     ///
     /// # Errors
     ///
@@ -101,13 +101,13 @@ impl Bounds {
         })
     }
 
-    /// Returns the upper curve.
+    /// Returns the upper curve of the bounds.
     #[must_use]
     pub fn most(&self) -> &Curve {
         &self.most
     }
 
-    /// Returns the lower curve.
+    /// Returns the lower curve of the bounds.
     #[must_use]
     pub fn least(&self) -> &Curve {
         &self.least
@@ -130,7 +130,8 @@ impl Bounds {
     }
 }
 
-/// Processes a stream on a resource: greedily, in order of arrival.
+/// Bounds the output, the remaining service, the delay and the backlog of a stream that a resource
+/// processes greedily, in order of arrival.
 ///
 /// # Errors
 ///

@@ -40,7 +40,7 @@ pub struct Rational(Repr);
 enum Repr {
     /// A reduced fraction with a positive denominator.
     Words { numerator: i64, denominator: i64 },
-    /// A reduced fraction whose numerator or denominator does not fit a word.
+    /// A reduced fraction whose numerator or denominator does not fit in a machine word.
     Big(Box<BigRational>),
 }
 
@@ -102,7 +102,8 @@ impl Rational {
         matches!(self.0, Repr::Words { .. })
     }
 
-    /// Returns the reduced numerator and denominator in decimal, the denominator positive.
+    /// Returns the numerator and the denominator of the reduced fraction, in decimal. The
+    /// denominator is positive.
     pub fn to_parts(&self) -> (String, String) {
         match &self.0 {
             Repr::Words { numerator, denominator } => {
@@ -112,7 +113,7 @@ impl Rational {
         }
     }
 
-    /// Returns the number of bits of numerator and denominator together.
+    /// Returns the total number of bits of the numerator and the denominator.
     pub(crate) fn bits(&self) -> u64 {
         match &self.0 {
             Repr::Words { .. } => 128,
@@ -120,8 +121,8 @@ impl Rational {
         }
     }
 
-    /// Reduces a fraction; falls back to arbitrary precision if the result does not fit a pair of
-    /// words.
+    /// Returns the quotient `numerator / denominator` as a reduced fraction, in arbitrary precision
+    /// if it does not fit a pair of machine words.
     fn from_wide(numerator: i128, denominator: u128) -> Self {
         let divisor = gcd_wide(numerator.unsigned_abs(), denominator);
         if divisor == 1 {
@@ -144,7 +145,8 @@ impl Rational {
         }
     }
 
-    /// Stores a reduced big rational in words if it fits.
+    /// Returns the value of a reduced fraction in arbitrary precision, stored in machine words if
+    /// it fits.
     fn from_big(value: BigRational) -> Self {
         match (value.numer().to_i64(), value.denom().to_i64()) {
             (Some(numerator), Some(denominator)) => Self(Repr::Words { numerator, denominator }),
@@ -152,7 +154,7 @@ impl Rational {
         }
     }
 
-    /// Returns the value in arbitrary precision, borrowed if it is stored so.
+    /// Returns the value in arbitrary precision, borrowed if it is stored that way.
     fn as_big(&self) -> Cow<'_, BigRational> {
         match &self.0 {
             Repr::Words { .. } => Cow::Owned(self.to_big()),
@@ -200,7 +202,7 @@ impl PartialOrd for Rational {
     }
 }
 
-/// Returns the greatest common divisor, which is at least 1 unless both arguments are zero.
+/// Returns the greatest common divisor of two numbers; 0 if both are zero.
 fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         if let (Ok(small_a), Ok(small_b)) = (u64::try_from(a), u64::try_from(b)) {
@@ -211,7 +213,7 @@ fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// Returns the greatest common divisor by the binary algorithm, without divisions.
+/// Returns the greatest common divisor of two numbers by the binary algorithm, without divisions.
 fn gcd_word(mut a: u64, mut b: u64) -> u64 {
     if a == 0 {
         return b;

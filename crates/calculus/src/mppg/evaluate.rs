@@ -9,14 +9,15 @@ use crate::curve::{Curve, Extended};
 use crate::excerpt::excerpt;
 use std::collections::BTreeMap;
 
-/// The variables of a program, each with its value and the text of its assignment.
+/// The state of a running MPPG program: its variables, each with its value and the text that was
+/// assigned.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     variables: BTreeMap<String, (Value, String)>,
     line: usize,
 }
 
-/// An error message and the column to which it refers.
+/// The column of an error in its line, and the error message.
 pub(super) type Fault = (usize, String);
 
 impl Session {
@@ -25,20 +26,22 @@ impl Session {
         Self::default()
     }
 
-    /// Returns the value of a variable.
+    /// Returns the value of a variable, or `None` if there is no such variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.variables.get(name).map(|(value, _)| value)
     }
 
-    /// Returns the names of all functions and numbers, in order.
+    /// Returns the names of all variables, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str)
     }
 
-    /// Executes one line. Empty lines and comments have no output.
+    /// Executes one line of a program and returns its output. Empty lines and comments have no
+    /// output.
     ///
     /// # Errors
-    /// The first error in the line, with the number of the line; variables keep their values.
+    /// The first error in the line, with the number of the line. All variables then keep their
+    /// values.
     pub fn execute(&mut self, line: &str) -> Result<Option<Output>, MppgError> {
         self.line += 1;
         let statement = parser::statement(line, self.line)?;
@@ -49,7 +52,7 @@ impl Session {
         })
     }
 
-    /// Sets the number of the next line to `index` + 1.
+    /// Sets the number of the next line to be executed to `index + 1`.
     pub(super) fn begin_line(&mut self, index: usize) {
         self.line = index;
     }

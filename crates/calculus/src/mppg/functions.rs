@@ -5,10 +5,10 @@ use crate::algebra::AlgebraError;
 use crate::curve::{Curve, CurveError, Extended};
 use crate::rational::Rational;
 
-/// The largest exponent of `pow`.
+/// The largest exponent that `pow` accepts.
 const LARGEST_POWER: i64 = 1024;
-/// The largest number of bits of a number, so that repeated squaring cannot hang. No quantity needs
-/// more.
+/// The largest number of bits of a number, so that repeated squaring in a program cannot hang. No
+/// physical quantity needs more.
 const MOST_BITS: u64 = 1 << 14;
 
 /// Returns the number, or an error if it has more than [`MOST_BITS`] bits.
@@ -19,7 +19,7 @@ fn within_bits(number: Rational) -> Result<Rational, String> {
     Ok(number)
 }
 
-/// Applies a binary operator.
+/// Applies a binary operator of the language to two values.
 pub(super) fn operate(operator: &str, left: Value, right: Value) -> Result<Value, String> {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => numbers(operator, &a, &b).map(Value::Number),
@@ -116,7 +116,7 @@ fn numbers(operator: &str, a: &Extended, b: &Extended) -> Result<Extended, Strin
     }
 }
 
-/// Calls a named function.
+/// Calls a function of the language by its name.
 pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
     let computed = |result: Result<Curve, AlgebraError>| {
         result.map(Value::Function).map_err(|error| error.to_string())
@@ -172,7 +172,8 @@ pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
     }
 }
 
-/// Calls a function that returns a curve of a given shape, or returns `None` for other names.
+/// Calls a function that builds a curve of a given shape, such as `bucket`. Returns `None` for
+/// other functions.
 fn elementary_curve(given: &mut Arguments<'_>) -> Result<Option<Value>, String> {
     let curve = match given.name {
         "ratency" => {
@@ -211,7 +212,8 @@ fn elementary_curve(given: &mut Arguments<'_>) -> Result<Option<Value>, String> 
     curve.map(|curve| Some(Value::Function(curve))).map_err(|error| error.to_string())
 }
 
-/// Calls a function of numbers, or returns `None` for other names. Rounding also applies to curves.
+/// Calls a function of numbers, such as `gcd`. Returns `None` for other functions. Rounding
+/// functions also accept a curve.
 fn arithmetic(given: &mut Arguments<'_>) -> Result<Option<Value>, String> {
     let name = given.name;
     let value = match name {
@@ -272,7 +274,7 @@ fn power(base: &Rational, exponent: &Rational) -> Result<Rational, String> {
     (0..whole.abs()).try_fold(Rational::ONE, |product, _| within_bits(product * &factor))
 }
 
-/// The arguments of a call, which are taken in order.
+/// The arguments of a function call, which are taken one after the other.
 struct Arguments<'a> {
     name: &'a str,
     values: std::vec::IntoIter<Value>,

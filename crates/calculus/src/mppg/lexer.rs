@@ -9,7 +9,7 @@ pub(super) enum Token {
     Number(Rational),
     Name(String),
     Text(String),
-    /// An operator or a bracket; one of [`SYMBOLS`].
+    /// An operator or a bracket, as one of [`SYMBOLS`].
     Symbol(&'static str),
     End,
 }
@@ -26,13 +26,13 @@ impl Token {
     }
 }
 
-/// All symbols. Where one symbol begins with another, the longer one comes first.
+/// All operators and brackets. Where one of them begins with another, the longer one comes first.
 const SYMBOLS: [&str; 29] = [
     ":=", "/\\", "\\/", "*_", "*^", "/_", "/^", "!=", "<=", ">=", "(", ")", "[", "]", ",", "+",
     "-", "*", "/", "~", "=", "<", ">", "÷", "∧", "∨", "⊗", "⊘", ";",
 ];
 
-/// Returns the tokens of a line, each with its column, counted from 1; the last is [`Token::End`].
+/// Returns the tokens of a line, each with its column, from 1. The last token is [`Token::End`].
 pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, MppgError> {
     let mut result = Vec::new();
     // Columns are counted in characters while the line is read, because counting from its start for
@@ -88,7 +88,8 @@ pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, M
     Ok(result)
 }
 
-/// Returns the text after `length` bytes and adds the skipped characters to `column`.
+/// Returns `rest` without its first `length` bytes, and adds the number of skipped characters to
+/// `column`.
 fn step<'a>(rest: &'a str, length: usize, column: &mut usize) -> &'a str {
     *column += rest[..length].chars().count();
     &rest[length..]
@@ -119,7 +120,7 @@ fn prefix(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
 
-/// Returns the ASCII spelling of a mathematical symbol.
+/// Returns the ASCII spelling of an operator, such as `/\` for its mathematical symbol.
 fn canonical(symbol: &'static str) -> &'static str {
     match symbol {
         "∧" => "/\\",

@@ -4,8 +4,8 @@ use super::MppgError;
 use super::lexer::{Token, tokens};
 use super::syntax::{Comparison, Expression, Kind, Part, Segment, Statement};
 
-/// The deepest nesting of brackets. Together with the limit on operators it keeps the syntax tree
-/// shallow enough for any stack.
+/// The deepest nesting of brackets in a statement. Together with the limit on operators it keeps
+/// the syntax tree shallow enough for any stack.
 const DEEPEST: usize = 200;
 const MOST_OPERATORS: usize = 1000;
 
@@ -21,7 +21,7 @@ struct Parser<'a> {
     operators: usize,
 }
 
-/// Parses one line, which is number `line` of the program.
+/// Parses one line of a program. `line` is its number, for errors.
 pub(super) fn statement(source: &str, line: usize) -> Result<Statement, MppgError> {
     let tokens = tokens(source, line)?;
     let mut parser = Parser { source, line, tokens, position: 0, depth: 0, operators: 0 };
@@ -172,8 +172,8 @@ impl Parser<'_> {
         Ok(Statement::Plot { tikz, functions, options })
     }
 
-    /// Parses the value of a plot option: an interval, or texts, numbers and variables joined by
-    /// `+`.
+    /// Parses the value of a plot option: an interval, or texts, numbers and variables that are
+    /// joined by `+`.
     fn option(&mut self) -> Result<Vec<Part>, MppgError> {
         let mut parts = Vec::new();
         if self.accept("[") {
@@ -269,7 +269,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes a binary operator.
+    /// Consumes a binary operator, and fails if the statement has too many of them.
     fn operator(&mut self) -> Result<(), MppgError> {
         self.operators += 1;
         if self.operators > MOST_OPERATORS {
@@ -429,8 +429,8 @@ impl Parser<'_> {
         Ok((x, y))
     }
 
-    /// Parses a number, fraction or variable. An opening bracket after it belongs to the end point
-    /// of the segment.
+    /// Parses the slope of a segment: a number, a fraction or a variable. An opening bracket after
+    /// it belongs to the end point of the segment.
     fn slope(&mut self) -> Result<Expression, MppgError> {
         let column = self.column();
         let mut is_negative = false;

@@ -9,14 +9,15 @@ use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 use std::fmt::Write;
 
-/// A spot or a segment with its numbers evaluated; a spot ends where it starts.
+/// A spot (a single point) or a segment of `uaf(...)` or `upp(...)`, with its numbers evaluated. A
+/// spot ends where it starts.
 struct Part {
     column: usize,
     from: Rational,
     has_start: bool,
     value: Extended,
     slope: Rational,
-    /// The end of the segment; `None` if the segment does not end.
+    /// The time at which the segment ends; `None` if it does not end.
     to: Option<Rational>,
     end: Extended,
     has_end: bool,
@@ -28,7 +29,7 @@ impl Part {
     }
 }
 
-/// Builds the curve of `uaf(...)`.
+/// Builds the curve that `uaf(...)` describes by its segments.
 pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Fault> {
     let parts = read_all(session, given)?;
     let (pieces, end) = assemble(&parts, &Rational::ZERO, None)?;
@@ -39,7 +40,7 @@ pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Faul
     Ok(Curve::canonical(pieces, Tail::Affine))
 }
 
-/// Builds the curve of `upp(...)`.
+/// Builds the curve that `upp(...)` describes by the segments before and in its period.
 pub(super) fn periodic(
     session: &Session,
     transient: &[Segment],
@@ -179,12 +180,13 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
     Ok(Part { column, from, has_start, value, slope, to, end, has_end })
 }
 
-/// The end of a list of segments, with the value there if the list defines one; `None` if it does
-/// not end.
+/// The end of a list of segments: its time, and the value there if the list defines it. It is
+/// `None` if the list does not end.
 type End = Option<(Rational, Option<Extended>)>;
 
-/// Converts consecutive segments to pieces, from `start` on. `at_start` is the value there if it is
-/// known.
+/// Converts consecutive spots and segments, from the time `start` on, to the pieces of a curve.
+/// `at_start` is the value at that time if it is known already. Returns the pieces and the end of
+/// the list.
 fn assemble(
     parts: &[Part],
     start: &Rational,
@@ -226,8 +228,8 @@ fn assemble(
     Ok((pieces, reached))
 }
 
-/// Formats the curve as `uaf(...)` or `upp(...)`, which [`run`](super::run) parses to an equal
-/// curve.
+/// Returns the text of the curve as `uaf(...)` or `upp(...)`. [`run`](super::run) parses it to an
+/// equal curve.
 pub fn to_mppg(curve: &Curve) -> String {
     let pieces = curve.pieces();
     let write = |pieces: &[Piece], end: Option<&Rational>| {

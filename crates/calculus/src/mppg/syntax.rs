@@ -12,7 +12,8 @@ pub(super) enum Statement {
     PrintExpression { name: String, column: usize },
 }
 
-/// A part of the value of a plot option.
+/// A part of the value of a plot option: a text, or a variable with its column. The parts are
+/// joined.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
     Literal(String),
@@ -40,18 +41,19 @@ pub(super) enum Kind {
     Number(Rational),
     Variable(String),
     Negate(Box<Expression>),
-    /// A binary operator, by its ASCII spelling.
+    /// A binary operation, by the ASCII spelling of its operator.
     Binary {
         operator: &'static str,
         left: Box<Expression>,
         right: Box<Expression>,
     },
-    /// A call of a function of the language, or the value of a variable's function at a time.
+    /// A call of a function of the language, or `f(t)`, the value of a variable's function at a
+    /// time.
     Call {
         name: String,
         arguments: Vec<Expression>,
     },
-    /// A one-sided limit: `f(t+)` or `f(t-)`.
+    /// A one-sided limit of a variable's function: `f(t+)` or `f(t-)`.
     Limit {
         name: String,
         at: Box<Expression>,
@@ -65,7 +67,7 @@ pub(super) enum Kind {
     },
 }
 
-/// A spot (`end` is `None`) or a segment.
+/// A segment of `uaf(...)` or `upp(...)`, or a spot (a single point), whose `end` is `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Segment {
     pub(super) column: usize,

@@ -116,7 +116,7 @@ impl fmt::Display for ArrivalBound {
     }
 }
 
-/// The conventions of an analysis, of which its bounds depend.
+/// The conventions of an analysis, on which its bounds depend.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {

@@ -37,48 +37,52 @@ use super::model::Network;
 use super::settings::Settings;
 use crate::{Extended, Rational, interrupt};
 
-/// The largest number of flows that take part besides the flow of interest.
+/// The largest number of flows that take part in a fluid simulation besides the flow of interest.
 const MOST_FLOWS: usize = 24;
-/// The largest number of servers on a path; on longer paths processes would have too many knots.
+/// The largest number of servers on a path in a fluid simulation. On longer paths the cumulative
+/// processes would have too many knots.
 const LONGEST_PATH: usize = 12;
-/// The largest number of knots of all processes at one server.
+/// The largest number of knots of all cumulative processes at one server.
 const MOST_KNOTS: usize = 1_500;
 
-/// The delay and backlog of a flow in the worst run that was found.
+/// The delay and the backlog of a flow in the worst simulated run that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trajectory {
-    /// The flow.
+    /// The flow whose delay and backlog these are.
     pub flow: FlowId,
     /// The longest time that data of the flow were in the network.
     pub delay: Rational,
     /// The largest amount of the flow's data that was in the network.
     pub backlog: Rational,
-    /// The times at which the flows of the run with the longest delay began to send.
+    /// The times at which the flows of the run with the longest delay began to send, by flow.
     pub offsets: Vec<(FlowId, Rational)>,
 }
 
-/// The time at which cross traffic begins.
+/// The rule for the time at which cross traffic begins to send in a fluid run.
 #[derive(Clone, Copy, Debug)]
 enum Strategy {
-    /// All flows begin at once.
+    /// All flows begin to send at the same time.
     Together,
-    /// When the first data of the flow of interest arrive at the server where the cross flow joins
-    /// its path.
+    /// A cross flow begins such that its first data reach the server where it joins the path of the
+    /// flow of interest together with the first data of that flow.
     WithTheFirst,
-    /// When the last data of the burst of the flow of interest arrive there.
+    /// A cross flow begins such that its first data reach the server where it joins the path of the
+    /// flow of interest together with the last data of that flow's burst.
     WithTheLast,
 }
 
 impl Trajectory {
-    /// Combines two runs of a flow: the one with the longer delay, with the larger backlog of both.
+    /// Combines the results of two runs of a flow: the one with the longer delay, with the larger
+    /// of both backlogs.
     fn or_worse(self, other: Self) -> Self {
         let backlog = self.backlog.clone().max(other.backlog.clone());
         Self { backlog, ..if other.delay > self.delay { other } else { self } }
     }
 }
 
-/// Searches for a bad run of a flow: as a fluid if possible, and packet by packet if there are
+/// Searches for runs of the network in which a flow has a long delay, and returns the worst one
+/// that was found. The network is simulated as a fluid if possible, and packet by packet if it has
 /// packets or features that only the packet simulation supports, such as ports, regulators,
 /// multicast and replicated flows, and clocks. Returns `None` if neither simulation supports the
 /// network.
@@ -98,8 +102,9 @@ pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<
     }
 }
 
-/// Searches for a bad fluid run. Returns `None` if the network is not supported: infinite bursts,
-/// overload, maximum service curves, very long paths, or substitutes for longer curves.
+/// Searches for the worst run of a flow in a fluid simulation. Returns `None` if the fluid
+/// simulation does not support the network, because of infinite bursts, overload, maximum service
+/// curves, very long paths, or substitutes for longer curves.
 fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let setup = FluidSetup::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;
@@ -117,16 +122,16 @@ fn simulate_fluid(network: &Network, flow: FlowId, settings: &Settings) -> Optio
     worst
 }
 
-/// The flows and servers that take part in a fluid simulation.
+/// The flows and servers that take part in a fluid simulation for a flow of interest.
 struct FluidSetup<'n> {
     network: &'n Network,
     settings: &'n Settings,
     flow: FlowId,
-    /// The flow of interest and its cross traffic.
+    /// The flow of interest and the flows of its cross traffic that take part.
     flows: Vec<FlowId>,
-    /// The servers that matter, in the order of paths.
+    /// The servers that affect the flow of interest, in topological order.
     order: Vec<ServerId>,
-    /// The time during which sources send.
+    /// The length of the time during which sources send.
     lasting: Rational,
 }
 
@@ -206,8 +211,8 @@ impl<'n> FluidSetup<'n> {
         Some(Self { network, settings, flow, flows, order, lasting })
     }
 
-    /// Whether the runs with packets of the largest size apply: all servers packetize and are FIFO,
-    /// and all flows can send whole packets.
+    /// Whether runs with packets of the largest size are possible: all servers packetize and are
+    /// FIFO, and all flows can send whole packets.
     fn sends_packets(&self) -> bool {
         let in_turn = |server: &ServerId| {
             let model = self.network.server(*server);
@@ -225,7 +230,9 @@ impl<'n> FluidSetup<'n> {
         self.order.iter().all(in_turn) && self.flows.iter().all(whole)
     }
 
-    /// Performs one run, with packets of the largest size or with a fluid.
+    /// Performs one run, with packets of the largest size or with a fluid. `strategy` says when
+    /// cross traffic begins, and `reversed` reverses the order in which simultaneous cross traffic
+    /// is served. Returns `None` if the run is not possible.
     fn run(&self, strategy: Strategy, reversed: bool, packets: bool) -> Option<Trajectory> {
         let network = self.network;
         let path = &network.flow(self.flow).path;
@@ -304,13 +311,14 @@ impl<'n> FluidSetup<'n> {
         if packets { fluid.packetised(&flow.maximum_packet) } else { Some(fluid) }
     }
 
-    /// Returns the first server on the path of interest that a flow visits.
+    /// Returns the first server on the path of the flow of interest that another flow visits.
     fn joins(&self, id: FlowId) -> Option<ServerId> {
         let path = &self.network.flow(self.flow).path;
         path.iter().copied().find(|server| self.network.position(id, *server).is_some())
     }
 
-    /// Returns the output of each server for each flow, for the servers before `until`.
+    /// Returns the data of each flow that have left each server over time, for the servers before
+    /// `until`. `offsets` has the times at which the flows begin.
     fn through(
         &self,
         offsets: &HashMap<FlowId, Rational>,
@@ -385,9 +393,9 @@ impl<'n> FluidSetup<'n> {
         Some(left)
     }
 
-    /// Returns the flow whose packet the flow of interest may find in transmission at a server: a
-    /// less urgent flow that begins at the server and may send a packet at once; of these, the one
-    /// with the largest packet.
+    /// Returns a less urgent flow whose packet the flow of interest may find in transmission at a
+    /// server. The flow must begin at the server and may send a packet at once. If there are
+    /// several, the one with the largest packet is returned.
     fn blocker(&self, server: ServerId) -> Option<FlowId> {
         let network = self.network;
         let by_priority = self.settings.multiplexing_at(network.server(server));
@@ -407,8 +415,8 @@ impl<'n> FluidSetup<'n> {
         self.flows.iter().filter(blocks).max_by_key(packet).copied()
     }
 
-    /// Whether the first packet of a flow can enter service when it arrives: no data that are at
-    /// least as urgent wait at that time.
+    /// Whether the first packet of a flow can enter service on its arrival, because no data that
+    /// are at least as urgent wait then.
     fn may_block(
         &self,
         here: &[FlowId],
@@ -425,7 +433,8 @@ impl<'n> FluidSetup<'n> {
         })
     }
 
-    /// Groups the indices of flows in the list by priority, the most urgent first.
+    /// Returns the indices of the flows in `here`, grouped by the order in which the server serves
+    /// them: by priority, the most urgent first, if it has static priority.
     fn groups(&self, server: ServerId, here: &[FlowId]) -> Vec<server::Group> {
         match self.settings.multiplexing_at(self.network.server(server)) {
             Multiplexing::Fifo => vec![(0..here.len()).collect()],
@@ -440,8 +449,8 @@ impl<'n> FluidSetup<'n> {
         }
     }
 
-    /// Returns `None` if the output exceeds a shaping curve: such a run is not a legal run of the
-    /// network.
+    /// Returns `None` if the output of a server exceeds a shaping curve, because the run is then
+    /// not a legal run of the network.
     fn check_shaping(
         &self,
         server: ServerId,
@@ -472,7 +481,7 @@ impl<'n> FluidSetup<'n> {
     }
 }
 
-/// Returns the servers of flows in topological order; `None` if there is a cycle.
+/// Returns the servers that some flows visit, in topological order; `None` if they have a cycle.
 fn order(network: &Network, flows: &[FlowId]) -> Option<Vec<ServerId>> {
     let mut incoming = BTreeMap::<ServerId, usize>::new();
     let mut successors = BTreeMap::<ServerId, Vec<ServerId>>::new();

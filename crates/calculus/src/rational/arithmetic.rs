@@ -6,7 +6,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 impl Rational {
-    /// Returns the quotient, or `None` if the divisor is zero.
+    /// Returns the quotient of this number and `divisor`, or `None` if the divisor is zero.
     pub fn checked_div(&self, divisor: &Self) -> Option<Self> {
         Some(multiply(self, &divisor.reciprocal()?))
     }
@@ -26,7 +26,7 @@ impl Rational {
         }
     }
 
-    /// Returns the absolute value.
+    /// Returns the absolute value of this number.
     pub fn abs(&self) -> Self {
         if self.is_negative() { -self } else { self.clone() }
     }
@@ -83,10 +83,11 @@ fn negate(a: &Rational) -> Rational {
     }
 }
 
-/// Divides.
+/// Returns the quotient of two numbers.
 ///
 /// # Panics
-/// If the divisor is zero, as integers of the standard library do; see [`Rational::checked_div`].
+/// If the divisor is zero, like the integers of the standard library; see
+/// [`Rational::checked_div`].
 fn divide(a: &Rational, b: &Rational) -> Rational {
     a.checked_div(b).expect("division of a rational by zero")
 }

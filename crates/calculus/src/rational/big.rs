@@ -55,8 +55,9 @@ pub(super) fn compare(a: &BigRational, b: &BigRational) -> Ordering {
 }
 
 /// Returns the positive greatest common divisor of two numbers, at least one of which is not zero.
-/// If one number is much longer than the other, one division makes it short. Without it, the binary
-/// algorithm would take a round for each of its bits.
+///
+/// If one number is much longer than the other, it is first replaced by its remainder. Otherwise
+/// the binary algorithm would take one round for each of the surplus bits.
 fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     let (a, b) = (a.magnitude(), b.magnitude());
     let (long, short) = if a >= b { (a, b) } else { (b, a) };
@@ -95,8 +96,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the number crate, which reduces after each operation. Numerators and
-        /// denominators are compared, so that a fraction left unreduced fails.
+        /// Results equal those of the number crate, which reduces after each operation. Numerators
+        /// and denominators are compared, so that a fraction which was not reduced fails the test.
         #[test]
         fn results_are_those_of_the_number_crate_and_reduced(a in big(), b in big()) {
             let parts = |value: &BigRational| (value.numer().clone(), value.denom().clone());

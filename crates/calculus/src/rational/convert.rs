@@ -8,7 +8,7 @@ use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
 impl Rational {
-    /// Returns the largest whole number not above this.
+    /// Returns the largest whole number that is not above this number.
     pub fn floor(&self) -> Self {
         match &self.0 {
             Repr::Words { denominator: 1, .. } => self.clone(),
@@ -19,14 +19,14 @@ impl Rational {
         }
     }
 
-    /// Returns the smallest whole number not below this.
+    /// Returns the smallest whole number that is not below this number.
     pub fn ceil(&self) -> Self {
         -(-self).floor()
     }
 
-    /// Rounds a positive number up to one with about `digits` significant binary digits, by a
-    /// factor of at most 1 + 2^(1 - digits). Numbers in words, and numbers that are not positive,
-    /// are returned unchanged.
+    /// Returns a positive number rounded up to one with about `digits` significant binary digits,
+    /// which is at most 1 + 2^(1 - digits) times as large. Numbers in machine words, and numbers
+    /// that are not positive, are returned unchanged.
     pub(crate) fn rounded_up(&self, digits: u64) -> Self {
         let Repr::Big(value) = &self.0 else { return self.clone() };
         if !self.is_positive() {
@@ -40,7 +40,7 @@ impl Rational {
         Self::from_big(BigRational::new(quotient << moved_down, BigInt::from(1) << moved_up))
     }
 
-    /// Returns the value if it is a whole number that fits `i64`.
+    /// Returns this number if it is a whole number that fits `i64`.
     pub fn to_i64(&self) -> Option<i64> {
         match &self.0 {
             Repr::Words { numerator, denominator: 1 } => Some(*numerator),
@@ -48,12 +48,13 @@ impl Rational {
         }
     }
 
-    /// Returns the value if it is a whole number that fits `usize`.
+    /// Returns this number if it is a whole number that fits `usize`.
     pub fn to_usize(&self) -> Option<usize> {
         self.to_i64().and_then(|value| usize::try_from(value).ok())
     }
 
-    /// Returns the nearest double, ties to even. Infinite beyond the range of doubles.
+    /// Returns the double nearest to this number, ties to even. It is infinite beyond the range of
+    /// doubles.
     pub fn to_f64(&self) -> f64 {
         const EXACT: i64 = 1 << 53;
         match &self.0 {
@@ -67,7 +68,8 @@ impl Rational {
         }
     }
 
-    /// Returns the smallest double not below this: for bounds from above.
+    /// Returns the smallest double that is not below this number, so that upper bounds remain
+    /// valid.
     pub fn to_f64_up(&self) -> f64 {
         let nearest = self.to_f64();
         match Self::from_f64(nearest) {
@@ -77,7 +79,7 @@ impl Rational {
         }
     }
 
-    /// Returns the largest double not above this: for bounds from below.
+    /// Returns the largest double that is not above this number, so that lower bounds remain valid.
     pub fn to_f64_down(&self) -> f64 {
         let nearest = self.to_f64();
         match Self::from_f64(nearest) {
@@ -115,8 +117,9 @@ impl Rational {
     }
 }
 
-/// Converts to the nearest double. Scales so that the quotient has at least 64 significant bits,
-/// folds the remainder into the lowest (sticky) bit, and rounds to even.
+/// Returns the double nearest to a value. The value is scaled so that the quotient has at least 64
+/// significant bits, the remainder is folded into the lowest (sticky) bit, and the result is
+/// rounded to even.
 fn nearest_double(value: &BigRational) -> f64 {
     let bits = |n: &num_bigint::BigInt| i64::try_from(n.bits()).unwrap_or(i64::MAX);
     let shift = 66 - (bits(value.numer()) - bits(value.denom()));
@@ -151,8 +154,8 @@ fn nearest_double(value: &BigRational) -> f64 {
     if negative { -scaled } else { scaled }
 }
 
-/// Returns `value * 2^exponent`. Two steps keep the powers of two in range; `value` is a whole
-/// number below 2^54.
+/// Returns `value * 2^exponent`. The multiplication has two steps, so that the powers of two remain
+/// in range. `value` must be a whole number below 2^54.
 fn scale(value: f64, exponent: i64) -> f64 {
     let clamp = exponent.clamp(-1100, 1100);
     let first = (clamp / 2) as i32;

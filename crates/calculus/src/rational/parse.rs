@@ -9,8 +9,8 @@ use num_traits::{Pow, Zero};
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest accepted text of a number, in bytes. A longer text is more likely an attack than a
-/// rate; the largest accepted exponent is limited for the same reason.
+/// The largest length of the text of a number, in bytes. A longer text is more likely an attack
+/// than a rate. The largest decimal exponent is limited for the same reason.
 const LONGEST: usize = 4096;
 const LARGEST_EXPONENT: i32 = 4096;
 
@@ -27,7 +27,7 @@ pub enum ParseRationalError {
     /// The part after the slash is zero.
     #[error("`{}` divides by zero", excerpt(.0))]
     ZeroDenominator(String),
-    /// The text or its exponent exceeds the limits.
+    /// The text of the number, or its exponent, exceeds the limits.
     #[error(
         "the number is too large: at most {LONGEST} characters and a decimal exponent of {LARGEST_EXPONENT}"
     )]
@@ -88,8 +88,8 @@ fn parse_decimal(text: &str, whole: &str) -> Result<Rational, ParseRationalError
     Ok(Rational::from_big(if negative { -value } else { value }))
 }
 
-/// Parses digits before and after the point with an exponent; `None` if an intermediate result does
-/// not fit a word.
+/// Parses a decimal number from its digits before and after the point and its exponent. Returns
+/// `None` if an intermediate result does not fit in a machine word.
 fn short_decimal(before: &str, after: &str, exponent: i32) -> Option<Rational> {
     let mut magnitude = 0_i64;
     for digit in before.bytes().chain(after.bytes()) {
@@ -115,7 +115,7 @@ fn parse_exponent(text: &str, whole: &str) -> Result<i32, ParseRationalError> {
     }
 }
 
-/// Formats the reduced fraction, or the whole number.
+/// Formats the number as a reduced fraction, or without a denominator if it is whole.
 impl fmt::Display for Rational {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -36,38 +36,41 @@ use crate::network::model::Network;
 use crate::network::port::{Scheduler, openings};
 use crate::network::settings::Settings;
 
-/// The numbers of packets per flow in runs for a flow of interest, and in runs for all flows.
+/// The largest number of packets of a flow: in runs for a flow of interest, and in runs for all
+/// flows.
 const PACKETS: usize = 40;
 const PACKETS_OF_ALL: usize = 24;
-/// The number of runs in which all flows begin together at various times (for ports that depend on
-/// time), and of pseudo-random runs.
+/// The number of runs in which all flows begin together at various times, for ports whose service
+/// depends on time, and the number of pseudo-random runs.
 const PHASES: i64 = 12;
 const RANDOM_RUNS: u64 = 6;
 
 /// The delays and backlogs observed in one run of a whole network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// The largest delay and backlog of each flow of which a packet arrived.
+    /// The largest delay and backlog of each flow that delivered a packet.
     pub flows: Vec<Trajectory>,
-    /// The largest delay and backlog of each server.
+    /// The largest delay and backlog of each server, and of each priority at servers with static
+    /// priority.
     pub servers: Vec<ServerObservation>,
 }
 
-/// The largest delay and backlog of a server in a run.
+/// The largest delay and backlog at a server in a simulated run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerObservation {
     /// The server.
     pub server: ServerId,
-    /// The priority of the flows, at a server with static priority; `None` for all flows.
+    /// The priority of the observed flows at a server with static priority; `None` for all flows.
     pub priority: Option<Priority>,
-    /// The longest time that a packet spent at the server, without regulators.
+    /// The longest time that a packet spent at the server, without the regulator after it.
     pub delay: Rational,
-    /// The largest amount of data at the server.
+    /// The largest amount of data at the server at any time.
     pub backlog: Rational,
 }
 
-/// Runs a network once with all flows that packets can represent. Sources, speeds of servers,
-/// clocks, ties and lost copies are pseudo-random. Returns `None` if no flow takes part.
+/// Runs a network once, with all flows that packets can represent, and returns the observed delays
+/// and backlogs. The times of sources, the speeds of servers, clocks, ties and lost copies are
+/// pseudo-random and follow from `seed`. Returns `None` if no flow can take part.
 #[must_use]
 pub fn observe(network: &Network, settings: &Settings, seed: u64) -> Option<Observation> {
     let setup = Setup::of(network, settings, None)?;
@@ -96,7 +99,8 @@ pub fn observe(network: &Network, settings: &Settings, seed: u64) -> Option<Obse
     Some(Observation { flows: flows.collect(), servers: servers.collect() })
 }
 
-/// Searches for a bad run of a flow.
+/// Searches for the worst run of a flow, packet by packet. Returns `None` if this simulation does
+/// not support the network or the flow.
 pub(super) fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let setup = Setup::of(network, settings, Some(flow))?;
     let mut search = Search { setup: &setup, flow, worst: None };
@@ -132,11 +136,11 @@ pub(super) fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> 
     search.worst
 }
 
-/// The arrival times of a participant's first packet and of the last packet of its burst, by
-/// participant and by server of its path.
+/// For each participant and each server of its path, the arrival times of the participant's first
+/// packet and of the last packet of its burst.
 type Arrivals = Vec<Vec<[Option<Rational>; 2]>>;
 
-/// The worst run so far.
+/// A search for the worst run of a flow, with the worst one that was found so far.
 struct Search<'c, 'n> {
     setup: &'c Setup<'n>,
     flow: FlowId,
@@ -162,12 +166,13 @@ impl Search<'_, '_> {
 }
 
 impl Setup<'_> {
-    /// Returns sources that are greedy from a time on.
+    /// Returns, for each stream, a source that sends as much and as early as possible from the time
+    /// `begin` on.
     fn greedy(&self, begin: &Rational) -> Vec<(Rational, Pattern)> {
         self.streams.iter().map(|_| (begin.clone(), Pattern::Greedy)).collect()
     }
 
-    /// Returns the begin of each flow.
+    /// Returns the time at which each flow begins to send.
     fn offsets(&self, sources: &[(Rational, Pattern)]) -> Vec<(FlowId, Rational)> {
         let begin = |stream: usize| sources.get(stream).map(|(begin, _)| begin.clone());
         let mut offsets: Vec<(FlowId, Rational)> = self
@@ -179,8 +184,9 @@ impl Setup<'_> {
         offsets
     }
 
-    /// Returns a time scale of the run: the time that some packets of all streams, or of all
-    /// classes, take at the slowest server.
+    /// Returns the time within which sources begin and clocks start to deviate: the time that some
+    /// packets of all streams, or of all classes, take at the slowest server, or the longest cycle
+    /// of gates.
     fn span(&self) -> Rational {
         let all: Rational = self.streams.iter().map(|stream| stream.size.clone()).sum();
         let all = all * Rational::from(4);
@@ -203,9 +209,10 @@ impl Setup<'_> {
         span
     }
 
-    /// Returns sources whose begin is shifted so that each stream reaches the place where it meets
-    /// the flow of interest together with that flow's first packet, or with the last packet of its
-    /// burst.
+    /// Returns sources that begin such that the first packet of each stream reaches the server
+    /// where it meets the flow of interest together with that flow's first packet, or, if `last` is
+    /// 1, together with the last packet of that flow's burst. `came` has the arrival times in the
+    /// run before.
     fn meeting(
         &self,
         came: &Arrivals,
@@ -235,9 +242,9 @@ impl Setup<'_> {
         begins.into_iter().map(|begin| (begin - &first, Pattern::Greedy)).collect()
     }
 
-    /// Returns times at which, at the first port of the flow of interest, packets that begin then
-    /// find something in the way: a packet of a class without flows, or a gate that has just become
-    /// too narrow.
+    /// Returns times at which sources should begin so that their packets have to wait at the first
+    /// port of the flow of interest. Just before these times, a packet of a class without flows
+    /// starts there, or too little time is left until the gate closes.
     fn bad_moments(&self) -> Vec<Rational> {
         let Some(own) = self.participants.first() else { return Vec::new() };
         let mut ports = own.path.iter().filter_map(|server| self.network.port_at(*server));

@@ -3,10 +3,11 @@
 
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of packets of a flow in a run.
+/// The largest number of packets of a flow in a fluid run with packets.
 const MOST_PACKETS: i64 = 100;
 
-/// A time, the values just before and just after it, and the slope up to the next knot.
+/// A point of a cumulative process: a time, the values just before and just after it, and the slope
+/// up to the next knot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Knot {
     pub(super) t: Rational,
@@ -16,7 +17,7 @@ pub(super) struct Knot {
 }
 
 impl Knot {
-    /// Returns the value at a time between this knot and the next.
+    /// Returns the value of the process at a time between this knot and the next.
     pub(super) fn at(&self, t: &Rational) -> Rational {
         if self.slope.is_zero() || *t == self.t {
             return self.high.clone();
@@ -25,15 +26,16 @@ impl Knot {
     }
 }
 
-/// A process is zero up to the first knot and constant from the last one on, whose slope is zero.
+/// A cumulative process: the amount of data that has passed a point up to each time. It is zero up
+/// to the first knot, and constant from the last knot on, whose slope is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) knots: Vec<Knot>,
 }
 
 impl Process {
-    /// Returns the process of a source that sends all that an arrival curve allows, from time
-    /// `from` on and for the time `lasting`. Returns `None` if the curve is infinite.
+    /// Returns the data sent over time by a source that sends all that its arrival curve allows,
+    /// from the time `from` on and for the time `lasting`. Returns `None` if the curve is infinite.
     pub(super) fn greedy(curve: &Curve, from: &Rational, lasting: &Rational) -> Option<Self> {
         let mut process = Self::default();
         for piece in curve.pieces_until(lasting).ok()? {
@@ -46,8 +48,9 @@ impl Process {
         Some(process)
     }
 
-    /// Returns the process in whole packets of a size, each when all of it has passed; the last
-    /// packet may be smaller. Returns `None` if there are more than [`MOST_PACKETS`].
+    /// Returns the process in which data pass in whole packets of a size. Each packet passes when
+    /// all of its data have passed in this process, and the last packet may be smaller. Returns
+    /// `None` if there are more than [`MOST_PACKETS`].
     pub(super) fn packetised(&self, size: &Rational) -> Option<Self> {
         let total = self.total();
         let count = total.checked_div(size)?.floor();
@@ -64,12 +67,12 @@ impl Process {
         Some(packets)
     }
 
-    /// Returns the value at a time that is not before the last knot.
+    /// Returns the value of the process at a time that is not before its last knot.
     pub(super) fn value_at(&self, t: &Rational) -> Rational {
         self.knots.last().map_or(Rational::ZERO, |knot| knot.at(t))
     }
 
-    /// Returns the value just before a time.
+    /// Returns the value of the process just before a time.
     pub(super) fn before(&self, t: &Rational) -> Rational {
         match self.knots.iter().rfind(|knot| knot.t <= *t) {
             Some(knot) if knot.t == *t => knot.low.clone(),
@@ -78,7 +81,8 @@ impl Process {
         }
     }
 
-    /// Returns the last knot, after adding one at the time `t` if the last one is earlier.
+    /// Returns the last knot of the process, after adding one at the time `t` if the last one is
+    /// earlier.
     fn knot(&mut self, t: &Rational) -> &mut Knot {
         let needed = self.knots.last().is_none_or(|last| last.t < *t);
         if needed {
@@ -90,14 +94,14 @@ impl Process {
         &mut self.knots[last]
     }
 
-    /// Adds a jump by an amount at a time.
+    /// Adds a jump by `amount` at the time `t`, which must not be before the last knot.
     pub(super) fn jump(&mut self, t: &Rational, amount: &Rational) {
         if !amount.is_zero() {
             self.knot(t).high += amount;
         }
     }
 
-    /// Sets the slope from a time on.
+    /// Sets the slope from the time `t` on, which must not be before the last knot.
     pub(super) fn go(&mut self, t: &Rational, slope: &Rational) {
         let now = self.knots.last().map_or(&Rational::ZERO, |last| &last.slope);
         if now != slope {
@@ -105,7 +109,7 @@ impl Process {
         }
     }
 
-    /// Returns the total amount of data.
+    /// Returns the total amount of data that passes.
     pub(super) fn total(&self) -> Rational {
         self.knots.last().map_or(Rational::ZERO, |last| last.high.clone())
     }
@@ -154,8 +158,8 @@ impl Process {
         }
     }
 
-    /// Returns the time at which the process first reaches `y`, and the last time up to which it
-    /// does not exceed `y`.
+    /// Returns two times, each `None` if there is none: the first time at which the process reaches
+    /// `y`, and the last time up to which it does not exceed `y`.
     fn times_of(&self, y: &Rational) -> (Option<Rational>, Option<Rational>) {
         let mut first = None;
         for (index, knot) in self.knots.iter().enumerate() {
@@ -177,7 +181,8 @@ impl Process {
         (first, None)
     }
 
-    /// Returns the longest time between the passing of data in `self` and in `other`.
+    /// Returns the longest delay of data that arrive by the process `self` and leave by the process
+    /// `other`.
     pub(super) fn delay_to(&self, other: &Self) -> Rational {
         let levels = self.knots.iter().chain(&other.knots).flat_map(|knot| [&knot.low, &knot.high]);
         let mut most = Rational::ZERO;
@@ -192,14 +197,15 @@ impl Process {
         most
     }
 
-    /// Returns the largest amount by which `self` exceeds `other` at any time.
+    /// Returns the largest backlog of data that arrive by the process `self` and leave by the
+    /// process `other`.
     pub(super) fn backlog_to(&self, other: &Self) -> Rational {
         let between = self.plus(other, -1);
         let values = between.knots.iter().flat_map(|knot| [&knot.low, &knot.high]);
         values.max().cloned().unwrap_or(Rational::ZERO).max(Rational::ZERO)
     }
 
-    /// Returns the time at which the first data pass.
+    /// Returns the time at which the first data pass; `None` if no data pass.
     pub(super) fn first(&self) -> Option<&Rational> {
         let moving = |knot: &&Knot| knot.high > knot.low || knot.slope.is_positive();
         self.knots.iter().find(moving).map(|knot| &knot.t)
@@ -209,7 +215,7 @@ impl Process {
         self.times_of(y).0
     }
 
-    /// Whether the process jumps, or rises more steeply than `rate`.
+    /// Whether the process jumps anywhere, or rises more steeply than `rate`.
     pub(super) fn exceeds(&self, rate: &Extended) -> bool {
         let steep = |knot: &Knot| Extended::Finite(knot.slope.clone()) > *rate;
         self.knots.iter().any(|knot| knot.high > knot.low || steep(knot))

@@ -9,23 +9,23 @@ use std::collections::VecDeque;
 use super::process::Process;
 use crate::{Curve, Extended, Piece, Rational};
 
-/// The number of backlogged periods after which the server no longer has a latency, to limit the
+/// The number of backlogged periods after which a server no longer has a latency, which limits the
 /// length of runs. Faster service is always legal.
 const LAZY_PERIODS: usize = 3;
-/// The largest number of backlogged periods; after these the server serves everything at once.
+/// The largest number of backlogged periods of a server. After these it serves everything at once.
 const MOST_PERIODS: usize = 400;
 
-/// The behaviour of the server from a time on.
+/// The behaviour of a server from the time `from` on.
 #[derive(Clone, Debug)]
 enum Phase {
-    /// All data leave as they arrive.
+    /// The server is not backlogged: all data leave as they arrive.
     Free { from: Rational },
-    /// The server follows the steps.
+    /// The server is backlogged, and its service follows the steps.
     Busy { from: Rational, steps: Vec<Step> },
 }
 
-/// The service from a time on, as that time, an amount that is served at once (`None` for
-/// everything), and then a slope.
+/// The service of a backlogged server from a time on: that time, an amount of data that is served
+/// at once (`None` for everything), and the rate of service after it.
 type Step = (Rational, Option<Rational>, Rational);
 
 impl Phase {
@@ -36,11 +36,11 @@ impl Phase {
     }
 }
 
-/// Flows of one priority, in the order in which simultaneous data are served.
+/// The indices of the flows of one priority, in the order in which simultaneous data are served.
 pub(super) type Group = Vec<usize>;
 
-/// Returns the output of a server for each flow. Groups are in the order of urgency. Returns `None`
-/// if the server does not serve all data.
+/// Returns the data of each flow that leave a server over time, given those that arrive. The groups
+/// are in the order of urgency. Returns `None` if the server never serves all data.
 pub(super) fn serve(
     arrivals: &[Process],
     groups: &[Group],
@@ -69,10 +69,10 @@ pub(super) fn serve(
     Some(departures)
 }
 
-/// A packet in transmission when more urgent data arrive.
+/// A less urgent packet in transmission when more urgent data arrive.
 #[derive(Clone, Copy)]
 pub(super) struct Blocking<'a> {
-    /// The index of its flow among those at the server.
+    /// The index of the packet's flow among those at the server.
     pub(super) flow: usize,
     /// The time at which the packet arrives.
     pub(super) at: &'a Rational,
@@ -80,8 +80,8 @@ pub(super) struct Blocking<'a> {
     pub(super) amount: &'a Rational,
 }
 
-/// Returns the output of a server that serves a blocking packet before all other data. The packet
-/// leaves as a whole if the server packetizes.
+/// Returns the data of each flow that leave a server over time, if the server serves a less urgent
+/// packet before all other data. The packet leaves as a whole if the server packetizes.
 pub(super) fn serve_behind(
     blocking: Blocking<'_>,
     packetizer: bool,
@@ -107,7 +107,8 @@ pub(super) fn serve_behind(
     Some(departures)
 }
 
-/// Returns the backlogged periods of a server.
+/// Returns the behaviour of a server over time, from the arrival of all its data and its service
+/// curve: its backlogged periods and the times between them.
 fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let mut phases = Vec::new();
     let Some(mut now) = all.first().cloned() else { return Some(phases) };
@@ -156,8 +157,9 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     Some(phases)
 }
 
-/// Returns the steps of the backlogged period that starts at `now`, and its end. `index` is that of
-/// the knot of the arrivals at or before `now`, and `served` the data that arrived before.
+/// Returns the steps of the service in the backlogged period that starts at `now`, and the end of
+/// that period. `index` is that of the last knot of the arrivals at or before `now`, and `served`
+/// is the amount of data that arrived before.
 fn busy_period(
     all: &Process,
     index: usize,
@@ -217,8 +219,8 @@ fn busy_period(
     Some((steps, caught_up?))
 }
 
-/// Returns the line with the long-term rate of the service curve and no latency, unless that is
-/// below the service curve somewhere.
+/// Returns the service curve without its latency: the line with its long-term rate. Returns the
+/// curve itself if the line is below it somewhere.
 fn eager(service: &Curve) -> Curve {
     let rate = service.ultimate_rate().into_finite();
     let curve = rate.and_then(|rate| Curve::rate_latency(rate, Rational::ZERO).ok());
@@ -227,7 +229,7 @@ fn eager(service: &Curve) -> Curve {
         .unwrap_or_else(|| service.clone())
 }
 
-/// Returns the output of the most urgent arrivals.
+/// Returns the output of a server for the given arrivals if these are served before all others.
 fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
     let mut out = Process::default();
     let mut knots = arrivals.knots.iter().peekable();
@@ -289,10 +291,10 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
     out
 }
 
-/// An amount of data that arrives together, and the share of each flow.
+/// An amount of data that arrives together, and the part of each flow in it.
 type Arrived = (Rational, Vec<(usize, Rational)>);
 
-/// Returns the data of some flows in the order of arrival.
+/// Returns the data of some flows in the order of their arrival.
 fn in_order_of_arrival(arrivals: &[Process], group: &Group) -> VecDeque<Arrived> {
     let mut tape = VecDeque::new();
     let mut times: Vec<&Rational> =
@@ -328,7 +330,7 @@ fn in_order_of_arrival(arrivals: &[Process], group: &Group) -> VecDeque<Arrived>
     tape
 }
 
-/// Splits the output among flows that are served in the order of arrival.
+/// Divides the output of a server among flows that are served in the order of arrival.
 fn split(
     arrivals: &[Process],
     group: &Group,
@@ -336,7 +338,7 @@ fn split(
     departures: &mut [Process],
 ) -> Option<()> {
     let mut tape = in_order_of_arrival(arrivals, group);
-    // The output takes data from the front of the tape.
+    // Take data from the front of the list of arrivals as they leave.
     let mut taken = Rational::ZERO;
     for (index, knot) in out.knots.iter().enumerate() {
         let mut jump = &knot.high - &knot.low;

@@ -13,11 +13,11 @@ use crate::network::clocks::Clocks;
 /// A clock, as a function from true time to the time it shows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// The knots in the order of time; empty for a perfect clock.
+    /// The knots in the order of time. The list is empty for a perfect clock.
     knots: Vec<Knot>,
 }
 
-/// A point from which on a clock advances by `rate` per unit of true time.
+/// A point of true time from which on a clock advances by `rate` per unit of true time.
 #[derive(Clone, Debug)]
 struct Knot {
     time: Rational,
@@ -26,8 +26,8 @@ struct Knot {
 }
 
 impl Clock {
-    /// Returns a pseudo-random clock. Fast clocks of sources and slow clocks of servers are the
-    /// harmful ones, so they are more frequent.
+    /// Returns a pseudo-random clock of a server or a source. Fast clocks of sources and slow
+    /// clocks of servers do the most harm, so they are more frequent.
     pub(super) fn random(
         clocks: Option<&Clocks>,
         of_server: bool,
@@ -47,7 +47,8 @@ impl Clock {
         }
     }
 
-    /// Returns the most harmful clock of a server or a source.
+    /// Returns the clock of a server or a source that does the most harm: a slow one for a server,
+    /// a fast one for a source.
     pub(super) fn worst(clocks: Option<&Clocks>, of_server: bool) -> Self {
         match clocks {
             None => Self::default(),
@@ -109,7 +110,7 @@ impl Clock {
         Self { knots: knots.collect() }
     }
 
-    /// Returns the time that the clock shows at a true time.
+    /// Returns the time that the clock shows at the true time `time`.
     pub(super) fn shows(&self, time: &Rational) -> Rational {
         match self.knots.iter().rfind(|knot| knot.time <= *time) {
             Some(knot) => &knot.local + &(&knot.rate * &(time - &knot.time)),
@@ -117,7 +118,7 @@ impl Clock {
         }
     }
 
-    /// Returns the first true time at which the clock shows at least `local`.
+    /// Returns the first true time at which the clock shows at least the time `local`.
     pub(super) fn time_of(&self, local: &Rational) -> Rational {
         for (place, knot) in self.knots.iter().enumerate() {
             if *local <= knot.local {
@@ -139,7 +140,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// Checks the bounds of `clocks` between all pairs of some times.
+    /// Checks that a clock keeps the bounds of `clocks` between all pairs of some times.
     fn keeps(clock: &Clock, clocks: &Clocks) {
         let times: Vec<Rational> = (0..60).map(|step| Rational::ratio(step, 4)).collect();
         for (place, from) in times.iter().enumerate() {

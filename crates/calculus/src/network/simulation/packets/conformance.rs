@@ -7,12 +7,15 @@
 use crate::network::pmoo;
 use crate::{Curve, Extended, Rational};
 
-/// The packets that a flow has sent at one place, as far as they limit the next one.
+/// The packets that a flow has sent at a source or a regulator, as far as they limit when the next
+/// packet may be sent.
 #[derive(Clone, Debug)]
 pub(super) enum Conformance {
-    /// Token buckets, all of which must hold.
+    /// The levels of the token buckets whose minimum is the arrival curve. All of them must allow a
+    /// packet.
     Buckets(Vec<Bucket>),
-    /// The times and sizes of the packets that were sent, for other curves.
+    /// The times and sizes of all packets that were sent, for arrival curves that are no such
+    /// minimum.
     Curve {
         /// The lower pseudo-inverse of the arrival curve.
         inverse: Curve,
@@ -20,7 +23,7 @@ pub(super) enum Conformance {
     },
 }
 
-/// A token bucket and its current level.
+/// A token bucket, and its level at the time `since`.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     burst: Rational,
@@ -30,7 +33,8 @@ pub(super) struct Bucket {
 }
 
 impl Conformance {
-    /// Returns the state of a flow that has sent nothing; `None` if the curve has no inverse.
+    /// Returns the state of a flow that has sent nothing yet. Returns `None` if the arrival curve
+    /// has no pseudo-inverse.
     pub(super) fn of(arrival: &Curve) -> Option<Self> {
         if arrival.is_concave() {
             let buckets = pmoo::token_buckets(arrival);
@@ -49,9 +53,9 @@ impl Conformance {
         Some(Self::Curve { inverse, sent: Vec::new() })
     }
 
-    /// Sends a packet that is ready at a time as soon as the flow may, and returns the time of
-    /// sending. `ready` must not decrease from call to call. Returns `None` if the flow may never
-    /// send the packet.
+    /// Records that a packet is sent as soon as the arrival curve allows it, but not before the
+    /// time `ready`, and returns that time. `ready` must not decrease from call to call. Returns
+    /// `None` if the arrival curve never allows the packet.
     pub(super) fn send(&mut self, ready: &Rational, size: &Rational) -> Option<Rational> {
         match self {
             Self::Buckets(buckets) => {
@@ -85,7 +89,7 @@ impl Conformance {
 }
 
 impl Bucket {
-    /// Returns the time from which on the bucket holds `size` tokens.
+    /// Returns the time from which on the bucket holds `size` tokens; `None` if it never does.
     fn holds(&self, size: &Rational) -> Option<Rational> {
         if *size > self.burst {
             return None;

@@ -15,36 +15,36 @@ use super::rng::Rng;
 use crate::network::elements::{Multiplexing, Priority};
 use crate::{Curve, Rational};
 
-/// The largest number of arrivals that a server without a strict curve remembers; forgetting one
-/// makes it less lazy.
+/// The largest number of arrivals that a server without a strict service curve remembers. If it
+/// forgets one, it may serve earlier than its curve requires, which is always legal.
 const MOST_ARRIVALS: usize = 64;
 
-/// The properties of a server that all runs share.
+/// The properties of a server that are the same in all runs.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) order: Multiplexing,
     pub(super) strict: bool,
     pub(super) packetizer: bool,
-    /// Whether the output is limited, by shapers, links or a maximum service curve.
+    /// Whether shaping curves, links or a maximum service curve limit the server's output.
     pub(super) limited: bool,
-    /// The lower and the upper pseudo-inverse of the service curve.
+    /// The lower and the upper pseudo-inverse of the server's service curve.
     pub(super) served: Curve,
     pub(super) serves: Curve,
 }
 
-/// The speed of a server.
+/// The speed at which a server serves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// The server is as slow as the service curve allows.
+    /// The server serves as slowly as its service curve allows.
     Lazy,
-    /// The server is lazy until the first packet of a backlogged period has left, and then serves
-    /// everything at once.
+    /// The server serves as slowly as its service curve allows until the first packet of a
+    /// backlogged period has left. Then it serves all that waits at once.
     LazyAtFirst,
-    /// The server serves everything at once.
+    /// The server serves all that waits at once.
     AtOnce,
 }
 
-/// A waiting packet.
+/// A packet that waits at a server.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: usize,
@@ -56,7 +56,8 @@ pub(super) struct Waiting {
     pub(super) is_of_interest: bool,
 }
 
-/// A packet in service, with the times at which it starts to leave and has left.
+/// A packet in service, with the time at which it starts to leave the server and the time at which
+/// it has left.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) packet: usize,
@@ -64,17 +65,18 @@ pub(super) struct Service {
     pub(super) done: Rational,
 }
 
-/// The state of a server.
+/// The state of a server that is not a port during a run.
 #[derive(Debug)]
 pub(super) struct Line<'s> {
     spec: &'s Spec,
     clock: Clock,
     pace: Pace,
     queue: VecDeque<Waiting>,
-    /// The times from which on the curve guarantees service, by the server's clock, with the data
-    /// that had arrived before.
+    /// The times, by the server's clock, from which on the service curve guarantees service. Each
+    /// has the amount of data that had arrived before.
     origins: VecDeque<(Rational, Rational)>,
-    /// The data that have arrived, and that have been served, since the first of these times.
+    /// The data that have arrived and that have been served, since the start of the backlogged
+    /// period or, without a strict curve, of the run.
     came: Rational,
     served: Rational,
     is_busy: bool,
@@ -94,7 +96,8 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Adds a packet that arrives; returns the next service if the server was idle.
+    /// Adds a packet that arrives at the server. If the server was idle, returns the service that
+    /// starts.
     pub(super) fn arrive(
         &mut self,
         now: &Rational,
@@ -117,7 +120,7 @@ impl<'s> Line<'s> {
         if self.is_busy { None } else { self.serve(now, rng) }
     }
 
-    /// Ends a service; returns the next one.
+    /// Ends the current service and returns the next one, if a packet waits.
     pub(super) fn done(&mut self, now: &Rational, rng: Option<&mut Rng>) -> Option<Service> {
         self.is_busy = false;
         self.serve(now, rng)
@@ -142,8 +145,9 @@ impl<'s> Line<'s> {
         Some(Service { packet: waiting.packet, starts, done })
     }
 
-    /// Returns the latest time at which the curve allows the data `amount` to be served, where the
-    /// packet in question follows the data `before`.
+    /// Returns the latest time at which the service curve allows the amount `amount` of data to
+    /// have been served, for a packet before which the amount `before` is served. `inverse` is a
+    /// pseudo-inverse of the curve.
     fn when(&self, inverse: &Curve, amount: &Rational, before: &Rational) -> Option<Rational> {
         let mut latest: Option<Rational> = None;
         for (from, earlier) in self.origins.iter().filter(|(_, earlier)| earlier <= before) {
@@ -155,7 +159,7 @@ impl<'s> Line<'s> {
         Some(latest.map_or(Rational::ZERO, |local| self.clock.time_of(&local)))
     }
 
-    /// Returns the position in the queue of the next packet to serve.
+    /// Returns the position in the queue of the packet that is served next.
     fn choose(&self, rng: Option<&mut Rng>) -> Option<usize> {
         let first = |of: &dyn Fn(&Waiting) -> bool| self.queue.iter().position(of);
         match self.spec.order {
@@ -164,7 +168,8 @@ impl<'s> Line<'s> {
                 let priority = self.queue.iter().map(|waiting| waiting.priority).min()?;
                 first(&|waiting| waiting.priority == priority)
             }
-            // Against the flow of interest, or pseudo-random with the data of each flow in order.
+            // Serve the flow of interest last, or pick a packet pseudo-randomly with the data of
+            // each flow in order.
             Multiplexing::Arbitrary => match rng {
                 None => first(&|waiting| !waiting.is_of_interest).or_else(|| first(&|_| true)),
                 Some(rng) => {

@@ -6,21 +6,22 @@ use crate::Rational;
 use crate::network::elements::Priority;
 use crate::network::port::{Class, Gate, Port, Scheduler, Window, openings};
 
-/// The next action of a port.
+/// The next action of an output port.
 pub(super) enum Pick {
-    /// The port is busy, or nothing waits.
+    /// The port does nothing: it is busy, or no packet waits.
     Nothing,
-    /// No waiting packet may be sent before that time.
+    /// The port does nothing until this time, because no waiting packet may be sent before.
     Later(Rational),
-    /// The port sends a packet until a time; `packet` is `None` for a class without flows.
+    /// The port sends a packet until the time `until`. `packet` is `None` for a packet of a class
+    /// without flows.
     Sends { packet: Option<usize>, until: Rational },
 }
 
-/// The state of a port.
+/// The state of an output port during a run.
 pub(super) struct State<'n> {
     port: &'n Port,
     queues: Vec<Queue<'n>>,
-    /// The packet in transmission.
+    /// The packet in transmission; `None` if the port is idle.
     sending: Option<Sending>,
     order: Order<'n>,
 }
@@ -28,16 +29,17 @@ pub(super) struct State<'n> {
 /// A packet in transmission.
 struct Sending {
     class: usize,
-    /// The packet; `None` for a class without flows.
+    /// The index of the packet; `None` for a packet of a class without flows.
     packet: Option<usize>,
     until: Rational,
 }
 
 struct Queue<'n> {
     priority: Priority,
-    /// The waiting packets with their sizes.
+    /// The indices of the waiting packets, with their sizes.
     packets: VecDeque<(usize, Rational)>,
-    /// The size of the packets of which one always waits, if no flow belongs to this class.
+    /// The size of the packets of a class without flows, of which one always waits; `None` for
+    /// other classes.
     always: Option<&'n Rational>,
 }
 
@@ -47,10 +49,11 @@ impl<'n> Queue<'n> {
     }
 }
 
-/// The state of the scheduler.
+/// The state of the port's scheduler.
 enum Order<'n> {
-    /// Static priority: the most urgent class whose gate is open for long enough and whose credit,
-    /// if it has an idle slope, is not negative.
+    /// The state of static priority: of the classes that may send, the most urgent one does. Its
+    /// gate must be open for long enough, and its credit, if it has an idle slope, must not be
+    /// negative.
     Urgency {
         gates: Option<Gates<'n>>,
         slopes: Vec<Option<Rational>>,
@@ -75,14 +78,15 @@ enum Order<'n> {
     },
 }
 
-/// The windows of the classes' gates.
+/// The windows in which the gates of a port are open, by class.
 struct Gates<'n> {
     cycle: &'n Rational,
     windows: Vec<Vec<Window>>,
 }
 
 impl<'n> State<'n> {
-    /// Creates a port; classes that are not `used` always have a packet to send.
+    /// Creates the state of a port. Classes for which `used` is false have no flows and always have
+    /// a packet to send.
     pub(super) fn of(port: &'n Port, used: impl Fn(Priority) -> bool) -> Self {
         let mut packets = port.scheduler.packets();
         packets.sort_by_key(|(priority, ..)| *priority);
@@ -133,7 +137,7 @@ impl<'n> State<'n> {
         Self { port, queues: packets.into_iter().map(queue).collect(), sending: None, order }
     }
 
-    /// Adds a packet to its queue.
+    /// Adds a packet to the queue of its class.
     pub(super) fn push(
         &mut self,
         now: &Rational,
@@ -147,7 +151,8 @@ impl<'n> State<'n> {
         }
     }
 
-    /// Ends the transmission; returns its packet, or `None` for a class without flows.
+    /// Ends the current transmission. Returns its packet, or `None` for a packet of a class without
+    /// flows.
     pub(super) fn done(&mut self) -> Option<usize> {
         let until = self.sending.as_ref()?.until.clone();
         self.pass_time(&until);
@@ -184,7 +189,7 @@ impl<'n> State<'n> {
         Pick::Sends { packet, until }
     }
 
-    /// Updates the credits to the time `now`.
+    /// Updates the credits of credit-based shapers to the time `now`.
     fn pass_time(&mut self, now: &Rational) {
         let Order::Urgency { gates, slopes, credits, since } = &mut self.order else { return };
         let from = std::mem::replace(since, now.clone());
@@ -210,7 +215,7 @@ impl<'n> State<'n> {
 }
 
 impl Gates<'_> {
-    /// Returns the total time up to `time` during which the gate of a class has been open.
+    /// Returns the total time from 0 to `time` during which the gate of a class has been open.
     fn open(&self, class: usize, time: &Rational) -> Rational {
         let cycles = (time / self.cycle).floor();
         let phase = time - &(&cycles * self.cycle);
@@ -226,7 +231,8 @@ impl Gates<'_> {
         open
     }
 
-    /// Returns the time until the gate of a class is open for `length`; zero if it already is.
+    /// Returns the time until the gate of a class is open and stays open for `length`; zero if it
+    /// is now.
     fn wait(&self, class: usize, now: &Rational, length: &Rational) -> Rational {
         let phase = now - &((now / self.cycle).floor() * self.cycle);
         let mut least = self.cycle.clone();
@@ -251,8 +257,9 @@ fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> + Clone {
 }
 
 impl Order<'_> {
-    /// Returns the class that sends. The error is the time at which a class may send, or `None` if
-    /// nothing waits. `heads` has the size of each class's first packet.
+    /// Returns the class that sends next. If none may send at the time `now`, the error is the time
+    /// at which one may, or `None` if nothing waits. `heads` has the size of each class's first
+    /// packet.
     fn pick(
         &mut self,
         now: &Rational,
@@ -321,7 +328,7 @@ impl Order<'_> {
         }
     }
 
-    /// Returns the class that sends by deficit round robin.
+    /// Returns the class that sends next by deficit round robin, and updates the deficits.
     fn deficit_turn(&mut self, heads: &[Option<&Rational>]) -> Result<usize, Option<Rational>> {
         let Self::Deficits { quanta, left, at, entered } = self else { return Err(None) };
         let waiting =

@@ -19,7 +19,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number in `0..end`; 0 if `end` is 0.
+    /// Returns a pseudo-random number in `0..end`; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let end = end.max(1) as u64;
         usize::try_from(self.next() % end).unwrap_or(0)
@@ -30,12 +30,12 @@ impl Rng {
         self.below(times) == 0
     }
 
-    /// Returns a multiple of `time` / 64 below `time`.
+    /// Returns a pseudo-random multiple of `time` / 64 that is below `time`.
     pub(super) fn moment_within(&mut self, time: &Rational) -> Rational {
         time * &Rational::ratio(i64::try_from(self.below(64)).unwrap_or(0), 64)
     }
 
-    /// Returns a multiple of 1/16 of `whole`, from 0 up to `whole`.
+    /// Returns a pseudo-random multiple of `whole` / 16, from 0 to `whole`.
     pub(super) fn part_of(&mut self, whole: &Rational) -> Rational {
         let sixteenths = i64::try_from(self.below(17)).unwrap_or(0);
         whole * &Rational::ratio(sixteenths, 16)

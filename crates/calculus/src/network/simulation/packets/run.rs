@@ -19,39 +19,39 @@ use crate::Rational;
 use crate::interrupt;
 use crate::network::elements::{Multiplexing, Priority, Regulator, ServerId};
 
-/// The largest number of events in one run.
+/// The largest number of events in one run, after which it ends.
 const MOST_EVENTS: usize = 60_000;
 
-/// The parameters of a run.
+/// The parameters of a run: when sources send, and what is pseudo-random.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
-    /// The begin and the pattern of each stream.
+    /// The time at which the source of each stream begins to send, and its pattern.
     pub(super) sources: Vec<(Rational, Pattern)>,
     /// The largest number of packets per stream.
     pub(super) packets: usize,
-    /// Whether participant 0 is the flow of interest, which is served last among simultaneous
-    /// arrivals.
+    /// Whether participant 0 is the flow of interest, which is served last among packets that
+    /// arrive simultaneously.
     pub(super) has_interest: bool,
-    /// The seed of speeds, clocks, ties, arbitrary orders of service, and lost copies. Without a
-    /// seed, each of these is as harmful as possible to the flow of interest.
+    /// The seed of the speeds of servers, clocks, ties, arbitrary orders of service, and lost
+    /// copies. Without a seed, each of these is as harmful as possible to the flow of interest.
     pub(super) seed: Option<u64>,
-    /// The time over which clocks deviate.
+    /// The time within which clocks begin to deviate from true time.
     pub(super) span: Rational,
 }
 
-/// The observations of a flow.
+/// The delay and backlog of a flow that were observed in a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowObservation {
-    /// The largest delay; `None` if no packet arrived.
+    /// The largest delay of a packet; `None` if no packet has reached its destination.
     pub(super) delay: Option<Rational>,
     pub(super) backlog: Rational,
     waiting: Rational,
-    /// The arrival times of the flow's first packet, and of the last packet of its first burst, at
-    /// each server of its path.
+    /// For each server of the flow's path, the arrival times of its first packet and of the last
+    /// packet of its first burst.
     pub(super) came: Vec<[Option<Rational>; 2]>,
 }
 
-/// The observations of a server, or of one priority at a server.
+/// The largest delay and backlog that were observed at a server, or for one priority at a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueObservation {
     pub(super) delay: Rational,
@@ -59,23 +59,24 @@ pub(super) struct QueueObservation {
     waiting: Rational,
 }
 
-/// A packet on one path.
+/// A packet during a run. It stands for the copies for all participants that have the same path so
+/// far.
 #[derive(Clone, Debug)]
 struct Packet {
     stream: usize,
-    /// The participants that the packet belongs to, at least one; all have shared their path so
-    /// far.
+    /// The participants to which the packet belongs, of which there is at least one. All have
+    /// shared their path up to here.
     members: Vec<usize>,
     hop: usize,
     number: usize,
     size: Rational,
     sent: Rational,
-    /// The arrival time at the current server.
+    /// The time at which the packet arrived at its current server.
     came: Rational,
 }
 
-/// A queue of a regulator: the servers before and after it, the priority and, for per-flow
-/// regulators, the participant.
+/// The key of a regulator's queue: the servers before and after the regulator, the priority and,
+/// for per-flow regulators, the participant.
 type QueueKey = (ServerId, ServerId, Priority, Option<usize>);
 
 #[derive(Debug)]
@@ -94,11 +95,11 @@ enum Event {
     PortDone(usize),
     /// A port checks whether it may send.
     Poll(usize),
-    /// The first packet in the queue of a regulator is released.
+    /// A regulator releases the first packet of a queue.
     Released(QueueKey),
 }
 
-/// A port and its clock.
+/// An output port in a run: its state and its clock.
 struct PortAt<'n> {
     state: State<'n>,
     clock: Clock,
@@ -108,10 +109,10 @@ pub(super) struct Run<'c, 'n> {
     setup: &'c Setup<'n>,
     has_interest: bool,
     rng: Option<Rng>,
-    /// The order of streams among simultaneous arrivals.
+    /// The order of streams among packets that arrive simultaneously: lower values are first.
     ranks: Vec<u8>,
     packets: Vec<Packet>,
-    /// The pending events: time, rank among simultaneous events, number.
+    /// The pending events, each with its time, its order among simultaneous events, and its number.
     agenda: BinaryHeap<Reverse<(Rational, u8, usize)>>,
     events: Vec<Option<Event>>,
     ports: BTreeMap<usize, PortAt<'n>>,
@@ -120,14 +121,15 @@ pub(super) struct Run<'c, 'n> {
     regulated: HashMap<(ServerId, ServerId, usize), Conformance>,
     eliminated: HashSet<(ServerId, usize, usize)>,
     bursts: Vec<usize>,
-    /// The number of packets that have not reached their destination, counted per participant.
+    /// The number of packets that have not reached their destination. A packet counts once for each
+    /// of its participants.
     open: usize,
     pub(super) observed: Vec<FlowObservation>,
     pub(super) servers: BTreeMap<(ServerId, Option<Priority>), QueueObservation>,
 }
 
 impl<'c, 'n> Run<'c, 'n> {
-    /// Performs a run to its end.
+    /// Performs a run to its end and returns what was observed.
     pub(super) fn of(setup: &'c Setup<'n>, scenario: &Scenario) -> Self {
         let mut rng = scenario.seed.map(Rng::of);
         let observed = |participant: &super::setup::Participant<'_>| FlowObservation {
@@ -228,7 +230,8 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Returns the copies of a packet that are not lost, or all flows of a stream without copies.
+    /// Returns the participants for which a packet of a stream is sent: those whose copies are not
+    /// lost. For a stream without replication these are all.
     fn copies_sent(&mut self, stream: usize, number: usize, losses: &[Range<usize>]) -> Vec<usize> {
         let Some(stream) = self.setup.streams.get(stream) else { return Vec::new() };
         match &mut self.rng {
@@ -242,8 +245,8 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Returns the ranges of packets whose copies are lost on each path, as when a link fails for a
-    /// while.
+    /// Returns, for each participant of a stream, the range of packets whose copies are lost on its
+    /// path, as when a link fails for a while. Without a seed no copy is lost.
     fn losses(&mut self, stream: &Stream, packets: usize) -> Vec<Range<usize>> {
         let lost = |_: &usize| {
             let Some(rng) = &mut self.rng else { return 0..0 };
@@ -258,8 +261,8 @@ impl<'c, 'n> Run<'c, 'n> {
             && self.packets.get(packet).is_some_and(|packet| packet.members.contains(&0))
     }
 
-    /// Returns the rank of a packet among simultaneous arrivals: the flow of interest is last.
-    /// Packets from one server keep their order.
+    /// Returns the order of a packet among packets that arrive simultaneously: that of the flow of
+    /// interest is last. All packets from one server have the same order, so they stay in sequence.
     fn rank(&self, index: usize) -> u8 {
         let Some(packet) = self.packets.get(index) else { return 2 };
         let before = |participant: usize, hop: usize| {
@@ -305,7 +308,8 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Adds a packet that arrives at its next server immediately.
+    /// Adds a packet, which arrives at its next server immediately. `is_new` says that its source
+    /// has just sent it.
     fn add(&mut self, packet: Packet, now: &Rational, is_new: bool) {
         if is_new {
             for member in &packet.members {
@@ -319,7 +323,7 @@ impl<'c, 'n> Run<'c, 'n> {
         self.plan(now.clone(), Event::Arrival(self.packets.len() - 1));
     }
 
-    /// Returns the current server of a packet.
+    /// Returns the server at which a packet is; `None` if there is no such packet.
     fn server(&self, packet: usize) -> Option<ServerId> {
         let packet = self.packets.get(packet)?;
         self.setup.participants.get(*packet.members.first()?)?.path.get(packet.hop).copied()
@@ -381,8 +385,8 @@ impl<'c, 'n> Run<'c, 'n> {
         self.serves(service);
     }
 
-    /// Returns the observations of a server, and of a priority there if the server multiplexes by
-    /// static priority.
+    /// Returns the observations of a server to which a packet of the given priority contributes:
+    /// those of all its traffic and, if it multiplexes by static priority, those of the priority.
     fn seen_at(&mut self, server: ServerId, priority: Priority) -> Vec<&mut QueueObservation> {
         let by_priority = match self.setup.lines.get(&server) {
             Some(spec) => spec.order == Multiplexing::StaticPriority,
@@ -420,7 +424,7 @@ impl<'c, 'n> Run<'c, 'n> {
         self.plan(now.clone(), Event::Poll(place));
     }
 
-    /// Lets an idle port start a packet, or plans its next check.
+    /// Starts a transmission at an idle port, or plans the time at which the port checks again.
     fn poll(&mut self, place: usize, now: &Rational) {
         let Some(port) = self.ports.get_mut(&place) else { return };
         let local = port.clock.shows(now);
@@ -451,7 +455,8 @@ impl<'c, 'n> Run<'c, 'n> {
         self.poll(place, now);
     }
 
-    /// Whether a packet moves on with its first bit.
+    /// Whether a packet reaches its next server with its first bit, rather than when it has left
+    /// completely.
     fn leaves_early(&self, index: usize) -> bool {
         let participant = self.packets.get(index).and_then(|packet| packet.members.first());
         let fluid = participant
@@ -461,7 +466,7 @@ impl<'c, 'n> Run<'c, 'n> {
         line.is_some_and(|spec| fluid || !spec.packetizer)
     }
 
-    /// Handles a packet that starts to leave a server.
+    /// Handles the event that a packet starts to leave a server.
     fn starts(&mut self, index: usize, now: &Rational) {
         let setup = self.setup;
         let (Some(server), Some(packet)) = (self.server(index), self.packets.get(index).cloned())
@@ -489,7 +494,7 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Handles a packet that has left a server which is not a port.
+    /// Handles the event that a packet has left a server which is not a port.
     fn left(&mut self, index: usize, now: &Rational) {
         self.ends(index, now);
         if !self.leaves_early(index) {
@@ -501,8 +506,8 @@ impl<'c, 'n> Run<'c, 'n> {
         self.serves(service);
     }
 
-    /// Records the delays of a packet that has completely left its current server; some of its
-    /// paths may end there.
+    /// Records the delays of a packet that has completely left its current server. For some of its
+    /// participants the path may end there.
     fn ends(&mut self, index: usize, now: &Rational) {
         let setup = self.setup;
         let (Some(server), Some(packet)) = (self.server(index), self.packets.get(index).cloned())
@@ -526,7 +531,8 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Forwards a packet from a server on all its paths.
+    /// Forwards a packet from its current server to the next ones: one packet for each server at
+    /// which its participants' paths continue.
     fn pass_on(&mut self, index: usize, now: &Rational) {
         let setup = self.setup;
         let (Some(server), Some(packet)) = (self.server(index), self.packets.get(index).cloned())
@@ -560,7 +566,7 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Plans the release of the first packet in the queue of a regulator.
+    /// Plans the event that a regulator releases the first packet of a queue.
     fn arm(&mut self, key: QueueKey, now: &Rational) {
         let head = self.queues.get(&key).and_then(|queue| queue.front()).copied();
         let Some(packet) = head.and_then(|head| self.packets.get(head)) else { return };
@@ -582,15 +588,15 @@ impl<'c, 'n> Run<'c, 'n> {
 }
 
 impl Setup<'_> {
-    /// Whether the path of a participant ends with a hop.
+    /// Whether the path of a participant ends with the hop of the given index.
     fn ends(&self, participant: usize, hop: usize) -> bool {
         self.participants
             .get(participant)
             .is_some_and(|participant| participant.path.len() == hop + 1)
     }
 
-    /// Groups participants by the server at a hop of their paths; those whose paths have ended are
-    /// left out.
+    /// Groups participants by the server that has the index `hop` on their paths. Participants
+    /// whose paths have ended are left out.
     fn ways(&self, members: &[usize], hop: usize) -> Vec<Vec<usize>> {
         let mut ways = BTreeMap::<ServerId, Vec<usize>>::new();
         for member in members {
@@ -603,8 +609,8 @@ impl Setup<'_> {
         ways.into_values().collect()
     }
 
-    /// Whether flows of a priority pass a port, or could: in a shared queue, each class has only
-    /// the packets of its flows.
+    /// Whether a class of a port gets packets only from flows. That holds if flows of its priority
+    /// pass the port, or if it shares its queue with other classes.
     fn is_used(&self, place: usize, priority: Priority) -> bool {
         self.network.servers().any(|(id, _)| {
             self.network.ports().at(id).is_some_and(|(other, _, classes)| {

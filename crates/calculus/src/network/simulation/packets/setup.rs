@@ -13,51 +13,51 @@ use crate::network::settings::Settings;
 use crate::network::simple;
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of flows that take part besides the flow of interest.
+/// The largest number of flows that take part in a packet simulation besides the flow of interest.
 const MOST_FLOWS: usize = 24;
-/// The number of packets that stand for the burst of a fluid flow.
+/// The number of packets into which the burst of a fluid flow is divided.
 const PACKETS_PER_BURST: i64 = 5;
 
-/// A flow that takes part.
+/// A flow that takes part in a packet simulation.
 #[derive(Debug)]
 pub(super) struct Participant<'n> {
     pub(super) id: FlowId,
     pub(super) path: &'n [ServerId],
     pub(super) priority: Priority,
-    /// Whether the flow is a fluid, whose packets stand for any of its data.
+    /// Whether the flow is a fluid, whose packets may stand for any part of its data.
     pub(super) fluid: bool,
     pub(super) stream: usize,
 }
 
-/// Flows with one source: a single flow, the flows of a multicast group, or the copies of a
-/// replicated flow.
+/// The flows that one source sends: a single flow, the flows of a multicast group, or the copies of
+/// a replicated flow.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The indices of the flows among the participants.
+    /// The indices of the stream's flows among the participants.
     pub(super) members: Vec<usize>,
     pub(super) is_replicated: bool,
     pub(super) conformance: Conformance,
     pub(super) rate: Rational,
-    /// The sizes of the largest and smallest packets.
+    /// The sizes of the stream's largest and smallest packets.
     pub(super) size: Rational,
     pub(super) least: Rational,
 }
 
-/// The flows and servers that take part in a run.
+/// The flows and servers that take part in the runs of a packet simulation.
 #[derive(Debug)]
 pub(super) struct Setup<'n> {
     pub(super) network: &'n Network,
     pub(super) clocks: Option<&'n Clocks>,
     pub(super) participants: Vec<Participant<'n>>,
     pub(super) streams: Vec<Stream>,
-    /// The servers that are not ports.
+    /// The properties of the servers that are not ports.
     pub(super) lines: HashMap<ServerId, Spec>,
 }
 
 impl<'n> Setup<'n> {
-    /// Returns the flows that matter for a flow of interest, which becomes participant 0, or all
-    /// flows if there is none. Returns `None` if no flow takes part, or the flow of interest does
-    /// not.
+    /// Returns the flows and servers of the runs for a flow of interest, which becomes participant
+    /// 0, or of runs for all flows if `flow` is `None`. Returns `None` if no flow, or not the flow
+    /// of interest, can take part.
     pub(super) fn of(
         network: &'n Network,
         settings: &Settings,
@@ -135,8 +135,8 @@ impl<'n> Setup<'n> {
         });
     }
 
-    /// Returns the size of the smallest packets that a flow sends: as its ports allow, else a
-    /// fraction of the largest.
+    /// Returns the size of the smallest packets that a flow sends: the smallest that the ports on
+    /// its path allow or, without ports, a fraction of the largest.
     fn least_packet(&self, flow: &Flow, size: &Rational) -> Rational {
         let mut least: Option<Rational> = None;
         for (port, _) in flow.path.iter().filter_map(|server| self.network.port_at(*server)) {
@@ -150,7 +150,8 @@ impl<'n> Setup<'n> {
         least.unwrap_or_else(|| size / &Rational::from(4)).min(size.clone())
     }
 
-    /// Returns the size of a flow's packets, or `None` if the flow cannot take part.
+    /// Returns the size of a flow's largest packets, or `None` if the simulation does not support
+    /// the flow.
     fn fits(&mut self, settings: &Settings, id: FlowId) -> Option<Rational> {
         let network = self.network;
         let flow = network.flow(id);
@@ -194,7 +195,8 @@ impl<'n> Setup<'n> {
         packets.then_some(size)
     }
 
-    /// Checks whether a flow may pass a server that is not a port.
+    /// Checks that a flow may pass a server that is not a port, and records the server's
+    /// properties. Returns `None` if the simulation does not support it.
     fn fits_line(
         &mut self,
         settings: &Settings,
@@ -248,8 +250,8 @@ impl<'n> Setup<'n> {
     }
 }
 
-/// Returns a flow, all flows of its group, and the flows that share a server with these, those with
-/// the most common servers first.
+/// Returns a flow, then all flows of its multicast or replication group, and then the flows that
+/// share servers with these. Flows that share the most servers come first.
 fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     let own = network.flow(flow);
     let is_same = |other: &Flow| {
@@ -271,7 +273,7 @@ fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     ids
 }
 
-/// Whether a limit never holds back data that arrive at a rate.
+/// Whether a shaping or maximum service curve never holds back data that arrive at the given rate.
 fn lets_through(limit: &Curve, rate: &Rational) -> bool {
     Curve::line(Rational::ZERO, rate.clone()).is_at_most(limit).unwrap_or(false)
 }

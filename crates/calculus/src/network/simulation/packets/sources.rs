@@ -4,17 +4,17 @@ use super::rng::Rng;
 use super::setup::Stream;
 use crate::Rational;
 
-/// The sending pattern of a source, as far as its arrival curve allows.
+/// The pattern in which a source sends packets, as far as its arrival curve allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
     /// The source sends as much and as early as possible, in the largest packets.
     Greedy,
     /// The source sends packets that are spaced at the flow's rate.
     Spaced,
-    /// The source sends bursts of the given number of packets. Each is followed by silence until
-    /// the tokens are replenished.
+    /// The source sends bursts of the given number of packets. After each burst it pauses until its
+    /// arrival curve allows the next one.
     OnOff(usize),
-    /// Times and packet sizes are random.
+    /// The source sends packets of pseudo-random sizes at pseudo-random times.
     Random,
 }
 
@@ -29,7 +29,7 @@ impl Pattern {
     }
 }
 
-/// Returns the times, by the source's clock, and the sizes of the packets that a source sends.
+/// Returns the packets that a source sends: their times, by the source's clock, and their sizes.
 pub(super) fn packets(
     stream: &Stream,
     pattern: Pattern,
@@ -65,7 +65,8 @@ pub(super) fn packets(
     sent
 }
 
-/// Packet sizes at ports, and of the flows that pass them, are whole numbers of bits.
+/// Returns a pseudo-random packet size of a stream. It is a whole number of bits if the largest and
+/// smallest size are, as ports require.
 fn random_size(stream: &Stream, rng: &mut Rng) -> Rational {
     let between = &stream.size - &stream.least;
     let part = rng.part_of(&between);
