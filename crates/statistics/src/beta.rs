@@ -24,10 +24,12 @@ fn logarithm_of_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
-/// Evaluates the continued fraction `1 + d1 / (1 + d2 / (1 + ...))` with the coefficients of DLMF
-/// 8.17.23. The modified algorithm of Lentz works from the front (W. J. Lentz, Applied Optics 15,
-/// 1976; I. J. Thompson, A. R. Barnett, J. Comput. Phys. 64, 1986). The number of steps is of the
-/// order of the square root of the larger shape.
+/// Returns the continued fraction `1 + d1 / (1 + d2 / (1 + ...))` with the coefficients of DLMF
+/// 8.17.23.
+///
+/// It is evaluated from the front by the modified algorithm of Lentz (W. J. Lentz, Applied Optics
+/// 15, 1976; I. J. Thompson, A. R. Barnett, J. Comput. Phys. 64, 1986). The number of steps is of
+/// the order of the square root of the larger shape.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     // A replacement for zero in divisors.
     const TINY: f64 = 1e-300;
@@ -52,7 +54,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// Returns the `x` at which [`probability`] reaches `value`, by bisection.
+/// Returns the `x` at which [`probability`] reaches `value`, found by bisection.
 pub(crate) fn quantile(value: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {

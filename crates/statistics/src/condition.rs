@@ -26,7 +26,7 @@ pub enum Limit {
     Change(f64),
 }
 
-/// A comparison operator.
+/// A comparison operator of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The operator `<`.
@@ -44,7 +44,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether the comparison holds between a value and a limit.
+    /// Whether the comparison holds between a value, on its left, and a limit, on its right.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         // A user regards 0.1 % and 0.001 as equal, although the floats may differ by rounding.
         let equal = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());
@@ -124,17 +124,17 @@ impl Condition {
         Ok(Self { text: text.to_owned(), metric, comparison, limit })
     }
 
-    /// Returns the name of the metric, without spaces.
+    /// Returns the name of the condition's metric, without spaces.
     pub fn metric(&self) -> &str {
         &self.metric
     }
 
-    /// Returns the comparison operator.
+    /// Returns the comparison operator of the condition.
     pub fn comparison(&self) -> Comparison {
         self.comparison
     }
 
-    /// Returns the limit.
+    /// Returns the limit of the condition.
     pub fn limit(&self) -> Limit {
         self.limit
     }

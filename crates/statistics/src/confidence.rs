@@ -6,9 +6,9 @@
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// The level of 95 %, which is customary in networking.
+    /// The confidence level of 95 %, which is customary in networking.
     pub const P95: Self = Self(0.95);
-    /// The level of 99 %.
+    /// The confidence level of 99 %.
     pub const P99: Self = Self(0.99);
 
     /// Returns the given confidence level, or `None` unless it is between 0 and 1.
@@ -16,7 +16,7 @@ impl Confidence {
         (level > 0.0 && level < 1.0).then_some(Self(level))
     }
 
-    /// Returns the probability.
+    /// Returns the confidence level as a probability between 0 and 1.
     pub fn level(self) -> f64 {
         self.0
     }
@@ -31,9 +31,9 @@ impl Confidence {
 /// A closed interval of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 

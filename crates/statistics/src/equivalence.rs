@@ -184,7 +184,8 @@ mod tests {
     }
 
     proptest! {
-        /// Exactly one verdict follows from an interval, and it agrees with the definition.
+        /// Exactly one verdict follows from an interval, and it agrees with the definition of the
+        /// verdicts.
         #[test]
         fn an_interval_yields_exactly_one_verdict(
             ends in (-5.0f64..5.0, 0.0f64..4.0),
@@ -215,7 +216,8 @@ mod tests {
         }
     }
 
-    /// A generator of normal deviates with a fixed seed (splitmix64, and the sum of uniform ones).
+    /// A generator of normally distributed numbers with a fixed seed: sums of uniform numbers by
+    /// splitmix64.
     struct Draws(u64);
 
     impl Draws {

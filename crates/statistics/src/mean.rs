@@ -47,11 +47,12 @@ pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
 pub struct Estimate {
     /// The number of repetitions.
     pub n: u32,
-    /// The arithmetic mean.
+    /// The arithmetic mean over the repetitions.
     pub mean: f64,
-    /// The sample standard deviation; `None` for one repetition.
+    /// The sample standard deviation over the repetitions; `None` for one repetition.
     pub stddev: Option<f64>,
-    /// Half the width of the 95 % confidence interval (Student's t); `None` for one repetition.
+    /// Half the width of the mean's 95 % confidence interval (Student's t); `None` for one
+    /// repetition.
     pub ci95: Option<f64>,
     /// The smallest value of a repetition.
     pub min: f64,
@@ -112,8 +113,8 @@ impl Estimate {
         each.and_then(|each| Self::of(&each)).or_else(|| Self::of(&[all()?]))
     }
 
-    /// Estimates the ratio of two figures from the ratios within each repetition, so that
-    /// differences between repetitions cancel.
+    /// Estimates the ratio of two figures as the mean of their ratios within each repetition, so
+    /// that differences between repetitions cancel.
     pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Self> {
         let pairs = numerators.iter().zip(denominators);
         Self::of(&pairs.map(|(above, below)| above / below).collect::<Vec<_>>())

@@ -61,12 +61,12 @@ impl<T: Copy> Ordered<T> {
         self.0.is_empty()
     }
 
-    /// Returns the least sample.
+    /// Returns the least sample, or `None` if there are no samples.
     pub fn first(&self) -> Option<T> {
         self.0.first().copied()
     }
 
-    /// Returns the largest sample.
+    /// Returns the largest sample, or `None` if there are no samples.
     pub fn last(&self) -> Option<T> {
         self.0.last().copied()
     }
@@ -104,10 +104,10 @@ fn rank(count: u64, share: f64) -> Option<u64> {
 /// keeps a histogram can look up the values at these ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// The lower rank; `None` if not even the least sample is below the percentile with sufficient
-    /// confidence.
+    /// The lower rank. It is `None` if not even the least sample is below the percentile with
+    /// sufficient confidence.
     pub low: Option<u64>,
-    /// The upper rank; `None` if not even the largest sample is above the percentile with
+    /// The upper rank. It is `None` if not even the largest sample is above the percentile with
     /// sufficient confidence.
     pub high: Option<u64>,
 }

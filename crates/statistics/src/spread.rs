@@ -11,9 +11,9 @@ use crate::order::Ordered;
 pub struct Spread {
     /// The median; for an even number of trials, the lower one of the middle two values.
     pub median: f64,
-    /// The lowest value.
+    /// The lowest value of the trials.
     pub low: f64,
-    /// The highest value.
+    /// The highest value of the trials.
     pub high: f64,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::Interval;
 
-/// The unit of a metric's values.
+/// The unit of the values of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
