@@ -32,7 +32,8 @@ use piece::Tail;
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Curve {
-    /// The pieces, of which there is at least one. Their starts ascend strictly from zero.
+    /// The pieces of the curve, of which there is at least one. Their starts ascend strictly from
+    /// zero.
     pub(crate) pieces: Vec<Piece>,
     pub(crate) tail: Tail,
 }
@@ -42,7 +43,7 @@ pub struct Curve {
 pub struct Period {
     /// The time from which on the curve repeats.
     pub start: Rational,
-    /// The time after which the curve repeats; positive.
+    /// The length of the period, which is positive.
     pub length: Rational,
     /// The rise of the curve per period.
     pub increment: Rational,
@@ -58,7 +59,8 @@ impl Curve {
         Ok(Self::canonical(pieces, Tail::Affine))
     }
 
-    /// Builds a curve from its pieces on `[0, start + length)`; it repeats from `period.start` on.
+    /// Builds a curve from its pieces on `[0, period.start + period.length)`. From `period.start`
+    /// on the curve repeats.
     ///
     /// # Errors
     /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period's
@@ -98,7 +100,7 @@ impl Curve {
         }
     }
 
-    /// Whether the curve ends in one affine segment (finite or infinite).
+    /// Whether the curve ends in one affine segment, which may be infinite.
     pub fn is_ultimately_affine(&self) -> bool {
         matches!(self.tail, Tail::Affine)
     }

@@ -97,7 +97,8 @@ impl Interrupt {
     /// Runs `work` on this thread and returns its result. Once this interrupt is set, operations on
     /// curves within `work` return [`AlgebraError::Interrupted`].
     pub fn watched_by<R>(&self, work: impl FnOnce() -> R) -> R {
-        /// Restores the interrupt that the thread had before, also when the work panics.
+        /// Restores, when it is dropped, the interrupt that the thread had before. This also
+        /// happens when the work panics.
         struct Restore(Interrupt);
         impl Drop for Restore {
             fn drop(&mut self) {

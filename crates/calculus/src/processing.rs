@@ -41,7 +41,7 @@ pub enum BoundsError {
     /// The lower curve is above the upper curve at some time.
     #[error("the lower curve is above the upper one somewhere; exchange them, or lower it")]
     Crossed,
-    /// A parameter is invalid for the curve to be built.
+    /// A parameter is invalid for the curve that was to be built.
     #[error(transparent)]
     Curve(#[from] CurveError),
     /// The algebra cannot compute whether the lower curve is above the upper one.
@@ -49,10 +49,10 @@ pub enum BoundsError {
     Algebra(#[from] AlgebraError),
 }
 
-/// The result of a greedy processing component.
+/// The bounds that a greedy processing component computes for a stream on a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processed {
-    /// The output stream, in units of work.
+    /// The output stream of the component, in units of work.
     pub output: Bounds,
     /// The service of the resource that remains for less urgent streams.
     pub remaining: Bounds,
@@ -113,10 +113,10 @@ impl Bounds {
         &self.least
     }
 
-    /// Converts bounds in units of work to bounds in whole events of `work` units each, for the
-    /// output stream of a component. The upper curve is rounded up, because at most one event can
-    /// end within a span without all of its work lying in the span. The lower curve is rounded
-    /// down.
+    /// Converts bounds in units of work to bounds in whole events, each of which has `work` units.
+    /// This serves for the output stream of a component. The upper curve is rounded up, because at
+    /// most one event can end within a span of time without all of its work lying in the span. The
+    /// lower curve is rounded down.
     ///
     /// # Errors
     ///

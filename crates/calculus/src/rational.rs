@@ -38,16 +38,16 @@ pub struct Rational(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    /// A reduced fraction with a positive denominator.
+    /// A reduced fraction with a positive denominator, both of which fit machine words.
     Words { numerator: i64, denominator: i64 },
     /// A reduced fraction whose numerator or denominator does not fit in a machine word.
     Big(Box<BigRational>),
 }
 
 impl Rational {
-    /// Zero.
+    /// The number zero.
     pub const ZERO: Self = Self(Repr::Words { numerator: 0, denominator: 1 });
-    /// One.
+    /// The number one.
     pub const ONE: Self = Self(Repr::Words { numerator: 1, denominator: 1 });
 
     /// Returns the quotient `numerator / denominator`, or `None` if the denominator is zero.
@@ -68,12 +68,12 @@ impl Rational {
         Self::new(numerator, denominator).expect("the denominator of a constant is not zero")
     }
 
-    /// Whether this is zero.
+    /// Whether this number is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Words { numerator: 0, .. })
     }
 
-    /// Whether this is greater than zero.
+    /// Whether this number is greater than zero.
     pub fn is_positive(&self) -> bool {
         match &self.0 {
             Repr::Words { numerator, .. } => *numerator > 0,
@@ -81,7 +81,7 @@ impl Rational {
         }
     }
 
-    /// Whether this is less than zero.
+    /// Whether this number is less than zero.
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             Repr::Words { numerator, .. } => *numerator < 0,
@@ -89,7 +89,7 @@ impl Rational {
         }
     }
 
-    /// Whether this is a whole number.
+    /// Whether this number is a whole number.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Repr::Words { denominator, .. } => *denominator == 1,

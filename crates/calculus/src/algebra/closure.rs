@@ -80,8 +80,9 @@ impl Curve {
         if self.pieces[0].at > Extended::ZERO { self.with_origin(0) } else { self.clone() }
     }
 
-    /// Returns the closure of a curve that is negative at zero: minus infinity at every time that
-    /// sums of finite values reach, because the negative value can be added any number of times.
+    /// Returns the sub-additive closure of a curve that is negative at time zero. It is minus
+    /// infinity at every time that is a sum of times with finite values, because the negative value
+    /// can be added any number of times.
     fn closure_of_negative_origin(&self) -> Result<Self, AlgebraError> {
         let reached = self.with_origin(0).sub_additive_closure()?;
         let pieces = reached

@@ -14,7 +14,7 @@ use crate::rational::Rational;
 
 /// The range of `u` over which the supremum of `f(t + u) - g(u)` in a deconvolution must be taken.
 pub(super) enum Reach {
-    /// The supremum is attained or approached for `u` before this time.
+    /// The supremum is attained or approached at values of `u` below this time.
     Before(Rational),
     /// The difference grows without bound as `u` increases, and so does the supremum.
     Unbounded,

@@ -10,8 +10,8 @@ use crate::rational::Rational;
 /// it is attained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deviation {
-    /// The deviation: data for the vertical deviation, time for the others; plus infinity if there
-    /// is no bound.
+    /// The deviation: an amount of data for the vertical deviation, and a time for the others. It
+    /// is plus infinity if there is no bound.
     pub value: Extended,
     /// The smallest time at which the deviation is attained, or approached from the right; `None`
     /// if the deviation is infinite because the curves diverge.

@@ -2,14 +2,14 @@
 
 use crate::rational::Rational;
 
-/// The reason why an operation on curves has no result, or none that can be represented.
+/// The reason why an operation on curves has no result, or none that this crate can represent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlgebraError {
-    /// Opposite infinities are added.
+    /// The operation adds plus infinity and minus infinity.
     #[error("plus and minus infinity meet at time {at}: the result has no value there")]
     Indeterminate {
-        /// The time at which the infinities are added.
+        /// The time at which the operation adds them.
         at: Rational,
     },
     /// The thread's [`Interrupt`](crate::Interrupt), which cancels computations, was set.
@@ -20,7 +20,7 @@ pub enum AlgebraError {
         "the curve falls at time {at}: {operation} needs one that never falls (take its non-decreasing closure first)"
     )]
     Falls {
-        /// The name of the operation.
+        /// The name of the operation that failed.
         operation: &'static str,
         /// The time at which the curve falls.
         at: Rational,
@@ -30,14 +30,14 @@ pub enum AlgebraError {
         "the curve is negative: {operation} needs one that is not (take its non-negative closure first)"
     )]
     Negative {
-        /// The name of the operation.
+        /// The name of the operation that failed.
         operation: &'static str,
     },
-    /// The exact result is not an ultimately pseudo-periodic curve, for example because it follows
-    /// two curves of different rates for ever.
+    /// The exact result of the operation is not an ultimately pseudo-periodic curve, for example
+    /// because it follows two curves of different rates for ever.
     #[error("{operation}: the result is not ultimately pseudo-periodic ({why})")]
     NotPseudoPeriodic {
-        /// The name of the operation.
+        /// The name of the operation that failed.
         operation: &'static str,
         /// The property of the arguments for which the result is not pseudo-periodic.
         why: &'static str,
@@ -49,7 +49,7 @@ pub enum AlgebraError {
     TooManyPieces {
         /// The number of pieces that the result would need.
         needed: Rational,
-        /// The largest number of pieces allowed.
+        /// The largest number of pieces that a curve may have.
         limit: u32,
     },
     /// The curves have too many pieces for all pairs of these to be combined in reasonable time.
@@ -59,7 +59,7 @@ pub enum AlgebraError {
     TooManyPairs {
         /// The number of pairs that the operation would combine.
         needed: usize,
-        /// The largest number of pairs allowed.
+        /// The largest number of pairs that an operation may combine.
         limit: u32,
     },
 }

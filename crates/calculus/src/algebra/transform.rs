@@ -6,8 +6,8 @@ use crate::curve::{Curve, CurveError, Extended, Piece};
 use crate::rational::Rational;
 
 impl Curve {
-    /// Returns the curve delayed by `by`: zero before `by`, then `f(t - by)`. A negative delay is
-    /// an advance.
+    /// Returns the curve delayed by `by`: zero before the time `by`, and `f(t - by)` from then on.
+    /// A negative delay is an advance.
     pub fn delayed(&self, by: &Rational) -> Self {
         if by.is_negative() {
             return self.advanced(&-by);
@@ -58,7 +58,7 @@ impl Curve {
         Self::canonical(pieces, Tail::Periodic { first, length, increment })
     }
 
-    /// Returns the curve raised by `by` at all times, zero included.
+    /// Returns the curve with `by` added to its value at all times, time zero included.
     pub fn raised(&self, by: &Rational) -> Self {
         if by.is_zero() {
             return self.clone();

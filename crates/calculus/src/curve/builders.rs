@@ -74,7 +74,7 @@ impl Curve {
         affine(vec![Piece::continuous(Rational::ZERO, intercept.into(), rate)])
     }
 
-    /// Builds a token bucket: zero at zero, `burst + rate t` after it.
+    /// Builds a token bucket: zero at time zero, and `burst + rate t` after it.
     ///
     /// # Errors
     /// If the burst or the rate is negative.
@@ -144,7 +144,7 @@ impl Curve {
         Self::leaky_bucket(packet, peak, burst, rate)
     }
 
-    /// Builds a rate-latency curve: zero up to the latency, then growing with the rate.
+    /// Builds a rate-latency curve: zero up to the latency, and growing at the rate from then on.
     ///
     /// # Errors
     /// If the rate or the latency is negative.
@@ -185,7 +185,7 @@ impl Curve {
         Ok(mirrored.negated())
     }
 
-    /// Builds a burst-delay curve: zero up to and including the delay, infinite after it.
+    /// Builds a burst-delay curve: zero up to and including the delay, and infinite after it.
     ///
     /// # Errors
     /// If the delay is negative.
@@ -196,7 +196,7 @@ impl Curve {
         Ok(with_zero_before(step))
     }
 
-    /// Builds a step: zero up to and including `time`, `height` after it.
+    /// Builds a step: zero up to and including `time`, and `height` after it.
     ///
     /// # Errors
     /// If the time is negative.

@@ -2,7 +2,7 @@
 
 use crate::rational::Rational;
 
-/// The reason why a description is not a curve.
+/// The reason why a description of a curve is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {

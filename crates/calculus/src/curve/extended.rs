@@ -20,7 +20,7 @@ pub enum Extended {
 }
 
 impl Extended {
-    /// Zero.
+    /// The value zero.
     pub const ZERO: Self = Self::Finite(Rational::ZERO);
 
     /// Returns the rational number, or `None` for an infinity.
@@ -39,7 +39,7 @@ impl Extended {
         }
     }
 
-    /// Whether this is a rational number.
+    /// Whether this value is a rational number, rather than an infinity.
     pub fn is_finite(&self) -> bool {
         matches!(self, Self::Finite(_))
     }
@@ -138,7 +138,8 @@ impl Neg for &Extended {
 impl FromStr for Extended {
     type Err = ParseRationalError;
 
-    /// Parses a number as [`Rational`] does, or `inf`, `+inf`, `-inf`, `infinity` in any case.
+    /// Parses a number in a form that [`Rational`] accepts, or `inf`, `+inf`, `-inf` or `infinity`
+    /// in any case.
     fn from_str(text: &str) -> Result<Self, ParseRationalError> {
         let text = text.trim();
         match text.to_ascii_lowercase().as_str() {
@@ -149,7 +150,7 @@ impl FromStr for Extended {
     }
 }
 
-/// Formats the exact number, `+inf` or `-inf`.
+/// Formats a number exactly, and an infinity as `+inf` or `-inf`.
 impl fmt::Display for Extended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

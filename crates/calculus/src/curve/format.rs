@@ -32,8 +32,8 @@ impl Curve {
     }
 }
 
-/// Formats the pieces and the repetition. `0: 0 then 5 slope 1/3` means: value 0 at time 0, then a
-/// segment that starts from 5 and has slope 1/3.
+/// Formats the pieces of the curve and its period. The piece `0: 0 then 5 slope 1/3` has the value
+/// 0 at time 0, and after it a segment that starts from 5 and has the slope 1/3.
 impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, piece) in self.pieces.iter().enumerate() {

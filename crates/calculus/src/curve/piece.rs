@@ -13,7 +13,7 @@ pub struct Piece {
     pub(crate) start: Rational,
     pub(crate) at: Extended,
     pub(crate) after: Extended,
-    /// The slope of the segment; zero if `after` is infinite.
+    /// The slope of the segment after the breakpoint; zero if the segment is infinite.
     pub(crate) slope: Rational,
 }
 
@@ -41,17 +41,18 @@ impl Piece {
         Self::new(start, value.clone(), value, slope)
     }
 
-    /// Returns the time of the breakpoint.
+    /// Returns the time of the piece's breakpoint.
     pub fn start(&self) -> &Rational {
         &self.start
     }
 
-    /// Returns the value at the breakpoint.
+    /// Returns the value of the curve at the piece's breakpoint.
     pub fn value(&self) -> &Extended {
         &self.at
     }
 
-    /// Returns the limit from the right at the breakpoint, from which the segment starts.
+    /// Returns the limit of the curve from the right at the piece's breakpoint, from which its
+    /// segment starts.
     pub fn right_limit(&self) -> &Extended {
         &self.after
     }
@@ -111,7 +112,7 @@ impl Piece {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Tail {
-    /// The segment of the last piece does not end.
+    /// The curve continues for ever along the segment of its last piece.
     Affine,
     /// The curve repeats from the piece with index `first` on. Each repetition is `length` later
     /// and `increment` higher than the one before.

@@ -21,7 +21,7 @@ pub struct Session {
 pub(super) type Fault = (usize, String);
 
 impl Session {
-    /// Returns a session without variables.
+    /// Returns a session, the state of a program, that has no variables yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -11,7 +11,7 @@ const LARGEST_POWER: i64 = 1024;
 /// physical quantity needs more.
 const MOST_BITS: u64 = 1 << 14;
 
-/// Returns the number, or an error if it has more than [`MOST_BITS`] bits.
+/// Returns the number unchanged, or an error if it has more than [`MOST_BITS`] bits.
 fn within_bits(number: Rational) -> Result<Rational, String> {
     if number.bits() > MOST_BITS {
         return Err(format!("the number takes more than {MOST_BITS} bits"));
@@ -306,7 +306,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// Returns the next argument as a function; a number stands for a constant function.
+    /// Returns the next argument as a curve. A number stands for a constant function.
     fn function(&mut self) -> Result<Curve, String> {
         match self.value()? {
             Value::Function(curve) => Ok(curve),

@@ -95,7 +95,7 @@ fn step<'a>(rest: &'a str, length: usize, column: &mut usize) -> &'a str {
     &rest[length..]
 }
 
-/// Returns the line without the comment at its end.
+/// Returns the line of a program without the comment at its end, if it has one.
 pub(super) fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with('>') {
         return "";

@@ -116,7 +116,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the source text from the token with index `from` up to the current token.
+    /// Returns the source text from the token with index `from` up to, but without, the current
+    /// token.
     fn text_since(&self, from: usize) -> String {
         let start = self.tokens.get(from).map_or(1, |token| token.1);
         let text: String = self

@@ -37,8 +37,9 @@ use tfa::Totals;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Analysis {
-    /// Total flow analysis (TFA): the sum of the servers' delay bounds for all their traffic. This
-    /// analysis and all others but [`Analysis::SinkTree`] also apply to cyclic networks.
+    /// Total flow analysis (TFA): each server's delay bound for all of its traffic, summed along
+    /// the path. This analysis and all others but [`Analysis::SinkTree`] also apply to cyclic
+    /// networks.
     Tfa,
     /// Separate flow analysis (SFA): the convolution of the residual service curves of all servers
     /// on the path (pay bursts only once).
@@ -58,10 +59,10 @@ pub enum Analysis {
     /// The least upper delay bound (LUDB) of FIFO paths: residual service curves of nested cross
     /// traffic, whose parameters are optimised.
     Ludb,
-    /// A linear program of polynomial size (PLP) for FIFO paths, with the delays of
-    /// [`Analysis::TfaPlusPlus`] as additional constraints.
+    /// A linear program of polynomial size (PLP) for FIFO paths. The delay bounds of
+    /// [`Analysis::TfaPlusPlus`] are additional constraints.
     Plp,
-    /// The exponential linear program (ELP) for FIFO paths of a few servers.
+    /// A linear program of exponential size (ELP) for FIFO paths of a few servers.
     Elp,
     /// A single linear program (ULP) for strict servers under arbitrary multiplexing; exact for
     /// tandems.
@@ -90,7 +91,7 @@ impl Analysis {
         Self::Quick,
     ];
 
-    /// Returns the name that the command line and result files use.
+    /// Returns the name of the analysis, as the command line and result files use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tfa => "tfa",
@@ -148,11 +149,12 @@ impl fmt::Display for Analysis {
     }
 }
 
-/// The reason why an analysis has no bound.
+/// The reason why an analysis cannot bound a flow or a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// Flows depend on each other cyclically.
+    /// The servers of the network depend on each other cyclically, which the analysis does not
+    /// support.
     #[error(
         "{analysis} does not support cyclic dependencies, and the servers {} feed each other; use \
          another analysis",
@@ -161,7 +163,8 @@ pub enum AnalysisError {
     Cyclic {
         /// The name of the analysis.
         analysis: &'static str,
-        /// The servers of one cycle, in order; the first one is repeated at the end.
+        /// The servers of one cycle, in the order in which data pass them. The first one is
+        /// repeated at the end.
         servers: Vec<String>,
     },
     /// Bounds for arbitrary multiplexing or priorities need a strict service curve, and that of
@@ -185,17 +188,17 @@ pub enum AnalysisError {
     /// delays from server to server support.
     #[error("{0} does not support regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
-    /// A server between an interleaved regulator and the previous regulation of its flows does not
-    /// preserve the order of arrival.
+    /// A server between an interleaved regulator and the last regulation of its flows before that
+    /// does not preserve the order in which packets arrive.
     #[error(
         "the interleaved regulator behind server '{regulator}' needs FIFO service since the last regulation of its flows, and \
          server '{server}' serves in any order; serve in the order of arrival there, or regulate each flow by itself \
          (per-flow)"
     )]
     NotInOrder {
-        /// The server in front of the regulator.
+        /// The server in front of the interleaved regulator.
         regulator: String,
-        /// The server with arbitrary multiplexing.
+        /// The server with arbitrary multiplexing, which may change the order of packets.
         server: String,
     },
     /// Flows that share an interleaved regulator have not taken the same path since their last
@@ -207,7 +210,7 @@ pub enum AnalysisError {
          (per-flow)"
     )]
     OvertakesRegulated {
-        /// The server in front of the regulator.
+        /// The server in front of the interleaved regulator.
         regulator: String,
         /// A flow that passes the regulator.
         first: String,
@@ -241,23 +244,24 @@ impl From<AlgebraError> for AnalysisError {
     }
 }
 
-/// The bounds of one flow.
+/// The bounds of one flow by an analysis.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowBound {
     /// The flow that is bounded.
     pub flow: FlowId,
-    /// An upper bound on the time from entering the first server to leaving the last one.
+    /// An upper bound on the time that data of the flow take from entering its first server to
+    /// leaving its last one.
     pub delay: Extended,
     /// An upper bound on the data of the flow inside the network at any time. [`Analysis::Tfa`]
     /// bounds another quantity, as is usual: the data of all flows at one server of the path, for
     /// the server with the largest bound.
     pub backlog: Extended,
-    /// The arrival curve of the flow after its last server.
+    /// An arrival curve of the flow after its last server.
     pub output: Curve,
-    /// The derivation of the delay bound.
+    /// The origin of the delay bound, with the steps of its derivation.
     pub delay_by: Arc<Source>,
-    /// The derivation of the backlog bound.
+    /// The origin of the backlog bound, with the steps of its derivation.
     pub backlog_by: Arc<Source>,
     /// Whether the search for smaller bounds ended early because the delay bound meets the deadline
     /// ([`Settings::deadline`]).
@@ -337,7 +341,7 @@ pub struct Analyser<'n> {
     totals: Totals,
     delays: OnceLock<Result<Delays, AnalysisError>>,
     cuts: linear::Cuts,
-    /// Whether flows depend on each other cyclically.
+    /// Whether the servers of the network depend on each other cyclically.
     is_cyclic: bool,
     /// The network without its cycles: cut at links whose bursts are bounded by residual service.
     /// It is computed on first use, for cyclic networks only.
@@ -493,14 +497,15 @@ impl<'n> Analyser<'n> {
         &self.common.settings
     }
 
-    /// Returns the number of flows that [`Analyser::assess`] has finished; another thread may
+    /// Returns the number of flows that [`Analyser::assess`] has finished. Another thread may
     /// report this as progress.
     #[must_use]
     pub fn flows_assessed(&self) -> usize {
         self.assessed.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of servers that [`Analyser::servers`] has finished.
+    /// Returns the number of servers that [`Analyser::servers`] has finished. Another thread may
+    /// report this as progress.
     #[must_use]
     pub fn servers_bounded(&self) -> usize {
         self.servers_bounded.load(Ordering::Relaxed)
@@ -641,7 +646,7 @@ impl<'n> Analyser<'n> {
 }
 
 impl FlowBound {
-    /// Returns the bound without the steps of its derivation.
+    /// Returns the bound without the steps of its derivations, to save memory.
     pub(super) fn unexplained(mut self) -> Self {
         let without = |source: &Arc<Source>| {
             let services = source.derivation.services.clone();

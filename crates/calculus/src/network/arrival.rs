@@ -49,11 +49,11 @@ pub(crate) enum Without {
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeftOver {
     pub(crate) server: ServerId,
-    /// The cross flows.
+    /// The cross flows at the server.
     pub(crate) cross: CrossFlows,
-    /// The arrival curve of the cross flows.
+    /// The joint arrival curve of the cross flows at the server.
     pub(crate) arrival: Arc<Curve>,
-    /// The residual service curve.
+    /// The residual service curve of the server for the other flows.
     pub(crate) service: Curve,
 }
 
@@ -63,7 +63,8 @@ pub(crate) struct LeftOver {
 pub(crate) struct Tandem {
     /// Rate-latency curves whose maximum is the residual service curve.
     pub(crate) services: Vec<RateLatency>,
-    /// The cross traffic: its first and its last server, and its arrival curve at the first.
+    /// The cross traffic of the tandem: its first server, its last server, and its arrival curve at
+    /// the first one.
     pub(crate) crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
 }
 

@@ -57,13 +57,15 @@ impl Assessed {
 }
 
 impl Analyser<'_> {
-    /// Bounds flows by several analyses and, if `with_runs`, searches for a bad run of each flow.
-    /// Returns, for each flow, a list in the order of the analyses; if the analyser is stopped
-    /// ([`Analyser::stopped_by`]), only for the flows that were finished.
+    /// Bounds some flows by several analyses and, if `with_runs`, searches for the worst run of
+    /// each flow.
+    ///
+    /// Returns a list for each flow, in the order of the analyses. If the analyser is stopped
+    /// ([`Analyser::stopped_by`]), returns only the lists of the flows that were finished.
     ///
     /// # Errors
     ///
-    /// The error of the first flow and analysis that has one.
+    /// The error of the first flow and analysis that fails.
     pub fn assess(
         &self,
         flows: &[FlowId],

@@ -31,7 +31,7 @@ pub(crate) struct CacheKey {
     pub(crate) alone: Option<ArrivalBound>,
 }
 
-/// A cache that threads share.
+/// A cache that threads share. Each of its parts has a lock of its own.
 #[derive(Debug)]
 pub(crate) struct Cache<Q, A> {
     hasher: RandomState,
@@ -79,9 +79,9 @@ impl<Q: Hash + Eq, A: Clone> Cache<Q, A> {
 pub(crate) struct SharedCaches<C, L> {
     /// The arrival curves of flows over links.
     pub(crate) arrivals: Cache<CacheKey, C>,
-    /// The residual service of servers.
+    /// The residual service of single servers for some flows.
     pub(crate) servers: Cache<CacheKey, L>,
-    /// The residual service of tandems.
+    /// The residual service of tandems (several servers in a row) for some flows.
     pub(crate) tandems: Cache<CacheKey, C>,
 }
 
@@ -109,9 +109,9 @@ impl<C, L> Default for FlowCaches<C, L> {
     }
 }
 
-/// A reference to the cache of one kind of results.
+/// A reference to the cache of one kind of results, from which results are looked up.
 pub(crate) enum CacheRef<'a, A> {
-    /// The cache for all flows of interest.
+    /// The cache of results that hold for all flows of interest.
     Shared(&'a Cache<CacheKey, A>),
     /// The cache of one flow of interest, with the flow that its results do not count, if any.
     Own(&'a Own<A>, Option<FlowId>),

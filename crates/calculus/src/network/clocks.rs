@@ -35,7 +35,7 @@ pub enum ClocksError {
     /// The stability is below 1.
     #[error("the stability of clocks is a rate of at least 1, such as 1.0001")]
     Stability,
-    /// The jitter or the error is negative.
+    /// The jitter or the error of the clocks is negative.
     #[error("the jitter and the error of clocks are not negative")]
     Negative,
     /// The network has a regulator. If its clock is slower than that of a source, it delays packets
@@ -46,7 +46,7 @@ pub enum ClocksError {
          the clocks"
     )]
     Regulator(String),
-    /// The algebra cannot compute a curve.
+    /// The algebra cannot compute a curve in true time.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
 }

@@ -108,12 +108,14 @@ impl Cuts {
     }
 }
 
-/// Returns a set of links without which no flows depend on each other cyclically.
+/// Returns a set of links of the network. Without these links, no servers depend on each other
+/// cyclically.
 ///
-/// The servers are ordered such that few flows go backwards, by the heuristic of Eades, Lin and
-/// Smyth ("A fast and effective heuristic for the feedback arc set problem", Information Processing
-/// Letters 47, 1993): sinks last, sources first, and if there are neither, the server next whose
-/// outgoing flows exceed its incoming flows by most.
+/// The servers are ordered such that few flows go backwards, and the links that go backwards are
+/// returned. The heuristic is that of Eades, Lin and Smyth ("A fast and effective heuristic for the
+/// feedback arc set problem", Information Processing Letters 47, 1993): sinks are last and sources
+/// are first. If there are neither, the next server is that whose outgoing flows exceed its
+/// incoming flows by most.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 use super::pmoo::{RateLatency, rate_latencies, token_buckets};
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of digits after the decimal point of a number that is written exactly.
+/// The largest number of digits after the decimal point with which a number is written exactly.
 const DIGITS: usize = 9;
 
 /// Formats a number for people. It is exact if few digits suffice, and otherwise rounded to nearest
@@ -27,7 +27,7 @@ pub fn number(value: &Rational) -> String {
     }
 }
 
-/// The direction in which a number may be rounded.
+/// The direction in which a number that is not written exactly is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
     /// Numbers are rounded up, as upper bounds must be.

@@ -5,12 +5,12 @@ use std::fmt;
 use crate::excerpt::excerpt;
 use crate::{Curve, Rational};
 
-/// A server's index in its network.
+/// The id of a server: its index in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct ServerId(u32);
 
-/// A flow's index in its network.
+/// The id of a flow: its index in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowId(u32);
@@ -107,7 +107,8 @@ pub struct Server {
     pub shaping: Option<Curve>,
     /// The order in which the server serves data of different flows.
     pub multiplexing: Multiplexing,
-    /// Whether data leave in whole packets: all bits of a packet leave together with its last bit.
+    /// Whether the server sends whole packets: all bits of a packet leave together with its last
+    /// bit.
     pub packetizer: bool,
     /// The regulator after this server, which delays packets on their way to the next server.
     pub regulator: Option<Regulator>,
@@ -147,13 +148,13 @@ impl Server {
         Self { multiplexing, ..self }
     }
 
-    /// Returns the server with a shaping curve.
+    /// Returns the server with a shaping curve for its output.
     pub fn shaped(self, shaping: Curve) -> Self {
         Self { shaping: Some(shaping), ..self }
     }
 }
 
-/// A flow of data through servers.
+/// A flow of data that passes servers in a fixed order.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// The name of the flow, unique among flows.
@@ -258,10 +259,10 @@ pub enum ModelError {
         /// The server that does not exist.
         server: String,
     },
-    /// The path of a flow is empty.
+    /// The path of this flow is empty.
     #[error("flow '{}' has an empty path; name the servers that it visits", excerpt(.0))]
     EmptyPath(String),
-    /// A flow visits a server twice.
+    /// The path of a flow visits a server twice.
     #[error(
         "flow '{}' visits server '{}' twice; a path visits each server once, so give the second \
          pass a server of its own",
@@ -277,7 +278,7 @@ pub enum ModelError {
     /// A curve of an element cannot be used as that kind of curve.
     #[error("the {curve} of {owner} {fault}")]
     Curve {
-        /// The kind of the curve.
+        /// The kind of curve for which it is invalid, such as "arrival curve".
         curve: &'static str,
         /// The element that has the curve.
         owner: String,
@@ -308,7 +309,8 @@ pub enum ModelError {
         /// The fault of the flow and its remedy.
         fault: &'static str,
     },
-    /// A regulator would block the packets of a flow for ever.
+    /// A regulator would block the packets of a flow for ever, because the arrival curve never
+    /// allows the largest packet.
     #[error(
         "the regulator behind server '{}' never lets the largest packet of flow '{}' pass, since its arrival curve has a \
          smaller burst; raise the burst to the maximum packet",
@@ -324,7 +326,7 @@ pub enum ModelError {
     /// The largest packet of this flow has a negative size.
     #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
     Packet(String),
-    /// A link connects servers that no flow visits consecutively.
+    /// A link connects two servers that no flow visits one directly after the other.
     #[error("the link from '{}' to '{}' is on no flow's path", excerpt(.from), excerpt(.to))]
     UnusedLink {
         /// The server before the link.

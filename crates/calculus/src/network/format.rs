@@ -26,7 +26,7 @@ use super::{ModelError, Network, ServerId, Unit};
 use tree::Node;
 pub use variation::{Variation, VariationError};
 
-/// The syntax of a network file.
+/// The syntax of a network file, and the formats in that syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Planimeter's own format in TOML.
@@ -49,14 +49,14 @@ impl Format {
     }
 }
 
-/// The reason why a text is not a network.
+/// The reason why a text is not a valid network file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
     /// The text is not well-formed TOML, JSON or XML.
     #[error("{}{message}", line_prefix(*line))]
     Syntax {
-        /// The line, from 1; 0 if it is not known.
+        /// The line of the error, from 1; 0 if it is not known.
         line: usize,
         /// The description of the syntax error.
         message: String,
@@ -76,14 +76,14 @@ pub enum FormatError {
     Model(#[from] ModelError),
 }
 
-/// Returns the unit of time with the given name, such as `us`.
+/// Returns the unit of time with the given name, such as `us`; `None` if there is no such unit.
 #[must_use]
 pub fn time_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Time)?;
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// Returns the unit of data with the given name, such as `kB`.
+/// Returns the unit of data with the given name, such as `kB`; `None` if there is no such unit.
 #[must_use]
 pub fn data_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Data)?;

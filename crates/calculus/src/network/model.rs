@@ -48,7 +48,7 @@ pub struct Network {
     /// The outline of this network, in which no curve has a period; computed when it is first
     /// needed.
     outline: OnceLock<Box<Self>>,
-    /// Whether this network is the outline of another.
+    /// Whether this network is the outline of another one, so that no curve has a period.
     is_outline: bool,
     /// Whether the service of classes at ports takes the arrivals of other classes into account.
     is_arrival_aware: bool,
@@ -172,7 +172,7 @@ impl Network {
         }
     }
 
-    /// Returns the shaping curves of links, in the order of the links' servers.
+    /// Returns the shaping curves of all links, in the order of the links' servers.
     pub(crate) fn link_shapes(&self) -> impl Iterator<Item = &Curve> {
         self.links.values()
     }
@@ -210,7 +210,7 @@ impl Network {
         self.copies.at(flow, server)
     }
 
-    /// Returns the ports of the network.
+    /// Returns the output ports of the network.
     pub(super) fn ports(&self) -> &Ports {
         &self.ports
     }
@@ -230,12 +230,12 @@ impl Network {
         &self.flows[id.index()]
     }
 
-    /// Returns the id of the flow with the given name.
+    /// Returns the id of the flow with the given name, or `None` if there is no such flow.
     pub fn flow_named(&self, name: &str) -> Option<FlowId> {
         self.flows.iter().position(|flow| flow.name == name).map(FlowId::new)
     }
 
-    /// Returns the id of the server with the given name.
+    /// Returns the id of the server with the given name, or `None` if there is no such server.
     pub fn server_named(&self, name: &str) -> Option<ServerId> {
         self.servers.iter().position(|server| server.name == name).map(ServerId::new)
     }

@@ -122,8 +122,9 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
         .map_or_else(|| short(a.convolution(b)?), Ok)
 }
 
-/// Returns the arrival curve of the output of a server: the min-plus deconvolution, with the value
-/// zero at zero. It is infinite after time zero if the server is overloaded.
+/// Returns the arrival curve of the output of a server: the min-plus deconvolution of the arrival
+/// curve `alpha` and the service curve `beta`, and zero at time zero. It is infinite after time
+/// zero if the server is overloaded.
 pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, AlgebraError> {
     if let Some(curve) =
         simple::deconvolution(alpha, beta).or_else(|| affine::deconvolution(alpha, beta))
@@ -133,7 +134,8 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, Algebr
     short(alpha.deconvolution(beta)?.with_origin(Extended::ZERO))
 }
 
-/// Returns the horizontal deviation: a bound on the delay of data that stay in order.
+/// Returns the horizontal deviation of an arrival curve and a service curve: a bound on the delay
+/// of data that stay in order.
 pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
     if let Some(deviation) = simple::horizontal_deviation(alpha, beta)
         .or_else(|| affine::horizontal_deviation(alpha, beta))
@@ -143,7 +145,8 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extend
     Ok(alpha.horizontal_deviation(beta)?.value)
 }
 
-/// Returns the vertical deviation, at least zero: a bound on the backlog.
+/// Returns the vertical deviation of an arrival curve and a service curve, at least zero: a bound
+/// on the backlog.
 pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
     if let Some(deviation) =
         simple::vertical_deviation(alpha, beta).or_else(|| affine::vertical_deviation(alpha, beta))
@@ -222,8 +225,8 @@ pub(super) fn fifo_left_over(beta: &Curve, cross: &Curve) -> Result<Curve, Algeb
     fifo_left_over_at(beta, cross, &theta)
 }
 
-/// Returns the residual service curve of a FIFO server for a given theta; every theta yields a
-/// service curve.
+/// Returns the residual service curve of a FIFO server for the parameter `theta`, given the arrival
+/// curve of cross traffic. Every theta yields a service curve.
 pub(super) fn fifo_left_over_at(
     beta: &Curve,
     cross: &Curve,
@@ -241,13 +244,13 @@ pub(super) fn fifo_left_over_at(
     short(left.lower_non_decreasing()?.with_origin(Extended::ZERO))
 }
 
-/// Returns a service curve reduced by a packet that a packetizer, or the transmission of a less
-/// urgent packet, may hold back.
+/// Returns a service curve reduced by one packet, which a packetizer holds back or which is less
+/// urgent and in transmission.
 pub(super) fn lowered(beta: &Curve, packet: &Rational) -> Result<Curve, AlgebraError> {
     left_over(beta, &bucket(packet))
 }
 
-/// Returns a shaping curve raised by a packet.
+/// Returns a shaping curve raised by the size of one packet.
 pub(super) fn raised(sigma: &Curve, packet: &Rational) -> Result<Curve, AlgebraError> {
     sum(sigma, &bucket(packet))
 }

@@ -39,7 +39,7 @@ impl RateLatency {
     }
 }
 
-/// Cross traffic that shares the servers `first..=last` of a tandem.
+/// Cross traffic that visits exactly the servers `first..=last` of a tandem.
 #[derive(Clone, Debug)]
 pub(crate) struct Crossing {
     pub(crate) first: usize,
@@ -165,8 +165,8 @@ fn push_lower(hull: &mut Vec<(Rational, Rational)>, t: Rational, y: Rational) {
     }
 }
 
-/// Returns the pieces of a curve with its period repeated once, so that the line with the ultimate
-/// rate touches the hull inside the list.
+/// Returns the pieces of a curve up to the end of its second period, so that the line with the
+/// ultimate rate touches the convex hull of the curve at one of these pieces.
 fn unrolled(curve: &Curve) -> Vec<crate::Piece> {
     let mut pieces = curve.pieces().to_vec();
     if let Some(period) = curve.period() {

@@ -37,7 +37,7 @@ pub struct Port {
     /// An upper bound on the time from the arrival of a packet until it is in its queue, in
     /// seconds.
     pub latency: Rational,
-    /// The scheduler of the link.
+    /// The scheduler by which classes share the link.
     pub scheduler: Scheduler,
 }
 
@@ -104,7 +104,7 @@ pub struct Window {
     pub length: Rational,
 }
 
-/// The reason why a port is invalid.
+/// The reason why an output port is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortError {
@@ -113,7 +113,7 @@ pub enum PortError {
     Port {
         /// The name of the port.
         port: String,
-        /// The fault and its remedy.
+        /// The fault of the parameter and its remedy.
         fault: &'static str,
     },
     /// A parameter of a class is invalid.
@@ -123,7 +123,7 @@ pub enum PortError {
         port: String,
         /// The priority of the class.
         priority: Priority,
-        /// The fault and its remedy.
+        /// The fault of the parameter and its remedy.
         fault: &'static str,
     },
     /// The gates of two classes are open at the same time, although their windows are not the same.
@@ -141,10 +141,10 @@ pub enum PortError {
         /// The priority of the other class.
         second: Priority,
     },
-    /// A parameter is invalid for the curve to be built.
+    /// A parameter of the port is invalid for a service or shaping curve.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// The algebra cannot compute a curve.
+    /// The algebra cannot compute a service or shaping curve of the port.
     #[error(transparent)]
     Algebra(#[from] AlgebraError),
 }
@@ -317,7 +317,7 @@ fn check_idle_slope<S>(
     Err(port.class_fault(class.priority, fault))
 }
 
-/// Returns the classes in the order of priorities.
+/// Returns the classes of a port in the order of their priorities, the most urgent first.
 fn by_priority<S>(classes: &[Class<S>]) -> Vec<&Class<S>> {
     let mut sorted: Vec<&Class<S>> = classes.iter().collect();
     sorted.sort_by_key(|class| class.priority);

@@ -90,13 +90,13 @@ impl Group {
 /// The flows of a group at a server, divided by the server from which they come.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    /// The flows that begin at the server.
+    /// The flows of the group that begin at the server.
     pub(crate) sources: Group,
-    /// The flows that come from other servers, in ascending order of these servers.
+    /// The flows of the group that come from other servers, in ascending order of these servers.
     pub(crate) over: Vec<Over>,
 }
 
-/// Flows that come over one link.
+/// Flows at a server that come over one link, from the server `from`.
 #[derive(Debug)]
 pub(crate) struct Over {
     pub(crate) from: ServerId,
@@ -166,7 +166,7 @@ impl<'n> Sets<'n> {
         Set { number, flows }
     }
 
-    /// Returns the group of an ascending list of flows.
+    /// Returns the group that consists of an ascending list of flows.
     pub(crate) fn group(&self, flows: Vec<FlowId>) -> Group {
         Group { set: self.store(flows), toggled: None }
     }
@@ -209,7 +209,7 @@ impl<'n> Sets<'n> {
         Group { set, toggled: group.toggled.filter(is_here) }
     }
 
-    /// Divides a group of flows at a server by the server before it.
+    /// Divides a group of flows at a server by the server from which they come.
     pub(crate) fn origins(&self, server: ServerId, group: &Group) -> Origins {
         let known = self.set_origins(server, &group.set);
         let plain = |set: &Set| Group { set: set.clone(), toggled: None };
@@ -252,7 +252,7 @@ impl<'n> Sets<'n> {
         self.divided(group, Division::Over(from, server), is)
     }
 
-    /// Divides a group into the flows that are at least as urgent as a priority and the rest.
+    /// Divides a group into the flows that are at least as urgent as `priority`, and the rest.
     pub(crate) fn until(&self, priority: Priority, group: &Group) -> [Group; 2] {
         let is = |id: FlowId| self.network.flow(id).priority <= priority;
         self.divided(group, Division::Until(priority), is)
@@ -266,7 +266,7 @@ impl<'n> Sets<'n> {
         group.divided(sets, group.toggled.is_some_and(is))
     }
 
-    /// Divides a group by priority, the most urgent flows first.
+    /// Divides a group into one group for each priority, the most urgent first.
     pub(crate) fn classes(&self, group: &Group) -> Vec<Group> {
         let (mut classes, mut rest) = (Vec::new(), group.clone());
         for priority in &self.priorities {
@@ -278,7 +278,7 @@ impl<'n> Sets<'n> {
         classes
     }
 
-    /// Returns the flows of a server that have the given priority.
+    /// Returns the group of the flows that visit a server and have the given priority.
     pub(crate) fn of_priority(&self, server: ServerId, priority: Priority) -> Group {
         let [until, _] = self.until(priority, &self.at(server));
         match priority.0.checked_sub(1) {

@@ -96,7 +96,7 @@ impl ArrivalBound {
         matches!(self, Self::SegregatedPboo | Self::SegregatedPmoo | Self::SegregatedTandemMatching)
     }
 
-    /// Returns the name that the command line and result files use.
+    /// Returns the name of the method, as the command line and result files use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::AggregatePboo => "aggregate-pboo",
@@ -159,7 +159,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the settings with the given order of service at all servers.
+    /// Returns the settings with the given order of service at all servers, in place of each
+    /// server's own.
     pub fn multiplexed(self, multiplexing: Multiplexing) -> Self {
         Self { multiplexing: Some(multiplexing), ..self }
     }
@@ -181,7 +182,7 @@ impl Settings {
         Self { cap_bursts: true, ..self }
     }
 
-    /// Returns the settings with flow prolongation.
+    /// Returns the settings with flow prolongation switched on.
     pub fn prolonging(self) -> Self {
         Self { prolong: true, ..self }
     }

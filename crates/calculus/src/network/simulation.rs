@@ -51,9 +51,9 @@ const MOST_KNOTS: usize = 1_500;
 pub struct Trajectory {
     /// The flow whose delay and backlog these are.
     pub flow: FlowId,
-    /// The longest time that data of the flow were in the network.
+    /// The longest time that data of the flow were in the network in a run.
     pub delay: Rational,
-    /// The largest amount of the flow's data that was in the network.
+    /// The largest amount of the flow's data that was in the network in a run.
     pub backlog: Rational,
     /// The times at which the flows of the run with the longest delay began to send, by flow.
     pub offsets: Vec<(FlowId, Rational)>,

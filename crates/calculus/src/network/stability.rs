@@ -4,14 +4,14 @@ use super::elements::ServerId;
 use super::model::Network;
 use crate::Extended;
 
-/// The long-term rate of a server's traffic and that of its service.
+/// The load of a server: the long-term rate of its traffic, and that of its service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The server.
     pub server: ServerId,
-    /// The long-term rate of arrivals, in data per time.
+    /// The long-term rate of the server's arrivals, in data per time.
     pub arrival_rate: Extended,
-    /// The long-term rate of service, in data per time.
+    /// The long-term rate of the server's service, in data per time.
     pub service_rate: Extended,
 }
 

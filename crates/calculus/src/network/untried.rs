@@ -14,7 +14,7 @@ const MOST_REFUSALS: usize = 3;
 /// An analysis that was not tried for a large network, although it may have smaller bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untried {
-    /// The analysis.
+    /// The analysis that was not tried.
     pub analysis: Analysis,
     /// An estimate of the time that the analysis would take for all flows.
     pub time: Estimate,

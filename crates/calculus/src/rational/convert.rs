@@ -96,7 +96,8 @@ impl Rational {
         BigRational::from_float(value).map(Self::from_big)
     }
 
-    /// Returns the smallest positive number that is a whole multiple of both (positive) arguments.
+    /// Returns the least common multiple of two positive numbers: the smallest positive number that
+    /// is a whole multiple of both.
     ///
     /// With reduced fractions this is `lcm(a, c) / gcd(b, d)` for `a/b` and `c/d`.
     pub(crate) fn common_multiple(&self, other: &Self) -> Self {

@@ -82,7 +82,7 @@ fn any_rational() -> impl Strategy<Value = Rational> {
         .prop_map(|(n, d)| Rational::ratio(n, d))
 }
 
-/// Returns the value in arbitrary precision.
+/// Returns a number as a value of the number crate, which has arbitrary precision.
 fn big(value: &Rational) -> BigRational {
     value.to_big()
 }

@@ -17,11 +17,12 @@ const MOST_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
 /// bound arrivals. Most methods take time in proportion to that sum.
 const MOST_THOROUGH_WORK: usize = 300;
 
-/// The total number of hops of all flows up to which [`Analysis::Best`] is the default.
+/// The total number of hops of all flows up to which [`Analysis::Best`] is the default analysis.
 const MOST_HOPS_OF_SMALL_NETWORK: usize = 2_000;
 
 impl Network {
-    /// Returns the default analysis: [`Analysis::Best`], for large networks [`Analysis::Quick`].
+    /// Returns the default analysis of this network: [`Analysis::Best`], or [`Analysis::Quick`] if
+    /// the network is large.
     #[must_use]
     pub fn default_analysis(&self) -> Analysis {
         if hops(self) <= MOST_HOPS_OF_SMALL_NETWORK { Analysis::Best } else { Analysis::Quick }

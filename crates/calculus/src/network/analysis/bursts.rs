@@ -60,9 +60,9 @@ const LEAST_PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 /// The method by which bursts over cut links are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// Residual service of the servers.
+    /// Bursts are bounded by the residual service of the servers.
     LeftOver,
-    /// Residual service, and linear programs for arbitrary multiplexing.
+    /// Bursts are bounded by residual service, and by linear programs for arbitrary multiplexing.
     Programs,
 }
 

@@ -187,7 +187,7 @@ fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     Curve::ultimately_affine(pieces).map_err(|error| node.fault(format!("is not a curve: {error}")))
 }
 
-/// The parameters of a kind of curve.
+/// The fields of a file with the parameters of a curve.
 struct Parameters<'a> {
     fields: Fields<'a>,
     units: &'a Units,

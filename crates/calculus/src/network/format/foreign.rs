@@ -128,7 +128,7 @@ pub(super) fn listed(names: &[String]) -> String {
 /// A path of a flow from its source to one of its destinations.
 #[derive(Clone, Debug)]
 pub(super) struct Way<'t> {
-    /// The name of the flow on this path.
+    /// The name that the flow gets on this path.
     pub(super) name: String,
     pub(super) path: Vec<ServerId>,
     /// The nodes on the path. For each server of `path`, `places` has its index among the nodes.

@@ -146,7 +146,7 @@ fn classes<'a>(
     Ok(classes)
 }
 
-/// Reads the deviations of clocks from true time.
+/// Reads the bounds on the deviation of clocks from true time.
 fn clocks(node: &Node<'_>, units: &Units) -> Result<Clocks, FormatError> {
     let fields = node.fields(&["stability", "jitter", "error"])?;
     let time = |node: &Node<'_>| units.read(node, Dimension::Time);

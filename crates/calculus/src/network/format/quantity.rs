@@ -87,7 +87,7 @@ impl Units {
     }
 }
 
-/// Whether a text is what programs write for numbers that are undefined or infinite, such as `nan`,
+/// Whether a text stands for an undefined or infinite number, as programs write it, such as `nan`,
 /// `-inf` or `Infinity Mbps`.
 fn is_not_finite(text: &str) -> bool {
     let word = text.trim_start_matches(['+', '-']);

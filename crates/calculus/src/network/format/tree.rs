@@ -34,7 +34,7 @@ pub(crate) enum Tree<'t> {
     Object(Vec<Node<'t>>),
     Array(Vec<Node<'t>>),
     Text(Cow<'t, str>),
-    /// A number as it was written.
+    /// A number, as the text that is written in the file.
     Number(&'t str),
     Flag(bool),
     Nothing,
@@ -87,7 +87,7 @@ impl<'t> Place<'t> {
     }
 }
 
-/// Returns the line, from 1, of a byte offset in a text.
+/// Returns the number of the line, from 1, in which the byte at `offset` of a text is.
 fn line(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
     work::count(before.len());
@@ -231,7 +231,7 @@ impl<'t> Node<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     node: &'a Node<'a>,
-    /// The fields, sorted by name.
+    /// The fields of the object, sorted by name.
     fields: &'a [Node<'a>],
 }
 
@@ -247,7 +247,7 @@ impl<'a> Fields<'a> {
         self.get(name).ok_or_else(|| self.node.fault(format!("has no '{name}'")))
     }
 
-    /// Returns all fields, sorted by name.
+    /// Returns all fields of the object with their names, sorted by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node<'a>)> {
         self.fields.iter().map(|node| (node.name(), node))
     }

@@ -41,7 +41,7 @@ pub struct Variation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VariationError {
-    /// The text does not have the required form.
+    /// The text does not have the form `PART.QUANTITY=FROM..TO:STEPS`.
     #[error("'{}' is not of the form PART.QUANTITY=FROM..TO:STEPS, such as video.rate=0..60Mbps:20", excerpt(.0))]
     Form(String),
     /// An end of the range is not a number.
@@ -55,7 +55,7 @@ pub enum VariationError {
     /// An end of the range is negative.
     #[error("'{}' is negative; quantities of networks are not", excerpt(.0))]
     Negative(String),
-    /// The ends have different units.
+    /// The two ends of the range have different units.
     #[error("the ends of a range have one unit, not '{}' and '{}'", excerpt(from), excerpt(to))]
     Units {
         /// The unit of the first end of the range.

@@ -107,7 +107,7 @@ impl Element {
         self.get(name).ok_or_else(|| self.fault(format!("has no attribute {name}")))
     }
 
-    /// Returns the child elements with the given name.
+    /// Returns the child elements of this element that have the given name.
     pub(super) fn each(&self, name: &str) -> impl Iterator<Item = &Self> {
         work::count(self.children.len());
         self.children.iter().filter(move |child| child.name == name)

@@ -12,7 +12,7 @@ use crate::network::elements::{
 use crate::network::port::{Port, PortError, Ports};
 use crate::{Curve, Extended, Rational};
 
-/// Collects the servers, flows and links of a network.
+/// Collects the servers, ports, flows and links of a network, and builds the network of them.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkBuilder {
     name: String,
@@ -68,7 +68,7 @@ impl NetworkBuilder {
         FlowId::new(self.flows.len() - 1)
     }
 
-    /// Adds a link with a shaping curve.
+    /// Adds a link between two servers, with a shaping curve.
     pub fn link(&mut self, link: Link) {
         self.links.push(link);
     }

@@ -138,7 +138,7 @@ fn turns(priority: Priority, psi: Curve, rate: &Rational) -> Result<Share, PortE
     Ok(Share { priorities: vec![priority], service, strict: true, shaping: None })
 }
 
-/// Returns the curve `x + (floor((x + left) / own) + 1) turn + once`.
+/// Returns the staircase `x + (floor((x + left) / own) + 1) turn + once`, as a curve over x.
 fn staircase(
     own: &Rational,
     left: &Rational,

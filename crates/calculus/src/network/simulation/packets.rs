@@ -45,7 +45,7 @@ const PACKETS_OF_ALL: usize = 24;
 const PHASES: i64 = 12;
 const RANDOM_RUNS: u64 = 6;
 
-/// The delays and backlogs observed in one run of a whole network.
+/// The delays and backlogs that were observed in one simulated run of a whole network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The largest delay and backlog of each flow that delivered a packet.
@@ -58,7 +58,7 @@ pub struct Observation {
 /// The largest delay and backlog at a server in a simulated run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerObservation {
-    /// The server.
+    /// The server at which they were observed.
     pub server: ServerId,
     /// The priority of the observed flows at a server with static priority; `None` for all flows.
     pub priority: Option<Priority>,

@@ -114,7 +114,7 @@ impl Process {
         self.knots.last().map_or(Rational::ZERO, |last| last.high.clone())
     }
 
-    /// Returns the sum of two processes, or their difference for a `sign` of -1.
+    /// Returns the sum of two processes, or their difference if `sign` is -1.
     pub(super) fn plus(&self, other: &Self, sign: i64) -> Self {
         let sign = Rational::from(sign);
         let (mut i, mut j) = (0, 0);

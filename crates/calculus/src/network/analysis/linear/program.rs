@@ -66,7 +66,7 @@ pub(super) type Terms = Vec<(usize, Rational)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) value: Rational,
-    /// Whether the value is the optimum itself rather than slightly above it.
+    /// Whether the value is the optimum of the program itself, rather than slightly above it.
     pub(super) optimal: bool,
 }
 

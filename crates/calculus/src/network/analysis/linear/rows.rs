@@ -70,14 +70,16 @@ impl<'t> Formulation<'t> {
         Some(Bound { value: bound.value * &self.tree.time, ..bound })
     }
 
-    /// Adds, for each target class, a variable for the data that it has in the tree when data leave
-    /// the root, and returns their sum, in units of the tree's data.
+    /// Adds, for each target class, a variable for the data that the class has in the tree when
+    /// data leave the root. Returns the sum of these variables, in units of the tree's data.
     ///
-    /// With `ahead` the variable is J = A(t) - r (t - s) - D(s) instead, for any t after the time s
-    /// at which data leave, with the long-term rate r, arrivals A and departures D. Since D(t) is
-    /// at most A(t), a flow sends at most J + r (t - s) from s to t, so that the largest J is its
-    /// burst after the root. J obeys A's token bucket of rate r as if it arrived at s. Without
-    /// `ahead` the variable is the backlog, which obeys all of A's token buckets.
+    /// Without `ahead` the variable is the backlog, which obeys all token buckets of the class.
+    ///
+    /// With `ahead` the variable is J = A(t) - r (t - s) - D(s) instead. Here, s is the time at
+    /// which data leave, t is any time after it, r is the long-term rate of the class, and A and D
+    /// are its arrivals and departures. Since D(t) is at most A(t), the class sends at most J + r
+    /// (t - s) from s to t, so that the largest J is its burst after the root. J obeys the token
+    /// bucket of rate r as if it arrived at s.
     pub(super) fn backlog(&mut self, ahead: bool) -> Terms {
         let mut sum = Terms::new();
         for (class, description) in self.tree.classes.iter().enumerate() {

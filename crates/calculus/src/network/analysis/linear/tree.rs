@@ -25,7 +25,7 @@ pub(in crate::network::analysis) struct Node {
     pub(in crate::network::analysis) server: ServerId,
     /// The index of the next node on the path to the root; `None` at the root.
     pub(super) next: Option<usize>,
-    /// The number of servers from this one to the root, both included.
+    /// The number of servers from this one to the root, both included. It is 1 for the root.
     pub(super) depth: usize,
     pub(super) services: Vec<RateLatency>,
     /// A bound on the delay at the server, in the units of the network.
@@ -52,7 +52,7 @@ pub(in crate::network::analysis) struct Class {
     pub(super) unknowns: Vec<usize>,
     /// The long-term rate of the class; `None` if the rate is infinite.
     pub(super) rate: Option<Rational>,
-    /// Whether the program maximises the burst or backlog of the class.
+    /// Whether the program maximises the burst or the backlog of this class.
     pub(super) is_target: bool,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Side {
 /// The burst of traffic after a server: a proven value, or an unknown of a fixed point.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) enum Burst {
-    /// A proven burst.
+    /// A burst that is proven.
     Known(Rational),
     /// An unknown burst, by its number.
     Unknown(usize),
@@ -87,7 +87,7 @@ pub(in crate::network::analysis) struct Bursts {
 /// The extent to which side branches, from which traffic joins the path, are unfolded to a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network::analysis) enum Unfolding {
-    /// Only the path, without side branches.
+    /// The tree is the path alone, without side branches.
     Path,
     /// Side branches are unfolded as long as the number of times and flows at all servers together
     /// is at most this number.
@@ -104,8 +104,8 @@ pub(in crate::network::analysis) struct Tree {
     pub(in crate::network::analysis) nodes: Vec<Node>,
     pub(in crate::network::analysis) classes: Vec<Class>,
     pub(super) sides: Vec<Side>,
-    /// The units of time and of data, chosen so that the numbers of the program have similar
-    /// magnitudes.
+    /// The units of time and of data in the program of the tree. They are chosen so that its
+    /// numbers have similar magnitudes.
     pub(super) time: Rational,
     pub(super) data: Rational,
     /// The interrupt for the programs of this tree.

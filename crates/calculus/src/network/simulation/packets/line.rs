@@ -50,7 +50,7 @@ pub(super) struct Waiting {
     pub(super) packet: usize,
     pub(super) size: Rational,
     pub(super) priority: Priority,
-    /// The stream of the packet; packets of one stream stay in order.
+    /// The number of the packet's stream. Packets of one stream stay in order.
     pub(super) stream: usize,
     /// Whether the packet belongs to the flow of interest.
     pub(super) is_of_interest: bool,

@@ -26,7 +26,7 @@ pub(super) struct State<'n> {
     order: Order<'n>,
 }
 
-/// A packet in transmission.
+/// A packet in transmission at a port.
 struct Sending {
     class: usize,
     /// The index of the packet; `None` for a packet of a class without flows.

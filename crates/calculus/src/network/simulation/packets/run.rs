@@ -27,7 +27,7 @@ const MOST_EVENTS: usize = 60_000;
 pub(super) struct Scenario {
     /// The time at which the source of each stream begins to send, and its pattern.
     pub(super) sources: Vec<(Rational, Pattern)>,
-    /// The largest number of packets per stream.
+    /// The largest number of packets that the source of each stream sends.
     pub(super) packets: usize,
     /// Whether participant 0 is the flow of interest, which is served last among packets that
     /// arrive simultaneously.

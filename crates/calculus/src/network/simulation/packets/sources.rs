@@ -9,7 +9,7 @@ use crate::Rational;
 pub(super) enum Pattern {
     /// The source sends as much and as early as possible, in the largest packets.
     Greedy,
-    /// The source sends packets that are spaced at the flow's rate.
+    /// The source sends packets that are spaced at the long-term rate of its flow.
     Spaced,
     /// The source sends bursts of the given number of packets. After each burst it pauses until its
     /// arrival curve allows the next one.
