@@ -152,7 +152,7 @@ mod tests {
         }
         let only = Criterion::of_shape(Region::above(0.8));
         assert_eq!(only.judge(interval(0.9, 1.0)), Agreement::Shape);
-        // Locks that seem to cost -3 ± 126 % show nothing.
+        // A loss between -129 % and 123 % shows nothing.
         let loss = criterion("0.03..0.13", "> 0");
         assert_eq!(loss.judge(interval(-1.29, 1.23)), Agreement::Undecided);
     }
@@ -178,7 +178,8 @@ mod tests {
         let shape = Region::above(0.0);
         let rounds = [-0.1, 0.1, 0.3];
         let needed = rounds_to_decide(&rounds, Confidence::P99, shape).expect("a number");
-        // t(n - 1) · 0.2 / sqrt(n) < 0.1: n is 32 by the NIST table (2.744 for 31 degrees).
+        // t(n - 1) · 0.2 / sqrt(n) < 0.1: n is 31 by the NIST table (2.750 for 30 degrees of
+        // freedom, 2.756 for 29).
         assert_eq!(needed, 31);
         assert_eq!(rounds_to_decide(&[-1.0, 1.0, 0.0], Confidence::P99, shape), None);
     }
