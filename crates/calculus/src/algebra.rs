@@ -10,9 +10,9 @@
 //!   time that follows from how far each curve deviates from its own rate. Minimum, convolution,
 //!   deconvolution and both deviations therefore need a common multiple of the periods only if the
 //!   rates are equal.
-//! * The window of a convolution is cut into convex runs, and two convex runs are convolved by
-//!   sorting their segments by slope. Concave and convex curves therefore take one or two pairs of
-//!   runs; only irregular curves take many.
+//! * A convolution is computed on one interval of time. Both functions on it are cut into convex
+//!   runs, and two convex runs are convolved by sorting their segments by slope. Concave and convex
+//!   curves therefore take one or two pairs of runs; only irregular curves take many.
 //! * Every result is brought to its canonical form at once, so that horizons do not grow from
 //!   operation to operation.
 //!

@@ -104,7 +104,7 @@
 //! The algorithms are those of Bouillard and Thierry ("An algorithmic toolbox for network
 //! calculus", 2008) with refinements of Zippo and Stea (the authors of Nancy), written from the
 //! papers. Concave and convex curves, latencies and sub-additive curves take faster paths
-//! automatically. The general operations compute one finite window that provably contains a whole
+//! automatically. The general operations compute one finite interval that provably contains a whole
 //! period of the result; see [`algebra`].
 //!
 //! # Limits

@@ -124,7 +124,7 @@ pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut lines = program.lines().enumerate().peekable();
     while let Some((index, line)) = lines.next() {
         let (mut statement, mut last, mut length) = (String::new(), line, 0);
-        // For each further line, the offset in characters at which it begins in the statement.
+        // The offset in characters at which each further line begins in the statement.
         let mut joints = Vec::new();
         while let Some((next, more)) = lines.next_if(|(_, more)| continues(more)) {
             let before = lexer::without_comment(last);

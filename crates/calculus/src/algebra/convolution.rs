@@ -1,8 +1,8 @@
 //! Min-plus and max-plus convolution.
 //!
-//! The convolution of two ultimately pseudo-periodic curves is computed on one finite window that
-//! provably contains a whole period of the result. Let `f` repeat from `T_f` on with period `d_f`,
-//! and `g` likewise:
+//! The convolution of two ultimately pseudo-periodic curves is computed on one finite interval of
+//! time that provably contains a whole period of the result. Let `f` repeat from `T_f` on with
+//! period `d_f`, and `g` likewise:
 //!
 //! * Equal rates: with `d` the common period, the result repeats from `T_f + T_g + d` on, because
 //!   for `t` beyond `T_f + T_g + 2 d` one of the two summands lies at least one period after the
@@ -12,7 +12,7 @@
 //!   fixed time costs at most another constant plus `r_f t`. From the crossing of these two lines
 //!   on, the result repeats with the period of `f`; no common multiple is needed.
 //!
-//! For sub-additive curves that are zero at zero, large windows need fewer splits: a split at `s`
+//! For sub-additive curves that are zero at zero, long intervals need fewer splits: a split at `s`
 //! only counts if `f(s) < g(s)` and `g(t - s) < f(t - s)`, because otherwise one curve alone is at
 //! least as good. The convolution is then the minimum of `f`, of `g`, and of the convolution of `f`
 //! and `g` restricted to these parts (Zippo and Stea, "Computationally efficient worst-case
@@ -145,7 +145,8 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
 /// a test if the test would be expensive compared with a convolution that combines `pairs` pairs of
 /// runs.
 fn is_cheaply_sub_additive(f: &Curve, pairs: usize) -> bool {
-    // The convolution of the curve with itself takes a window of about three times its description.
+    // The convolution of a curve with itself takes about three times as many pieces as the curve
+    // has.
     let quick = f.pieces.len().saturating_mul(f.pieces.len()).saturating_mul(16) < pairs;
     quick && f.pieces[0].at == Extended::ZERO && f.is_sub_additive() == Ok(true)
 }
@@ -255,7 +256,7 @@ fn slower_wins(
     let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
     let Side { curve: g, ultimate: of_g, rate: rate_g } = faster;
     let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: OPERATION, why };
-    // The lower bound on splits that give `f` less than its start plus one period.
+    // A lower bound on the cost of splits that give `f` less than its start plus one period.
     let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
     let above = spread(g, rate_g, &Rational::ZERO, &of_g.end())?;
     if early.has_minus_infinity || above.has_minus_infinity {
@@ -263,7 +264,8 @@ fn slower_wins(
         for (bottomless, of, other, of_other, rate) in of_both {
             let tail = spread(other, rate, &of_other.start, &of_other.end())?;
             if let (Some(at), false) = (first_bottom(bottomless, of)?, tail.has_plus_infinity) {
-                // Every time that the other curve's repetition can supply costs minus infinity.
+                // At every time that the periodic part of the other curve can supply, a split costs
+                // minus infinity.
                 let start = &at + &of_other.start + Rational::ONE;
                 return Ok((start, Rational::ONE, Rational::ZERO));
             }
@@ -275,8 +277,8 @@ fn slower_wins(
         // One of the curves is plus infinite throughout, and so is the result.
         return period(Rational::ZERO);
     };
-    // The upper bound on the other splits: `f` on its periodic part, and `g` at the time at which
-    // it is cheapest compared with `f`'s rate.
+    // An upper bound on the cost of the other splits: `f` on its periodic part, and `g` at the time
+    // at which it is cheapest compared with the rate of `f`.
     let tail = spread(f, rate_f, &of_f.start, &of_f.end())?;
     let (from, bound) = match (tail.greatest, tail.has_plus_infinity) {
         (Some(greatest), false) => {

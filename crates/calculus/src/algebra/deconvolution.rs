@@ -64,8 +64,8 @@ pub(super) fn reach(
     of_g: &Ultimate,
 ) -> Result<Reach, AlgebraError> {
     let (rate_f, rate_g) = match (&of_f.rate, &of_g.rate) {
-        // `g` is plus infinite from its start on and ignored there. The range ends a little later,
-        // so that it includes the start.
+        // `g` is plus infinite from its start on, and ignored there. The range ends a little after
+        // that start, so that it includes it.
         (_, Extended::PositiveInfinity) => return Ok(Reach::Before(of_g.end())),
         (Extended::NegativeInfinity, _) => return Ok(Reach::Before(of_f.end())),
         (Extended::PositiveInfinity, _) | (_, Extended::NegativeInfinity) => {
@@ -99,8 +99,8 @@ pub(super) fn reach(
     else {
         return Ok(Reach::Before(one_period(of_g)));
     };
-    // The supremum is at least the value at one good `u`; beyond `far` the difference is always
-    // less.
+    // The supremum is at least the difference at one good `u`. Beyond `far` the difference is
+    // always less than that.
     let end = of_g.end();
     let pieces = g.pieces_until(&end)?;
     let good = sweep::extremes(&pieces, &Rational::ZERO, &end)

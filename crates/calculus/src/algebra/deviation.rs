@@ -71,7 +71,7 @@ impl Curve {
         let value = if positive { deviation.value } else { Extended::ZERO };
         let at = deviation.at.map(|data| {
             let on = arrival.value_at(&data);
-            // Where the distance jumps, the supremum may be the limit from the right.
+            // Where the horizontal distance jumps, the supremum may be the limit from the right.
             let gap = departure.value_at(&data).checked_add(&-&on);
             let on = if !positive || gap == Some(value.clone()) {
                 on

@@ -755,13 +755,13 @@ fn parallel<T: Sync, R: Send>(
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(some)) => done.extend(some),
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // The system refuses a thread: the others do its share.
+                // The system cannot start this thread, so the others process its items.
                 Err(_) => {}
             }
         }
         done
     });
-    // The items that remain if no thread could be started.
+    // Process the items that remain if no thread could be started.
     done.extend(worker());
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()

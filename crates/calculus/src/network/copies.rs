@@ -17,11 +17,11 @@ use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 /// The replicated flows of a network, and the servers from which on their copies are one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    /// For each replicated flow and server of its path, the flows that are one stream with it
-    /// there, because copies were eliminated.
+    /// The flows that are one stream with a replicated flow at a server of its path, because copies
+    /// were eliminated there or before.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
-    /// For each replicated flow, the range of positions on its path at which no flow with a lower
-    /// id carries the same data.
+    /// The range of positions on a replicated flow's path at which no flow with a lower id carries
+    /// the same data.
     own: HashMap<FlowId, Range<usize>>,
     /// The ids of all flows by index, so that a single flow can be borrowed as a slice.
     alone: Vec<FlowId>,

@@ -37,7 +37,7 @@ pub struct Network {
     /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
     notes: Vec<String>,
     hops: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
-    /// For each server, the servers to which flows continue from it, in ascending order.
+    /// The servers to which flows continue from each server, in ascending order.
     successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
     /// The positions of servers on the paths of flows, for paths of more than [`SHORT_PATH`]

@@ -102,7 +102,7 @@ impl Network {
     }
 }
 
-/// For each server, the servers that flows visit directly before it and directly after it.
+/// The servers that flows visit directly before each server, and those directly after it.
 struct Graph {
     predecessors: Vec<Vec<ServerId>>,
     successors: Vec<Vec<ServerId>>,

@@ -29,11 +29,11 @@ pub(crate) struct Common<'n> {
     pub(crate) arbitrary: bool,
     /// The position of each server in topological order; computed when it is first needed.
     rank: OnceLock<Vec<usize>>,
-    /// For each flow, the servers through which data may leave the flow's path and rejoin it. Each
+    /// The servers through which data may leave the path of a flow and rejoin it, by flow. Each
     /// list is computed when it is first needed.
     off_path: Vec<OnceLock<Vec<ServerId>>>,
-    /// For each flow, whether data may leave its path and rejoin it. Each value is computed when it
-    /// is first needed.
+    /// Whether data may leave the path of a flow and rejoin it, by flow. Each value is computed
+    /// when it is first needed.
     returns: Vec<OnceLock<bool>>,
     any_returns: OnceLock<bool>,
     pub(super) caches: Known,

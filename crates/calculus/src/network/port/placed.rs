@@ -10,7 +10,8 @@ use crate::{Extended, Rational};
 #[derive(Clone, Debug, Default)]
 pub(in crate::network) struct Ports {
     ports: Vec<Port>,
-    /// For each server of a queue, the index of its port and the classes in the queue.
+    /// The index of the port and the classes in the queue that each of the ports' servers stands
+    /// for.
     queues: HashMap<ServerId, (usize, Vec<Priority>)>,
 }
 

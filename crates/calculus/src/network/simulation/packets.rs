@@ -106,8 +106,8 @@ pub(super) fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> 
     let mut search = Search { setup: &setup, flow, worst: None };
     let together = search.run(setup.greedy(&Rational::ZERO), None);
     for last in [0, 1] {
-        // The position of the flow, and the time that others take to reach it, depend on the begin
-        // of each flow.
+        // The time at which the flow reaches a server, and the time that others take to reach it,
+        // depend on when each flow begins.
         let mut run = together.clone();
         let mut sources = setup.greedy(&Rational::ZERO);
         for _ in 0..2 {
@@ -136,8 +136,8 @@ pub(super) fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> 
     search.worst
 }
 
-/// For each participant and each server of its path, the arrival times of the participant's first
-/// packet and of the last packet of its burst.
+/// The arrival times of each participant's first packet and of the last packet of its burst, at
+/// each server of its path. The outer list is by participant, the inner one by server.
 type Arrivals = Vec<Vec<[Option<Rational>; 2]>>;
 
 /// A search for the worst run of a flow, with the worst one that was found so far.

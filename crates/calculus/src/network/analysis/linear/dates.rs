@@ -49,8 +49,8 @@ pub(super) enum Choice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     pub(super) dates: Vec<Date>,
-    /// For each time, the indices of the other times that are known to be not later, in ascending
-    /// order.
+    /// The indices of the times that are known to be not later than each time of the level, in
+    /// ascending order.
     later_than: Vec<Vec<usize>>,
 }
 

@@ -46,8 +46,8 @@ pub(super) struct FlowObservation {
     pub(super) delay: Option<Rational>,
     pub(super) backlog: Rational,
     waiting: Rational,
-    /// For each server of the flow's path, the arrival times of its first packet and of the last
-    /// packet of its first burst.
+    /// The arrival times of the flow's first packet and of the last packet of its first burst, at
+    /// each server of its path.
     pub(super) came: Vec<[Option<Rational>; 2]>,
 }
 
