@@ -188,8 +188,8 @@ pub enum AnalysisError {
     /// delays from server to server support.
     #[error("{0} does not support regulators, multicast and replicated flows; use tfa++")]
     NeedsDelays(&'static str),
-    /// A server between an interleaved regulator and the last regulation of its flows before that
-    /// does not preserve the order in which packets arrive.
+    /// A server on the way to an interleaved regulator does not preserve the order in which packets
+    /// arrive. All servers since the last regulation of the regulator's flows must preserve it.
     #[error(
         "the interleaved regulator behind server '{regulator}' needs FIFO service since the last regulation of its flows, and \
          server '{server}' serves in any order; serve in the order of arrival there, or regulate each flow by itself \
@@ -448,7 +448,7 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// The error of the first flow that has one.
+    /// The error of the first flow that cannot be bounded.
     pub fn bounds(&self, analysis: Analysis) -> Result<Vec<FlowBound>, AnalysisError> {
         self.feed_forward(analysis)?;
         let flows: Vec<FlowId> = self.common.network.flows().map(|(id, _)| id).collect();

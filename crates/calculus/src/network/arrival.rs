@@ -182,7 +182,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Whether a result holds for every flow of interest and is likely to be used by another one.
+    /// Whether a result holds for every flow of interest and is likely to be used for other ones as
+    /// well.
     fn is_for_all(&self, lowest: Option<FlowId>, flows: &Group) -> bool {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }
@@ -387,8 +388,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(output)
     }
 
-    /// Returns the arrival curve of flows together after a tandem, given that before it, by one
-    /// method.
+    /// Returns the joint arrival curve of some flows after a tandem, computed by one method.
+    /// `arrival` is their joint arrival curve before the tandem.
     fn output(
         &self,
         method: ArrivalBound,

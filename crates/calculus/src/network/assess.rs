@@ -8,7 +8,7 @@ use super::unbounded::Reason;
 use crate::Extended;
 use std::collections::HashSet;
 
-/// A bound of a flow, and the worst run of the network that was found for it.
+/// A bound of a flow, and the worst run of the network that was found for this flow.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Assessed {
@@ -48,7 +48,7 @@ impl Assessed {
     }
 
     /// Returns the delay in the run as a share of the delay bound. It is at most 1 unless there is
-    /// a contradiction; `None` if there is no run or no finite bound.
+    /// a contradiction; `None` if there is no run, or the bound is infinite or zero.
     #[must_use]
     pub fn tightness(&self) -> Option<f64> {
         let (run, bound) = (self.run.as_ref()?, self.bound.delay.finite()?);

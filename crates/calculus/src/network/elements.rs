@@ -236,7 +236,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The network has no server or no flow, as the text says.
+    /// The network has no server or no flow; the text says which of them is missing.
     #[error("the network has no {0}; give at least one")]
     Nothing(&'static str),
     /// Two servers, or two flows, have the same name.

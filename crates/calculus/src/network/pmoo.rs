@@ -298,8 +298,8 @@ fn for_choice(
     Some(RateLatency { rate, latency })
 }
 
-/// Returns the rate-latency curves that no other one of the list exceeds both in rate and by a
-/// smaller latency.
+/// Returns the rate-latency curves of a list that no other one dominates, by having at least the
+/// same rate and at most the same latency.
 pub(crate) fn pareto(mut services: Vec<RateLatency>) -> Vec<RateLatency> {
     services.sort_by(|a, b| a.latency.cmp(&b.latency).then_with(|| b.rate.cmp(&a.rate)));
     let mut kept: Vec<RateLatency> = Vec::new();

@@ -41,7 +41,8 @@ pub struct Port {
     pub scheduler: Scheduler,
 }
 
-/// A class of traffic at a port. `S` is the type of its parameter of the scheduler.
+/// A class of traffic at a port. `S` is the type of the parameter that the port's scheduler has for
+/// each class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class<S> {
     /// The priority of the flows in the class. Where the scheduler uses priorities, 0 is the most
@@ -51,8 +52,8 @@ pub struct Class<S> {
     pub minimum_packet: Rational,
     /// The size of the largest packet of the class, in bits on the wire.
     pub maximum_packet: Rational,
-    /// The class's parameter of the scheduler, which determines its share of the link: an idle
-    /// slope, a gate, a quantum or a weight.
+    /// The parameter that the scheduler has for this class, which determines the class's share of
+    /// the link: an idle slope, a gate, a quantum or a weight.
     pub share: S,
 }
 

@@ -20,7 +20,7 @@ use super::elements::{FlowId, ServerId};
 /// The largest number of variants of cross traffic that are tried.
 const MOST_VARIANTS: usize = 64;
 
-/// The cross flows, in ascending order, that visit exactly the servers `first..=last` of a tandem.
+/// Cross flows, in ascending order, that visit exactly the servers `first..=last` of a tandem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) first: usize,
@@ -28,8 +28,8 @@ pub(crate) struct Stay {
     pub(crate) flows: Vec<FlowId>,
 }
 
-/// The stays on a tandem of flows that come over the same link, by the last server of each stay. A
-/// stay may be merged into the next one.
+/// The stays of cross flows that come onto a tandem over the same link, in the order of the servers
+/// at which they leave. A stay may be merged into the next one.
 type Group = Vec<Stay>;
 
 /// Returns variants of the cross traffic on a tandem: the given stays, and stays in which some
@@ -70,8 +70,8 @@ pub(crate) fn variants(
     merges(&groups).iter().map(|merges| variant(&stays, &groups, merges)).collect()
 }
 
-/// Returns the choices which stays to merge. Each choice says, for each stay of each group, whether
-/// it is merged into the next one. The first choice merges none.
+/// Returns the ways to merge stays of cross flows. Each way says, for each stay of each group,
+/// whether it is merged into the next one. The first way merges none.
 fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
     if joints <= MOST_VARIANTS.ilog2() as usize {
@@ -95,7 +95,7 @@ fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     choices
 }
 
-/// Returns the stays after the merges of one choice.
+/// Returns the stays of cross flows on a tandem after the given merges.
 fn variant(stays: &[Stay], groups: &[Group], merges: &[Vec<bool>]) -> Vec<Stay> {
     let mut stays = stays.to_vec();
     for (group, merges) in groups.iter().zip(merges) {

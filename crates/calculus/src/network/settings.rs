@@ -54,26 +54,28 @@ impl fmt::Display for FlowOfInterest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum ArrivalBound {
-    /// The flows are one aggregate. The residual service curves of all servers that they share are
-    /// convolved first, and their output is bounded once. DNC calls it AGGR_PBOO_CONCATENATION.
+    /// The flows over the link are one aggregate. The residual service curves of all servers that
+    /// they share are convolved first, and their output is bounded once. DNC calls it
+    /// AGGR_PBOO_CONCATENATION.
     #[default]
     AggregatePboo,
-    /// The flows are one aggregate, whose output is bounded server by server. DNC calls it
-    /// AGGR_PBOO_PER_SERVER.
+    /// The flows over the link are one aggregate, whose output is bounded server by server. DNC
+    /// calls it AGGR_PBOO_PER_SERVER.
     AggregatePbooPerServer,
-    /// The flows are one aggregate, served by the PMOO residual service of the servers that they
-    /// share. DNC calls it AGGR_PMOO.
+    /// The flows over the link are one aggregate, served by the PMOO residual service of the
+    /// servers that they share. DNC calls it AGGR_PMOO.
     AggregatePmoo,
-    /// The flows are one aggregate, served by the tandem matching of the servers that they share.
-    /// DNC calls it AGGR_TM.
+    /// The flows over the link are one aggregate, served by the residual service that tandem
+    /// matching finds for the servers that they share. DNC calls it AGGR_TM.
     AggregateTandemMatching,
-    /// Each flow is bounded separately, by the PBOO residual service of its path. DNC calls it
-    /// SEGR_PBOO.
+    /// Each flow over the link is bounded separately, by the PBOO residual service of its path. DNC
+    /// calls it SEGR_PBOO.
     SegregatedPboo,
-    /// Each flow is bounded separately, by the PMOO residual service of its path. DNC calls it
-    /// SEGR_PMOO.
+    /// Each flow over the link is bounded separately, by the PMOO residual service of its path. DNC
+    /// calls it SEGR_PMOO.
     SegregatedPmoo,
-    /// Each flow is bounded separately, by the tandem matching of its path. DNC calls it SEGR_TM.
+    /// Each flow over the link is bounded separately, by the residual service that tandem matching
+    /// finds for its path. DNC calls it SEGR_TM.
     SegregatedTandemMatching,
 }
 

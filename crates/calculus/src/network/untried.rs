@@ -7,7 +7,7 @@ use super::analysis::{Analyser, Analysis, AnalysisError};
 use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
-/// The number of flows to which an analysis does not apply after which it counts as not applicable
+/// The number of tried flows to which an analysis must not apply before it counts as not applicable
 /// to the network.
 const MOST_REFUSALS: usize = 3;
 

@@ -189,8 +189,8 @@ impl<'n> System<'_, 'n> {
         Ok(Common::new(self.network, self.settings.clone()).cut(cuts))
     }
 
-    /// Returns bounds on all unknown bursts, given bursts over the cut links: the function F.
-    /// Returns `None` if a burst has no bound.
+    /// Returns bounds on all unknown bursts, given bursts over the cut links. Returns `None` if a
+    /// burst has no bound. (The module's documentation calls this function F.)
     fn bound(&self, bursts: &[Rational]) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let common = self.common(Some(bursts))?;
         let stop = Interrupt::of_thread();
@@ -272,9 +272,9 @@ impl<'n> System<'_, 'n> {
         Ok(Some(bursts))
     }
 
-    /// Returns the limit of the bursts when F is applied repeatedly, starting from the proven
-    /// bursts `known` or else from those of the sources. Returns `None` if the bursts grow without
-    /// end.
+    /// Returns the limit of the bursts when they are bounded again and again, each time from the
+    /// bounds of the round before. It starts from the proven bursts `known` or else from those of
+    /// the sources. Returns `None` if the bursts grow without end.
     fn limit(
         &self,
         known: Option<&[Rational]>,

@@ -13,9 +13,9 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 use crate::network::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
-/// The total number of hops of all flows up to which results that hold for a single flow of
-/// interest only are cached for all of them. In large networks they would need too much memory:
-/// each flow may have one result for each link.
+/// The total number of hops of all flows up to which an analysis also caches results that hold for
+/// one flow of interest only. In larger networks these would need too much memory: each flow may
+/// have one result for each link.
 const MOST_CACHED_HOPS: usize = 2_000;
 
 /// The network, the settings and the caches that all flows of interest share.
@@ -72,7 +72,7 @@ impl<'n> Common<'n> {
         }
     }
 
-    /// Returns these data for a cyclic network whose cycles are cut.
+    /// Returns the shared data of a cyclic network whose cycles are cut at the links of `cuts`.
     pub(crate) fn cut(self, cuts: Cuts) -> Self {
         Self { cuts: Some(Arc::new(cuts)), ..self }
     }

@@ -114,9 +114,9 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross: CrossFlows::of(&before), arrival, service })
     }
 
-    /// Returns the arrival curve of cross traffic at a server. Only for traffic that comes along
-    /// the path of the flow `lowest` that flow is not counted: traffic that left that path may have
-    /// met `lowest` again.
+    /// Returns the arrival curve of cross traffic at a server. The flow `lowest` is left out for
+    /// traffic that comes along its path. It counts for all other traffic, because that may have
+    /// met the flow again.
     fn cross_traffic(
         &self,
         server: ServerId,
@@ -204,7 +204,8 @@ impl Bounder<'_, '_> {
     }
 
     /// Returns the residual service of a whole tandem (PMOO). The flow `lowest` is not counted as
-    /// cross traffic, and `without_flow` says for which cross traffic a flow is not counted.
+    /// cross traffic, and `without_flow` says for which cross traffic a flow is left out when that
+    /// is bounded.
     pub(crate) fn pmoo(
         &self,
         tandem: &[ServerId],
@@ -250,9 +251,10 @@ impl Bounder<'_, '_> {
         Ok(Tandem { services, crossings: crossings.unwrap_or_default() })
     }
 
-    /// Returns the other flows on a tandem, grouped by the first and the last server that they
-    /// visit there. Where a server multiplexes by static priority, only flows that are at least as
-    /// urgent count, and the server's curve in `services` is reduced by a packet of the others.
+    /// Returns the cross flows on a tandem, grouped by the first and the last server that they
+    /// visit there. Where a server multiplexes by static priority, only those count that are at
+    /// least as urgent as `flows`, and the server's curve in `services` is reduced by a packet of
+    /// the others.
     fn stays(
         &self,
         tandem: &[ServerId],

@@ -10,8 +10,7 @@ use crate::{Extended, Rational};
 #[derive(Clone, Debug, Default)]
 pub(in crate::network) struct Ports {
     ports: Vec<Port>,
-    /// The index of the port and the classes in the queue that each of the ports' servers stands
-    /// for.
+    /// The port's index and the classes in the queue, by the server that stands for the queue.
     queues: HashMap<ServerId, (usize, Vec<Priority>)>,
 }
 

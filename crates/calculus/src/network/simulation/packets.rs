@@ -58,7 +58,7 @@ pub struct Observation {
 /// The largest delay and backlog at a server in a simulated run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerObservation {
-    /// The server at which they were observed.
+    /// The observed server.
     pub server: ServerId,
     /// The priority of the observed flows at a server with static priority; `None` for all flows.
     pub priority: Option<Priority>,

@@ -23,8 +23,9 @@ const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
 
 type Key = (ServerId, Option<Priority>);
 
-/// Returns delays x with x >= F(x), close to the least such delays, by Newton's method. Returns
-/// `None` if none were found. The slopes of F are difference quotients over `step`.
+/// Returns delays that are not below the delays which follow from them, and close to the least such
+/// delays, by Newton's method. Returns `None` if none were found. Slopes are difference quotients
+/// over `step`.
 pub(super) fn fixed_point(
     delays: &Delays,
     common: &Common<'_>,
@@ -77,8 +78,8 @@ struct Function<'a, 'c, 'n> {
 }
 
 impl Function<'_, '_, '_> {
-    /// Returns F at some delays: for each server and priority the delay, with its arrival and
-    /// service curve. Returns `None` if the set of servers and priorities changes.
+    /// Returns the delays that follow from some delays: one for each server and priority, with its
+    /// arrival and service curve. Returns `None` if the set of servers and priorities changes.
     fn at(&self, keys: &[Key], delays: &[Rational]) -> Result<Option<Vec<Class>>, AnalysisError> {
         let mut given = Delays { classes: self.delays.classes.clone() };
         for (key, delay) in keys.iter().zip(delays) {
@@ -106,8 +107,8 @@ impl Function<'_, '_, '_> {
         Ok(classes.into_iter().map(|class| class.delay.into_finite()).collect())
     }
 
-    /// Returns the delays of the next Newton step: the point at which the tangent to F at the
-    /// delays `at` meets the identity. Returns `None` if it is not positive.
+    /// Returns the delays of the next step of Newton's method: the point at which the tangent at
+    /// the delays `at` meets the identity. Returns `None` if it is not positive.
     fn tangent(
         &self,
         keys: &[Key],

@@ -31,10 +31,11 @@ use crate::{Extended, Rational};
 
 /// The largest number of unknown bursts. The programs of all of them are solved in every round.
 const MOST_BURSTS: usize = 240;
-/// The largest number of rounds in which the lines above H are renewed.
+/// The largest number of rounds, each of which solves the programs again at better bursts.
 const MOST_ROUNDS: usize = 12;
 /// The exponents of two by which the bursts at the sources are multiplied for a first guess, if no
-/// bursts are known. The larger the guess, the smaller are the factors of G.
+/// bursts are known. The larger the guess, the smaller are the factors with which the bursts depend
+/// on each other.
 const FIRST_GUESSES: [i32; 4] = [4, 10, 20, 40];
 /// The relative amount by which a burst is raised before it is checked. A relative improvement
 /// below this amount does not count.
@@ -211,7 +212,7 @@ impl System {
         Some(best)
     }
 
-    /// Returns one affine function for each burst that is nowhere below H and touches it at the
+    /// Returns a bound on each burst that is an affine function of all bursts, and tight at the
     /// bursts `near`. Returns `None` if a program has no bound.
     fn lines(&self, near: &[f64]) -> Option<Vec<Affine>> {
         let line = |(program, objective, data): &(Program, Terms, Rational)| {
@@ -272,8 +273,8 @@ fn at(line: &Affine, unknowns: &[Rational]) -> Rational {
     &line.constant + terms.sum::<Rational>()
 }
 
-/// Returns bursts y > 0 with a + G y <= y, where `lines` has a > 0 and G. Returns `None` if none
-/// were found.
+/// Returns bursts that the affine bounds `lines` prove: positive numbers y with a + G y <= y, where
+/// each line has an entry of a and a row of G. Returns `None` if none were found.
 fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
     let largest = lines.iter().map(|line| line.constant.to_f64()).fold(0.0, f64::max);
     let least = if largest > 0.0 { largest * MARGIN } else { MARGIN };
@@ -294,8 +295,8 @@ fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
     raised.iter().zip(&found).all(holds).then_some(found)
 }
 
-/// Returns the solution of x = a + G x in floating point, where `lines` has a and G. Returns `None`
-/// if there is no unique one.
+/// Returns the solution of x = a + G x in floating point, where each line has an entry of a and a
+/// row of G. Returns `None` if there is no unique solution.
 fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
     let count = lines.len();
     let mut matrix = vec![vec![0.0; count + 1]; count];

@@ -59,8 +59,8 @@ pub(super) struct QueueObservation {
     waiting: Rational,
 }
 
-/// A packet during a run. It stands for the copies for all participants that have the same path so
-/// far.
+/// A packet during a run. While the paths of several participants (flows) are the same, one packet
+/// stands for the copies that all of them get.
 #[derive(Clone, Debug)]
 struct Packet {
     stream: usize,

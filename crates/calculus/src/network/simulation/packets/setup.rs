@@ -56,8 +56,8 @@ pub(super) struct Setup<'n> {
 
 impl<'n> Setup<'n> {
     /// Returns the flows and servers of the runs for a flow of interest, which becomes participant
-    /// 0, or of runs for all flows if `flow` is `None`. Returns `None` if no flow, or not the flow
-    /// of interest, can take part.
+    /// 0, or of runs for all flows if `flow` is `None`. Returns `None` if no flow can take part, or
+    /// if the flow of interest cannot.
     pub(super) fn of(
         network: &'n Network,
         settings: &Settings,
