@@ -22,7 +22,8 @@ pub struct Condition {
 pub enum Limit {
     /// A limit in the base unit of the metric.
     Value(f64),
-    /// A limit relative to the base, as a share of the base: 0.1 is ten percent more than the base.
+    /// A change relative to a base value of the metric, as a share of the base: 0.1 is ten percent
+    /// more.
     Change(f64),
 }
 
@@ -139,8 +140,9 @@ impl Condition {
         self.limit
     }
 
-    /// Returns whether a value, in the base unit of the metric, satisfies the condition. Without a
-    /// `base`, a condition with a relative limit is never satisfied.
+    /// Returns whether a value, in the base unit of the metric, satisfies the condition. `base` is
+    /// the value to which a relative limit refers; without it, a condition with such a limit is
+    /// never satisfied.
     pub fn holds(&self, value: f64, base: Option<f64>) -> bool {
         match self.limit {
             Limit::Value(limit) => self.comparison.holds(value, limit),

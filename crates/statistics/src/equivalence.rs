@@ -15,9 +15,11 @@ use crate::region::{Overlap, Region};
 /// The fewest rounds (repetitions of a measurement) from which a figure is judged.
 pub const FEWEST_ROUNDS: usize = 3;
 
-/// The two nested regions by which a measured figure is compared with a published one: the
-/// equivalent region counts as equal to the published value, and the shape, which contains it,
-/// still has the shape of what is published.
+/// The two nested regions by which a measured figure is compared with a published one.
+///
+/// Numbers in the equivalent region count as equal to the published value. Numbers in the shape,
+/// which contains that region, agree with the publication at least in kind. For a published
+/// speed-up of 1.4, say, the regions may be `1.2..1.6` and `> 1.05`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criterion {
     equivalent: Option<Region>,
@@ -29,7 +31,7 @@ pub struct Criterion {
 pub struct NotNested {
     /// The equivalent region, which should lie in the shape.
     pub equivalent: Region,
-    /// The region of the shape.
+    /// The shape, in which the equivalent region should lie.
     pub shape: Region,
 }
 
@@ -51,7 +53,8 @@ pub enum Agreement {
     Contradicted,
     /// The interval lies in the equivalent region.
     Equivalent,
-    /// The interval lies in the shape, but not in the equivalent region, if there is one.
+    /// The interval lies in the shape, but not in the equivalent region, or there is no such
+    /// region.
     Shape,
 }
 
@@ -67,7 +70,8 @@ impl Criterion {
         }
     }
 
-    /// Returns the criterion for a figure of which no value, but only the shape is published.
+    /// Returns the criterion for a figure of which no value is published, but only the shape, such
+    /// as "faster than before".
     pub fn of_shape(shape: Region) -> Self {
         Self { equivalent: None, shape }
     }
@@ -78,8 +82,7 @@ impl Criterion {
         self.equivalent
     }
 
-    /// Returns the region of the shape, whose numbers are consistent with the shape of what is
-    /// published.
+    /// Returns the shape: the region of numbers that agree with what is published at least in kind.
     pub fn shape(self) -> Region {
         self.shape
     }

@@ -54,9 +54,9 @@ pub struct Estimate {
     /// Half the width of the mean's 95 % confidence interval (Student's t); `None` for one
     /// repetition.
     pub ci95: Option<f64>,
-    /// The smallest value of a repetition.
+    /// The smallest value of all repetitions.
     pub min: f64,
-    /// The largest value of a repetition.
+    /// The largest value of all repetitions.
     pub max: f64,
     /// The largest value that the figure can have, if a limit is known beyond that of its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,8 +89,8 @@ impl Estimate {
     /// Returns the 95 % confidence interval of the mean, clipped to the possible values; `None` for
     /// one repetition.
     ///
-    /// Student's interval is symmetrical, so with few repetitions it may extend beyond these. A
-    /// limit that an observed value exceeds does not apply.
+    /// Student's interval is symmetrical, so with few repetitions it may extend beyond the possible
+    /// values. A limit of these that an observed value exceeds does not apply.
     pub fn interval(&self, unit: Unit) -> Option<Interval> {
         let half = self.ci95.filter(|half| half.is_finite())?;
         let possible = unit.possible();
