@@ -9,7 +9,7 @@ pub enum AlgebraError {
     /// The operation adds plus infinity and minus infinity.
     #[error("plus and minus infinity meet at time {at}: the result has no value there")]
     Indeterminate {
-        /// The time at which the operation adds them.
+        /// The time at which the operation adds the infinities.
         at: Rational,
     },
     /// The thread's [`Interrupt`](crate::Interrupt), which cancels computations, was set.

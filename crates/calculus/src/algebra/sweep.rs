@@ -278,8 +278,8 @@ pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
 }
 
 /// Returns values of a list of pieces, each with its time: the values and limits at the breakpoints
-/// in `[from, to)` and at both ends. Even if an affine function is subtracted from the function,
-/// its extremes on that interval are at these times.
+/// in `[from, to)` and at both ends. The extremes of the function on that interval are at these
+/// times, even after an affine function is subtracted from it.
 pub(crate) fn extremes<'a>(
     pieces: &'a [Piece],
     from: &'a Rational,
