@@ -21,31 +21,34 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use tables::machine::read_once;
 
-/// The number of packets in the comparison before the timed run.
+/// The number of packets whose outputs are compared with those of the interpreter before a timed
+/// run.
 const COMPARED: usize = 20_000;
-/// The largest number of flows whose output is learnt; the interpreter needs ten microseconds for
-/// each.
+/// The largest number of flows whose expected output is determined. The interpreter needs ten
+/// microseconds for each.
 const LEARNT: usize = 1 << 18;
 
-/// The number of times that the interpreter processes every flow.
+/// The number of times that the interpreter processes every flow to determine its output.
 const LAPS: usize = 3;
 
-/// The time that packets see. It is constant, so that outputs that depend on it do not change.
+/// The time of day that programs see in every packet. It is constant, so that outputs that depend
+/// on it do not change.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
-/// A hash of output packets. Hashing costs little more than copying, because a generator checks
-/// packets while it sends. The type has a niche, so an `Option` of it takes no extra memory.
+/// A hash of output packets, by which outputs are compared. A hash costs little more than a copy;
+/// this matters, because a generator checks packets while it sends. The type is never zero, so an
+/// `Option` of it takes no extra memory.
 pub(crate) type Digest = NonZeroU64;
 
-/// The expected outputs of all flows.
+/// The expected outputs of all flows, as the interpreter determined them.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// The hash of the ports and bytes of each flow's output; `None` if the output varies.
+    /// A hash of the ports and bytes of each flow's output; `None` if the flow's output varies.
     outputs: Vec<Option<Digest>>,
-    /// The hashes of the bytes of all output packets, whatever their flow; `None` if an output
-    /// varies.
+    /// The hashes of the bytes of all output packets of all flows; `None` if the output of any flow
+    /// varies or is not known.
     packets: Option<HashSet<Digest>>,
-    /// The number of flows whose packets draw random numbers.
+    /// The number of flows whose packets make the program draw random numbers.
     random: usize,
 }
 
@@ -54,23 +57,24 @@ pub(crate) struct Expected {
 pub struct Comparison {
     /// The number of packets that were compared.
     pub compared: usize,
-    /// The first difference, if there was one.
+    /// The first packet whose outputs differed; `None` if all agreed.
     pub difference: Option<Box<Difference>>,
 }
 
-/// A packet for which two paths disagree.
+/// A packet for which the interpreter and another execution path produce different outputs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
     /// The input packet.
     pub packet: Vec<u8>,
     /// The outputs of the interpreter, or its error.
     pub interpreter: Result<Vec<Output>, String>,
-    /// The outputs of the other path, or its error.
+    /// The outputs of the compared path, or its error.
     pub other: Result<Vec<Output>, String>,
 }
 
 impl Expected {
-    /// Learns the outputs by running every flow on the interpreter, several laps in turn.
+    /// Determines the expected output of each flow: the interpreter processes all flows, one after
+    /// the other, several times.
     pub(crate) fn learn(
         workload: &Workload,
         progress: &mut dyn FnMut(usize, usize) -> bool,
@@ -114,22 +118,22 @@ impl Expected {
         Ok(Self { outputs, packets: all.then_some(packets), random })
     }
 
-    /// Returns expectations without any known output.
+    /// Returns expectations in which no output is known, so that nothing is checked.
     pub(crate) fn unknown() -> Self {
         Self { outputs: Vec::new(), packets: None, random: 0 }
     }
 
-    /// Returns the number of flows whose packets draw random numbers.
+    /// Returns the number of flows whose packets make the program draw random numbers.
     pub(crate) fn random(&self) -> usize {
         self.random
     }
 
-    /// Returns the number of flows whose outputs were examined; these are the first flows.
+    /// Returns the number of flows whose outputs the interpreter examined. These flows come first.
     pub(crate) fn learnt(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Whether a packet is the output of some flow; `None` if the outputs are not known.
+    /// Whether `packet` equals an output of some flow; `None` if outputs vary or are not known.
     pub(crate) fn has(&self, packet: &[u8]) -> Option<bool> {
         Some(self.packets.as_ref()?.contains(&packet_digest(packet)))
     }
@@ -139,13 +143,14 @@ impl Expected {
         read_once(self.outputs.get(flow..=flow).unwrap_or(&[]));
     }
 
-    /// Returns the expected output of a flow; `None` if it is not known.
+    /// Returns the hash of the expected output of a flow; `None` if it varies or is not known.
     pub(crate) fn of(&self, flow: usize) -> Option<Digest> {
         self.outputs.get(flow).copied().flatten()
     }
 }
 
-/// Runs the same packets on the interpreter and on another path, starting from the same state.
+/// Compares an execution path with the interpreter: both process the same packets, starting from
+/// the same table entries, and their outputs are compared packet by packet.
 pub(crate) fn compare(
     workload: &Workload,
     method: Option<UpdateMethod>,
@@ -191,8 +196,8 @@ pub(crate) fn compare(
     Ok(result)
 }
 
-/// Whether the outputs of a program may depend on more history than the entries that the packet
-/// itself writes.
+/// Whether a packet's output may depend on earlier packets in another way than through the table
+/// entries that the packet itself writes.
 fn depends_on_history(program: &Program) -> bool {
     let keeps = |extern_type: &ExternType| {
         let name = extern_type.name().to_lowercase();

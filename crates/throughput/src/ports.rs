@@ -30,12 +30,13 @@ use std::io::BufWriter;
 use std::time::Duration;
 use tables::machine::thread_time;
 
-/// The MTU of the interfaces in bytes. Frames have 14 bytes more, for the Ethernet header.
+/// The MTU of the virtual interfaces in bytes. Frames have 14 bytes more, for the Ethernet header.
 const MTU: u32 = 1500;
-/// The number of packets in a capture.
+/// The number of packets in the capture file that a worker processes.
 const CAPTURED: usize = 1 << 16;
 
-/// Measures a workload between ports. The worker has one core and the generator another.
+/// Measures the throughput and latency of a workload whose packets travel between ports. A worker
+/// runs the program on one core, and a generator sends and receives packets on another.
 ///
 /// # Errors
 /// Returns a [`TrafficError`] if the ports are not available, the program cannot be loaded, or the
@@ -107,12 +108,13 @@ pub fn run_on(
     Ok(findings)
 }
 
-/// The result of flooding a worker.
+/// The result of sending packets to a worker as fast as possible.
 #[derive(Debug, Default)]
 struct FloodResult {
-    /// The packets per second of processor time in which the worker had packets.
+    /// The worker's throughput in packets per second, counting only processor time in which it had
+    /// packets.
     rate: f64,
-    /// The share of the worker's processor time in which it had no packets.
+    /// The share of the worker's processor time in which it found no packets.
     idle: f64,
     processed: u64,
     left: u64,
@@ -139,12 +141,13 @@ impl FloodResult {
     }
 }
 
-/// The medium between generator and worker.
+/// The connection between generator and worker: a pair of ports, or capture files in a directory.
 enum Medium {
     Wire {
         generator: Box<dyn Queue>,
         worker: Box<dyn Queue>,
-        /// The namespace of the interfaces, if they are virtual.
+        /// The network namespace that contains both interfaces; `None` if the ports are no network
+        /// interfaces.
         namespace: Option<Namespace>,
     },
     Files(tempfile::TempDir),
@@ -171,8 +174,8 @@ impl Medium {
         }
     }
 
-    /// Measures the rate of a flooded worker. Without a program, the worker returns packets
-    /// unchanged.
+    /// Measures the throughput of a worker while the generator sends as fast as it can. If `core`
+    /// is `None`, the worker returns packets unchanged.
     fn rate(
         &mut self,
         workload: &Workload,
@@ -192,8 +195,9 @@ impl Medium {
         }
     }
 
-    /// Runs one repetition of the open loop, at a rate that the first repetition determines.
-    /// Captures have no latency, since all their packets are available at once.
+    /// Adds one repetition to the latencies of a worker at a fixed rate, which the first repetition
+    /// determines from the throughput. Does nothing for capture files, all packets of which are
+    /// available at once.
     fn time(
         &mut self,
         workload: &Workload,
@@ -232,7 +236,7 @@ fn in_namespace<R: Send>(
     }
 }
 
-/// The only queue of a port.
+/// A port opened as its only queue, or the reason why it cannot be opened.
 type Opened = Result<Box<dyn Queue>, PortError>;
 
 fn only_queue(mut port: packetio::Port) -> Opened {
@@ -265,7 +269,8 @@ fn shared_memory() -> Result<Medium, PortError> {
     Ok(Medium::Wire { generator, worker, namespace: None })
 }
 
-/// Has a worker process a capture of packets, and checks the capture of its outputs.
+/// Measures a worker that processes a capture file of packets, and checks the capture file of its
+/// outputs.
 fn process_capture(
     directory: &tempfile::TempDir,
     served: Served<'_>,

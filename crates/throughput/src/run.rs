@@ -37,157 +37,170 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use tables::machine::{cores, pin_to, thread_time};
 
-/// The number of packets in a turn, equal to the default ring size of network cards.
+/// The number of packets that a worker processes between two readings of its clock, equal to the
+/// default ring size of network cards.
 const TURN: usize = 512;
-/// The time for which the cycle counter is compared with the clock.
+/// The time for which the cycle counter is compared with the clock, to learn its frequency.
 const CALIBRATION: Duration = Duration::from_millis(2);
 
-/// The number of clock readings whose minimum is the cost of one reading.
+/// The number of times that the clock is read to find the cost of one reading, which is their
+/// minimum.
 const READINGS: usize = 1000;
 
-/// The longest time to wait for the new value of an entry.
+/// The longest time to wait until a packet finds the value that an earlier packet wrote to a table
+/// entry.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The parameters of a run.
+/// The parameters of a throughput measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The execution paths to measure.
+    /// The execution paths to measure: the interpreter, machine code or both.
     pub paths: Vec<Path>,
-    /// The numbers of cores to measure; each core has one worker.
+    /// The numbers of cores on which each path is measured; each core runs one worker thread.
     pub cores: Vec<usize>,
-    /// The number of repetitions of each case.
+    /// The number of repetitions of each case (a path, an update method and a number of cores).
     pub repetitions: usize,
-    /// The duration of a repetition, including the time while its clock is stopped.
+    /// The duration of a repetition, including the generation and the check of packets, for which
+    /// the clock is stopped.
     pub time: Duration,
-    /// The offered rate of the open loop, as a share of the measured rate.
+    /// The rate at which packets are offered when latency is measured, as a share of the measured
+    /// throughput.
     pub load: f64,
-    /// The exponent of the Zipf distribution of flows, of which the first is the most frequent;
-    /// zero for a uniform distribution.
+    /// The exponent of the Zipf distribution from which the flow of each packet is drawn; the first
+    /// flow is the most frequent. Zero means that all flows are equally frequent.
     pub skew: f64,
-    /// Whether every core draws from all flows, so that several cores access one entry. Otherwise
-    /// each flow stays on one core.
+    /// Whether each worker sends packets of all flows, so that several cores access the same table
+    /// entry. Otherwise each flow belongs to one worker.
     pub any_core: bool,
-    /// The seed of random choices.
+    /// The seed of the random numbers that select flows.
     pub seed: u64,
 }
 
-/// The results of a run.
+/// The results of a throughput measurement.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Findings {
-    /// The source and destination of packets.
+    /// The kind of ports between which packets travelled, or memory.
     pub io: Io,
-    /// The cases, ordered by path, then by method and number of cores.
+    /// The results of each case, ordered by execution path, then by update method and number of
+    /// cores.
     pub cases: Vec<Case>,
-    /// The packets per second that the loop copies in and out without processing them, one value
-    /// per repetition. Between ports, this is the rate of a worker that returns packets without a
-    /// program.
+    /// The rate, in packets per second, of a loop that only copies packets and runs no program, one
+    /// value per repetition. Between ports, this is the rate of a worker that returns every packet
+    /// unchanged.
     pub copied: Vec<f64>,
-    /// The number of flows whose packets draw random numbers. Their outputs are not checked in
-    /// timed runs.
+    /// The number of flows whose packets make the program draw random numbers. The outputs of these
+    /// flows are not checked in timed runs.
     #[serde(default)]
     pub random_flows: usize,
-    /// Whether the run was stopped early.
+    /// Whether the measurement was stopped early, so that repetitions are missing.
     pub interrupted: bool,
 }
 
 impl Findings {
-    /// Returns the findings of a run before its first repetition.
+    /// Returns empty results, for a run that has not started yet.
     #[must_use]
     pub fn new(io: Io) -> Self {
         Self { io, cases: Vec::new(), copied: Vec::new(), random_flows: 0, interrupted: false }
     }
 }
 
-/// A path on a number of cores.
+/// The results of one execution path with one update method on one number of cores.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Case {
-    /// The execution path.
+    /// The execution path: interpreter or machine code.
     pub path: Path,
-    /// The method by which packets change entries.
+    /// The method by which packets change the table entries that they hit.
     pub method: UpdateMethod,
     /// The number of workers, each on its own core.
     pub cores: usize,
-    /// The reason why the case could not be run; it has no figures then.
+    /// The reason why the program could not be compiled for this case; `None` if it was. A refused
+    /// case has no figures.
     pub refused: Option<String>,
-    /// The steps that machine code leaves to the interpreter, each as its place and the missing
-    /// feature.
+    /// The parts of the program that machine code leaves to the interpreter: for each part, its
+    /// place in the program and the feature that the compiler lacks.
     pub interpreted: Vec<(String, String)>,
-    /// The time to load the program from its IR.
+    /// The wall-clock time to compile the program to machine code; zero for the interpreter.
     pub loading: Duration,
     /// The size of the machine code in bytes.
     pub code_bytes: usize,
-    /// The packets per second over all workers, one value per repetition.
+    /// The throughput of all workers together in packets per second, one value per repetition.
     pub rates: Vec<f64>,
-    /// Between ports, the share of the worker's processor time in which it had no packet, one value
-    /// per repetition. The rate excludes this time.
+    /// The share of the worker's processor time in which it found no packet, one value per
+    /// repetition. The throughput excludes this time. Empty for runs in memory, where packets are
+    /// always available.
     #[serde(default)]
     pub idle: Vec<f64>,
-    /// The counts of the packets in timed runs.
+    /// The numbers of packets that were processed, sent and checked in timed runs.
     pub counts: Counts,
-    /// The comparison with the interpreter before the timed runs.
+    /// The packet-by-packet comparison of this path with the interpreter, made before the timed
+    /// runs.
     pub comparison: Comparison,
-    /// The reason why the program's packets are not processed in bursts, if they are not.
+    /// The reason why machine code processes packets one by one; `None` if it processes them in
+    /// bursts.
     pub one_by_one: Option<String>,
-    /// The cost of each stage of processing on one core, from separate turns.
+    /// The cost of each stage of burst processing, measured apart from the throughput. `None`
+    /// unless one worker ran machine code that processes bursts.
     pub stages: Option<Stages>,
-    /// The cost of table lookups, from separate turns; `None` if machine code performs no lookup
-    /// itself.
+    /// The cost of table lookups, measured apart from the throughput; `None` if machine code
+    /// performs no lookup itself.
     pub table_access: Option<TableAccess>,
-    /// The latency in an open loop, from the time a packet is due to the time its output is
-    /// complete.
+    /// The latency of packets that arrive at a fixed rate, from the time at which a packet is to
+    /// arrive to the time at which its output is complete. `None` if it was not measured.
     pub latency: Option<Latency>,
-    /// The time in nanoseconds from the arrival of a packet that changes an entry to the arrival of
-    /// a packet that finds the new value, without other load. `None` unless update methods are
-    /// compared.
+    /// The time in nanoseconds from the arrival of a packet that changes a table entry to the
+    /// arrival of the first later packet that finds the new value. No other packets are processed
+    /// meanwhile. `None` unless update methods are compared.
     pub seen: Option<Times>,
 }
 
 /// The cost of each stage of burst processing in one worker, in cycles per packet.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stages {
-    /// Copying to the output buffer, parsing, and prefetching of entries.
+    /// The cycles per packet for copying to the output buffer, parsing, and prefetching of table
+    /// entries.
     pub parser: f64,
-    /// Tables, actions, checksums and the deparser.
+    /// The cycles per packet for tables, actions, checksums and the deparser.
     pub after_parser: f64,
-    /// Work per burst, and the loop around it.
+    /// The remaining cycles per packet: work that is done once per burst, and the loop around it.
     pub around: f64,
 }
 
-/// The latency in an open loop with one worker.
+/// The latency of one worker to which packets are offered at a fixed rate.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Latency {
     /// The offered rate in packets per second.
     pub offered: f64,
-    /// The latencies of all repetitions without loss.
+    /// The latencies of the packets, from all repetitions in which no packet was lost.
     pub times: Times,
-    /// The number of repetitions in which packets were lost, which have no latencies. Only possible
-    /// between ports.
+    /// The number of repetitions in which packets were lost. They yield no latencies, because
+    /// outputs can then not be assigned to packets. Zero for runs in memory.
     pub lossy: usize,
-    /// The share of the time for which the worker was running on its core, in the worst repetition.
-    /// The worker never sleeps, so packets waited while other processes used its core. `None`
-    /// between ports, where workers may sleep.
+    /// The share of the time for which the operating system let the worker run, in the worst
+    /// repetition. The worker never sleeps, so a share below one means that other processes used
+    /// its core and packets waited. `None` between ports, where workers may sleep.
     pub had_core: Option<f64>,
 }
 
-/// The counts of packets in timed runs.
+/// The counts of packets and of changes to table entries in timed runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// The packets that workers received.
     pub processed: u64,
-    /// The packets that workers sent.
+    /// The packets that workers sent; one input may produce several.
     pub left: u64,
-    /// The packets whose processing failed.
+    /// The packets whose processing failed with an error.
     pub errors: u64,
-    /// The packets whose output was checked.
+    /// The packets whose output was compared with the expected output.
     pub checked: u64,
-    /// The checked packets with a wrong output.
+    /// The checked packets whose output differed from the expected output.
     pub wrong: u64,
-    /// The messages for which no entry was written.
+    /// The update messages to the controller after which no table entry was written.
     pub unwritten: u64,
-    /// The messages that overwrote a newer value, which is lost.
+    /// The update messages that overwrote a newer value of a table entry, so that the newer value
+    /// was lost.
     pub overwritten: u64,
-    /// The entries of sharded tables that several workers wrote, each continuing from its own
-    /// value.
+    /// The entries of sharded tables that several workers wrote, each in its own copy, so that the
+    /// copies differ.
     pub divided: u64,
 }
 
@@ -204,26 +217,26 @@ impl Counts {
     }
 }
 
-/// The present stage of a run.
+/// The part of a throughput measurement that is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The interpreter determines the expected outputs.
+    /// The interpreter determines the expected output of each flow.
     Learning,
-    /// A path is compared with the interpreter and warmed up.
+    /// An execution path is compared with the interpreter, and its caches and tables are warmed up.
     Comparing,
-    /// Rates are measured.
+    /// The throughput of the cases is measured.
     Measuring,
-    /// Latencies are measured at a fixed rate.
+    /// Latencies are measured with packets at a fixed rate.
     Timing,
 }
 
-/// An observer of a run.
+/// An observer of a measurement's progress, which may also stop the measurement.
 pub trait Watch {
-    /// Receives the stage, and the number of finished and total steps in it. Returns whether to
-    /// continue.
+    /// Receives the current stage with the numbers of finished and of all steps in it. Returns
+    /// whether the measurement is to continue.
     fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool;
 
-    /// Receives the findings so far, after each repetition of a case.
+    /// Receives the results so far. Called after each repetition of a case.
     fn measured(&mut self, _so_far: Findings) {}
 }
 
@@ -233,10 +246,10 @@ impl<F: FnMut(Stage, usize, usize) -> bool> Watch for F {
     }
 }
 
-/// The observer to which a run reports.
+/// The observer to which a measurement reports its progress.
 pub type Progress<'p> = dyn Watch + 'p;
 
-/// Measures a workload in memory.
+/// Measures the throughput and latency of a workload, with packets that lie in memory.
 ///
 /// # Errors
 /// Returns a [`TrafficError`] if the program cannot be loaded, or the run is stopped before
@@ -249,8 +262,8 @@ pub fn run(
     run_methods(workload, &[], settings, progress)
 }
 
-/// Compares methods by which packets change the entries that they hit. Without methods, the
-/// program's own method is measured.
+/// Measures a workload in memory once for each of the given methods by which packets change the
+/// table entries that they hit. If `methods` is empty, measures only the program's own method.
 ///
 /// # Errors
 /// Returns a [`TrafficError`] in the cases of [`run`], and if methods are given but the program's
@@ -325,21 +338,22 @@ pub fn run_methods(
     Ok(findings)
 }
 
-/// Returns the findings with the present state of all cases, for a run that may be abandoned.
+/// Returns the results so far of a run in progress, marked as interrupted, so that they can be kept
+/// if the run is abandoned.
 pub(crate) fn so_far(findings: &Findings, subjects: &[Subject<'_>]) -> Findings {
     let cases = subjects.iter().map(|subject| subject.case.clone()).collect();
     Findings { cases, interrupted: true, ..findings.clone() }
 }
 
-/// A case and its switch.
+/// A case with the switch that processes its packets; the switch is `None` for a refused case.
 pub(crate) struct Subject<'w> {
     pub(crate) case: Case,
     workload: &'w Workload,
     pub(crate) switch: Option<Arc<Switch>>,
 }
 
-/// Prepares the cases of one path. Each has its own switch, which has processed one packet of every
-/// flow.
+/// Creates the cases of one execution path, one for each number of cores. Each case has its own
+/// switch, which has already processed one packet of every flow.
 pub(crate) fn prepare<'w>(
     workload: &'w Workload,
     method: Option<UpdateMethod>,
@@ -395,7 +409,8 @@ pub(crate) fn prepare<'w>(
     Ok(subjects)
 }
 
-/// Processes one packet of every flow.
+/// Processes one packet of every flow, so that table entries have the values that packets leave in
+/// them.
 fn see_every_flow(switch: &Switch, workload: &Workload, settings: &Settings) {
     let mut processor = Processor::with_seed(settings.seed);
     let mut outputs = Vec::new();
@@ -444,8 +459,8 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Measures the stages of processing in separate turns, because measuring them slows
-    /// processing.
+    /// Measures the cost of each stage of burst processing. This is done apart from the throughput,
+    /// because reading the cycle counter slows processing down.
     fn stages(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let in_bursts = self.case.path == Path::Compiled && self.case.one_by_one.is_none();
         if in_bursts && CycleCounter::calibrate(CALIBRATION).is_some() {
@@ -455,7 +470,8 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Runs `work` with a single worker; returns `None` for cases with several workers.
+    /// Runs `work` on a thread with a single worker and returns its result. Returns `None` for
+    /// cases with several workers and for refused cases.
     fn with_one_worker<R: Send>(
         &self,
         settings: &Settings,
@@ -505,43 +521,46 @@ impl Subject<'_> {
     }
 }
 
-/// Pins the calling thread to a core. If that is not permitted, the scheduler places it.
+/// Pins the calling thread to the core of the worker with this number. If that fails, the scheduler
+/// chooses the core.
 pub(crate) fn pin(worker: usize) {
     if let Some(core) = cores().ok().and_then(|cores| cores.get(worker).copied()) {
         let _ = pin_to(core);
     }
 }
 
-/// Returns the number of flows of a worker whose flows are `apart` numbers apart.
+/// Returns the number of flows of one worker: the flows `worker`, `worker + apart`, `worker + 2 *
+/// apart` and so on.
 fn flow_count(workload: &Workload, worker: usize, apart: usize) -> usize {
     workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
 }
 
-/// The number of a worker among the workers that share the flows.
+/// The number of a worker, from 0, and the number of all workers among which the flows are divided.
 #[derive(Clone, Copy)]
 struct WorkerNumber {
     worker: usize,
     workers: usize,
 }
 
-/// A worker with its packets.
+/// A worker, with the buffers for its packets and the counts of what it processed.
 struct Lane<'w> {
     workload: &'w Workload,
     core: &'w Core,
     changes: &'w Changes,
     processor: Processor,
     random: ChaCha8Rng,
-    /// The distribution of flow numbers from 1, if it is not uniform.
+    /// The distribution from which the worker draws flows; `None` if all flows are equally
+    /// frequent.
     skew: Option<Zipf<f64>>,
-    /// The first flow of the worker, and the distance to its next flow.
+    /// The number of the worker's first flow. Each next flow is `apart` higher.
     first: usize,
     apart: usize,
     input: Ring,
-    /// The flows of the packets in the input ring.
+    /// The flow of each packet in the input ring.
     flows: Vec<usize>,
-    /// The expected outputs of the packets in the input ring.
+    /// The hash of the expected output of each packet in the input ring; `None` if it is not known.
     due: Vec<Option<Digest>>,
-    /// The output of each burst.
+    /// The outputs of the packets in the input ring, one batch per burst.
     output: Vec<Batch>,
     spent: Duration,
     counts: Counts,
@@ -609,8 +628,8 @@ impl<'w> Lane<'w> {
         self.spent += at.elapsed();
     }
 
-    /// Runs a turn without a clock. The first packets of a worker join it to the tables and
-    /// allocate its memory.
+    /// Processes one ring of packets without measuring. A worker's first packets register it with
+    /// the tables and allocate its memory, which must not count.
     fn warm_up(&mut self) {
         reading();
         self.fill(&Expected::unknown());
@@ -618,8 +637,8 @@ impl<'w> Lane<'w> {
         self.processor.take_digests();
     }
 
-    /// Copies packets of random flows of this worker into the input ring, and records their
-    /// expected outputs.
+    /// Fills the input ring with packets of random flows of this worker, and records their expected
+    /// outputs.
     fn fill(&mut self, expected: &Expected) {
         let packets = self.workload.packets();
         let own = flow_count(self.workload, self.first, self.apart);
@@ -638,7 +657,8 @@ impl<'w> Lane<'w> {
         packets.each_once(&self.flows, |flow| expected.prefetch(flow), take);
     }
 
-    /// Processes all packets of the input ring.
+    /// Processes all packets of the input ring in bursts, and delivers the entry changes of each
+    /// burst.
     fn process(&mut self) {
         let port = self.workload.port();
         let mut input = self.input.iter();
@@ -650,7 +670,8 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Returns the cycles that packets took, and the number of packets.
+    /// Processes packets for this time. Returns the cycles that processing took, and the number of
+    /// packets.
     fn cycles(&mut self, time: Duration) -> (u64, u64) {
         let begin = Instant::now();
         let (mut spent, mut packets) = (0, 0);
@@ -699,8 +720,9 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Processes packets that become due at a fixed rate, independently of the progress of earlier
-    /// packets.
+    /// Offers packets at a fixed rate for this time and returns a histogram of their latencies in
+    /// nanoseconds. A packet's latency begins at the time at which it should have arrived, even if
+    /// the worker was still busy with earlier packets.
     fn open_loop(&mut self, offered: f64, time: Duration) -> Histogram<u64> {
         let mut histogram = times::empty();
         let gap = 1e9 / offered;
@@ -741,8 +763,12 @@ impl<'w> Lane<'w> {
 }
 
 impl Lane<'_> {
-    /// Resets an entry, lets its packet change it, and repeats the packet until it finds the new
-    /// value.
+    /// Returns a histogram of the times, in nanoseconds, until a change of a table entry is
+    /// visible.
+    ///
+    /// Each sample resets the entry of a random flow and processes a packet of the flow, which
+    /// changes the entry. It then repeats the packet until the output shows that the packet found
+    /// the new value.
     fn until_seen(&mut self, expected: &Expected, time: Duration) -> Histogram<u64> {
         let mut histogram = times::empty();
         let port = self.workload.port();
@@ -780,13 +806,14 @@ impl Lane<'_> {
     }
 }
 
-/// Returns the processor time of this thread since `started`, without the cost of reading the
-/// clock: a system call that takes a few per cent of a turn.
+/// Returns the processor time that this thread used since it had used `started`, without the cost
+/// of reading the clock. The reading is a system call and takes a few per cent of the time to
+/// process a ring of packets.
 fn processor_time_since(started: Duration) -> Duration {
     thread_time().saturating_sub(started).saturating_sub(reading())
 }
 
-/// Returns the least cost of reading a thread's clock, which the first call measures.
+/// Returns the least cost of reading a thread's processor-time clock. The first call measures it.
 fn reading() -> Duration {
     static LEAST: OnceLock<Duration> = OnceLock::new();
     *LEAST.get_or_init(|| {
@@ -798,7 +825,8 @@ fn reading() -> Duration {
     })
 }
 
-/// Measures the rate of a loop that only copies packets in and out.
+/// Returns the rate, in packets per second, of a loop that copies packets from ring to ring and
+/// runs no program: an upper limit for any program.
 fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
     let longest = workload.packets().longest();
     let mut random = ChaCha8Rng::seed_from_u64(settings.seed.wrapping_add(repetition as u64));

@@ -1,5 +1,5 @@
-//! The traffic generator at the far end of a wire: it floods a worker or keeps to a rate, and
-//! receives the outputs.
+//! The traffic generator at the other end of a worker's port. It sends packets as fast as possible
+//! or at a fixed rate, and receives the outputs.
 
 use super::FloodResult;
 use super::worker::{Served, with_worker};
@@ -15,22 +15,22 @@ use rand::{RngExt, SeedableRng};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The time without arrivals after which no further packet is expected.
+/// The time after the latest arrival at which no further packet is expected.
 const DRAIN: Duration = Duration::from_millis(50);
-/// The time within which a worker must receive its first packet.
+/// The time within which a worker must have processed its first packet.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-/// The number of packets that the generator sends before it receives. With XDP, Linux buffers 256
-/// packets between the ends of a veth pair (`VETH_RING_SIZE`), and a generator that sends as many
+/// The number of packets that the generator sends before it receives again. With XDP, Linux buffers
+/// 256 packets between the ends of a veth pair (`VETH_RING_SIZE`), and a generator that sends 256
 /// at once loses some.
 const SENT: usize = 64;
 
-/// The two ends of a wire.
+/// The connected ports of generator and worker.
 pub(super) struct Ends<'q> {
     pub(super) generator: &'q mut dyn Queue,
     pub(super) worker: &'q mut dyn Queue,
 }
 
-/// A source of packets of random flows.
+/// A source of packets, each of a randomly chosen flow.
 pub(super) struct Flows<'w> {
     packets: &'w Packets,
     random: ChaCha8Rng,
@@ -47,7 +47,7 @@ impl<'w> Flows<'w> {
     }
 }
 
-/// Receives a burst and passes each packet to `packet`; returns the number of packets.
+/// Receives a burst from a port and passes each packet to `packet`. Returns the number of packets.
 pub(super) fn take(
     queue: &mut dyn Queue,
     burst: &mut Burst,
@@ -59,8 +59,8 @@ pub(super) fn take(
     count
 }
 
-/// Discards packets of earlier runs until none arrives for a while. The generator sleeps between
-/// polls, because on a busy machine the sender may need this core.
+/// Receives and discards packets of earlier runs until none has arrived for [`DRAIN`]. The
+/// generator sleeps between polls, because on a busy machine the worker may need this core.
 fn discard_stale(queue: &mut dyn Queue, burst: &mut Burst) {
     let mut last = Instant::now();
     while last.elapsed() < DRAIN {
@@ -72,7 +72,8 @@ fn discard_stale(queue: &mut dyn Queue, burst: &mut Burst) {
     }
 }
 
-/// Receives until nothing has arrived for a while.
+/// Calls `take`, which returns the number of packets that it received, until none has arrived for
+/// [`DRAIN`].
 fn until_quiet(mut take: impl FnMut() -> usize) {
     let mut last = Instant::now();
     while last.elapsed() < DRAIN {
@@ -82,7 +83,8 @@ fn until_quiet(mut take: impl FnMut() -> usize) {
     }
 }
 
-/// Measures what a worker processes while the generator sends as fast as it can.
+/// Measures the throughput of a worker while the generator sends packets as fast as it can, and
+/// checks the outputs.
 pub(super) fn flood(
     ends: Ends<'_>,
     served: Served<'_>,
@@ -94,7 +96,7 @@ pub(super) fn flood(
     let found = with_worker(worker, served, |work| {
         let mut burst = Burst::new(BURST);
         let mut found = FloodResult::default();
-        // This pause also lets the worker join the tables.
+        // While the generator waits here, the worker also registers with the tables.
         discard_stale(generator, &mut burst);
         let (before, start) = (work.seen(), Instant::now());
         // Until the worker has processed packets, its rate is undefined.
@@ -130,8 +132,9 @@ pub(super) fn flood(
     found
 }
 
-/// Returns the offered rate, and the latencies if no packet was lost. Without a given rate, the
-/// rate is the share of the throughput that the settings define.
+/// Measures latencies at a fixed rate. Returns the offered rate, and a histogram of the latencies
+/// if no packet was lost. If `offered` is `None`, the rate is [`Settings::load`] times the
+/// throughput, which is then measured first.
 pub(super) fn open_loop(
     ends: Ends<'_>,
     served: Served<'_>,
@@ -155,20 +158,21 @@ pub(super) fn open_loop(
     done.map(|(done, _)| done)
 }
 
-/// The result of sending at a fixed rate.
+/// The result of sending packets at a fixed rate.
 struct Paced {
     sent: u64,
     received: u64,
-    /// Whether the port accepted every packet.
+    /// Whether the generator's port accepted every packet.
     all_taken: bool,
-    /// The rate of outputs while packets were sent, per second.
+    /// The number of outputs per second that arrived while packets were being sent.
     rate: f64,
-    /// The latencies, from the due time of a packet to the arrival of its output.
+    /// The latencies in nanoseconds, from the time at which a packet was to be sent to the arrival
+    /// of its output.
     times: Histogram<u64>,
 }
 
-/// Sends a packet every `gap` nanoseconds. With a gap of zero, sends as fast as a generator can
-/// that reads the clock for each packet.
+/// Sends a packet every `gap` nanoseconds for this time, and returns the counts and latencies. If
+/// `gap` is zero, sends as fast as possible for a generator that reads the clock for each packet.
 fn paced(
     generator: &mut dyn Queue,
     burst: &mut Burst,
@@ -211,7 +215,8 @@ fn paced(
     Paced { sent, received, all_taken, rate, times }
 }
 
-/// Sends at a fixed rate; returns the latencies, or `None` if a packet was lost.
+/// Sends packets at a fixed rate. Returns a histogram of the latencies, or `None` if a packet was
+/// lost.
 fn at_rate(
     generator: &mut dyn Queue,
     burst: &mut Burst,

@@ -8,38 +8,40 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tables::machine::thread_time;
 
-/// The longest poll that counts as idle time. A poll that seems to take longer was interrupted.
+/// The longest poll without packets that counts as idle time. If a poll seems to take longer, the
+/// thread was interrupted.
 const LONGEST_LOOK: Duration = Duration::from_micros(20);
 
-/// The packets' ingress port and the program of a worker.
+/// The program that a worker runs, and the port number that the program sees.
 #[derive(Clone, Copy)]
 pub(super) struct Served<'c> {
-    /// The port by which the program sees packets arrive.
+    /// The number of the ingress port, as the program sees it.
     pub(super) port: u32,
-    /// The program; without one, packets are returned unchanged.
+    /// The program; if `None`, packets are returned unchanged.
     pub(super) core: Option<&'c Core>,
 }
 
-/// The counters that the worker shares with the generator.
+/// The counters of a worker, which the generator reads while the worker runs.
 #[derive(Default)]
 pub(super) struct Work {
     stop: AtomicBool,
     packets: AtomicU64,
     pub(super) errors: AtomicU64,
-    /// The processor time of the worker with packets, in nanoseconds.
+    /// The processor time that the worker spent on packets, in nanoseconds.
     busy: AtomicU64,
-    /// The processor time of the worker without packets, in nanoseconds.
+    /// The processor time that the worker spent on polls without packets, in nanoseconds.
     idle: AtomicU64,
 }
 
 impl Work {
-    /// Returns the number of packets, and the nanoseconds with and without packets.
+    /// Returns the number of processed packets, and the processor time in nanoseconds with packets
+    /// and without.
     pub(super) fn seen(&self) -> [u64; 3] {
         [&self.packets, &self.busy, &self.idle].map(|value| value.load(Ordering::Relaxed))
     }
 }
 
-/// A guard that stops the worker when the generator ends, even by a panic.
+/// A guard that stops the worker when it is dropped: when the generator ends, even by a panic.
 struct Stop<'w>(&'w Work);
 
 impl Drop for Stop<'_> {
@@ -48,7 +50,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// The state of a worker.
+/// A worker's program and its buffers for packets.
 pub(super) struct Server<'c> {
     port: u32,
     core: Option<&'c Core>,
@@ -64,8 +66,8 @@ impl<'c> Server<'c> {
         Self { port, core, processor: Processor::with_seed(0), burst, batch }
     }
 
-    /// Receives a burst and sends the outputs. Returns the number of packets received and the
-    /// number that failed.
+    /// Receives one burst, processes it and sends the outputs. Returns the number of packets
+    /// received and the number whose processing failed.
     pub(super) fn turn(&mut self, queue: &mut dyn Queue) -> (usize, usize) {
         self.burst.clear();
         let count = queue.receive(&mut self.burst).unwrap_or(0);
@@ -92,12 +94,13 @@ impl<'c> Server<'c> {
         (count, errors)
     }
 
-    /// Serves the port until the worker is stopped.
+    /// Processes packets of the port until the generator stops the worker.
     fn serve(&mut self, queue: &mut dyn Queue, work: &Work) {
         pin(0);
         let (began, mut looked, mut idle) = (thread_time(), Instant::now(), Duration::ZERO);
         while !work.stop.load(Ordering::Relaxed) {
-            // Reading a thread's clock is a system call, so each reading covers several turns.
+            // Reading a thread's processor-time clock is a system call, so each reading covers
+            // several bursts.
             for _ in 0..16 {
                 let (count, errors) = self.turn(queue);
                 let now = Instant::now();
@@ -117,8 +120,7 @@ impl<'c> Server<'c> {
     }
 }
 
-/// Runs a worker on one core while `generate` runs on another. The worker has stopped when this
-/// function returns.
+/// Runs a worker on one core while `generate` runs on another, and returns when both have ended.
 pub(super) fn with_worker<R: Send>(
     worker: &mut dyn Queue,
     served: Served<'_>,

@@ -1,9 +1,10 @@
-//! Generates table entries: each packet is run, and the keys that it looks up without success
-//! become entries.
+//! Generates table entries for given packets. Each packet is processed, and whenever a table lookup
+//! finds no entry, an entry with the looked-up keys is added.
 //!
-//! The packets then hit entries whatever a key consists of: fields, metadata that an action of
-//! another table set, the port. The action of an entry is chosen by trial. An action is better if
-//! more packets leave; then, if packets reach more tables; then, if it has more parameters.
+//! Packets thus hit entries whatever a key consists of: header fields, metadata that an action of
+//! another table set, or the port. The action of the entries is chosen by trial. An action is
+//! better if more packets leave the program; among equals, if packets find entries in more tables;
+//! then, if it has more parameters.
 
 use super::endless::{Budgets, Endless};
 use super::members::{Members, Variant};
@@ -17,41 +18,44 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// The port by which packets arrive.
+/// The port by which generated packets arrive.
 pub(crate) const PORT: u32 = 1;
-/// The port to which entries send packets.
+/// The port to which generated entries send packets.
 const OUT: u128 = 2;
-/// The number of different values of an entry's parameters. It limits the number of entries in
-/// later tables whose keys depend on them.
+/// The number of different values that generated entries have for one action parameter. It limits
+/// the number of entries in later tables whose keys depend on the parameter.
 const VALUES: u32 = 64;
-/// The largest number of passes over all packets. Passes end when no packet misses; each dependent
-/// table needs one more.
+/// The largest number of times that all packets are processed to generate entries. Generation ends
+/// when every lookup succeeds; each table whose keys depend on an earlier table needs one more
+/// pass.
 const PASSES: usize = 16;
-/// The largest number of recipes with endless packets that are tried.
+/// The number of recipes found to make a packet loop endlessly after which no other recipe is
+/// tried.
 const ENDLESS_RECIPES: usize = 8;
 
-/// The action that the entries of each table run, as an index into [`Table::actions`].
+/// The action that the generated entries of each table run, as an index into [`Table::actions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recipe(BTreeMap<TableId, usize>);
 
-/// An entry and its table.
+/// A table entry, with the id of its table.
 pub(crate) type Placed = (TableId, TableEntry);
 
-/// The quality of a recipe; greater is better.
+/// The quality of a recipe (a choice of action for each table); greater is better. Fields are
+/// compared in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Score {
-    /// The packets whose processing ended, by any outcome.
+    /// The number of packets whose processing ended, rather than looping forever.
     pub(crate) ended: usize,
-    /// The packets that left the program.
+    /// The number of packets that the program sent out.
     pub(crate) left: usize,
-    /// The tables in which a packet found an entry.
+    /// The number of tables in which a packet found an entry.
     pub(crate) tables: usize,
-    /// The directionless parameters of the entries' actions; parameters that packets write count
-    /// tenfold.
+    /// The number of parameters that entries supply to their actions. A parameter that packets
+    /// write counts as ten.
     pub(crate) parameters: usize,
 }
 
-/// The lookups of one packet: table, keys, and whether an entry was found.
+/// The table lookups of one packet: the table, the looked-up keys, and whether an entry was found.
 #[derive(Debug, Default)]
 struct Lookups(Vec<(TableId, Vec<Bits>, bool)>);
 
@@ -67,24 +71,26 @@ impl Trace for Lookups {
     }
 }
 
-/// Generated entries, with facts about them.
+/// Generated table entries, and facts about the flows that use them.
 #[derive(Debug)]
 pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
     /// The members and groups to which entries refer.
     pub(crate) members: Members,
-    /// The flow of each entry: the flow that missed it.
+    /// The number of the flow for which each entry was generated: the first whose lookup failed.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
-    /// The reasons for which entries were refused, each once.
+    /// The tables for which entries could not be generated, each with the reason, as sentences.
     pub(crate) refused: Vec<String>,
-    /// The flows that hit an entry which packets write and which other flows hit too.
+    /// The flows that use an entry which packets write and which another flow uses too.
     pub(crate) shared: BTreeSet<usize>,
-    /// The error for endless packets. No entries were added after them.
+    /// The error if packets are processed endlessly; no entries were generated after they were
+    /// found.
     pub(crate) endless: Option<Endless>,
 }
 
-/// Returns the recipe with which sample packets do best, with its score.
+/// Returns the action for each table with which sample packets score best, and their score. Every
+/// action of every table is tried in turn.
 pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
@@ -114,15 +120,17 @@ pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Sc
     Ok((recipe, best))
 }
 
-/// Returns the indices of the actions that entries may run.
+/// Returns the indices of the actions that the table permits for entries, rather than only as its
+/// default.
 fn candidates(table: &Table) -> impl Iterator<Item = usize> {
     let actions = table.actions.iter().enumerate();
     let usable = actions.filter(|(_, reference)| !reference.has_annotation("defaultonly"));
     usable.map(|(position, _)| position)
 }
 
-/// Generates entries for all lookups of the packets, in the order of their misses. `go_on` receives
-/// the number of packets run and the total, and returns whether to continue.
+/// Generates a table entry for every lookup of the packets that fails, in the order of the
+/// failures. `go_on` receives the number of packets processed in the present pass and the total,
+/// and returns whether to continue.
 pub(crate) fn fill(
     program: &Program,
     packets: &Packets,
@@ -190,7 +198,7 @@ struct Filler<'p> {
 }
 
 impl Filler<'_> {
-    /// Whether packets write the entries of a table.
+    /// Whether packets change the entries of a table.
     fn packets_write(&self, table: TableId) -> bool {
         let actions =
             self.program.tables.get(table.index()).map_or(&[][..], |table| &table.actions);
@@ -201,7 +209,7 @@ impl Filler<'_> {
         })
     }
 
-    /// Returns a hash that identifies the entry for these keys.
+    /// Returns a hash that identifies the entry of a table which these keys match.
     fn name(&self, id: TableId, keys: &[Bits]) -> u64 {
         let mut hash = DefaultHasher::new();
         id.hash(&mut hash);
@@ -215,7 +223,8 @@ impl Filler<'_> {
 
     fn put(&mut self, switch: &Switch, id: TableId, keys: &[Bits]) {
         let Some(table) = self.program.tables.get(id.index()) else { return };
-        // A table without keys uses its default action, and a table that learns fills itself.
+        // A table without keys uses its default action. A table with `add_on_miss` adds its own
+        // entries.
         if table.keys.is_empty() || table.add_on_miss {
             return;
         }
@@ -236,8 +245,8 @@ impl Filler<'_> {
         }
     }
 
-    /// Returns an entry that matches these keys, or `None` if entries of the table may run no
-    /// action.
+    /// Returns a new table entry that these keys match; `None` if the table permits no action for
+    /// entries.
     fn entry(
         &mut self,
         switch: &Switch,
@@ -289,8 +298,9 @@ impl Filler<'_> {
     }
 }
 
-/// Returns arguments for an action. They differ between [`VALUES`] entries; arguments that packets
-/// write differ between all entries.
+/// Returns the arguments of an action for the entry with this number. Arguments repeat after
+/// [`VALUES`] entries; those that packets write differ between all entries. Arguments that are
+/// ports are always the same port.
 fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     let Some(action) = program.actions.get(action.index()) else { return Vec::new() };
     let parameters = action.control_plane_parameters().enumerate();
@@ -313,8 +323,8 @@ fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     parameters.map(value).collect()
 }
 
-/// Returns a match for a key value: an LPM prefix of three quarters of the key, a ternary mask
-/// without its last two bits, or a range of 16 values.
+/// Returns the match of an entry for one key whose looked-up value is `value`. An LPM prefix covers
+/// three quarters of the bits, a ternary mask all but the last two, and a range has 16 values.
 fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     let width = value.width();
     let masked = |free: u32| {

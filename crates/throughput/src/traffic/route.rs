@@ -15,29 +15,31 @@ use std::collections::HashMap;
 
 /// The largest number of routes. Parsers with loops have infinitely many.
 const MAXIMUM_ROUTES: usize = 512;
-/// The largest number of times that a route may enter one state.
+/// The largest number of times that a route may enter one parser state.
 const MAXIMUM_VISITS: u32 = 3;
 /// The largest number of packet bits that a route may need: 64 KiB.
 const MAXIMUM_BITS: u64 = 8 * 65_535;
 
-/// A route from the start of the first parser to `accept`.
+/// A route from the start of the first parser to `accept`: the bits that a packet must have to take
+/// it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Route {
-    /// The number of packet bits that the route reads.
+    /// The number of packet bits that the parser reads on this route.
     pub(crate) bits: u64,
-    /// The headers in order: type and offset in bits.
+    /// The headers that the parser extracts, in order: the type of each and its offset in the
+    /// packet, in bits.
     pub(crate) headers: Vec<(CompositeId, u64)>,
-    /// The bits that must have a certain value.
+    /// The packet bits on which the route depends, with their required values.
     pub(crate) fixed: Vec<Fixed>,
 }
 
 /// A range of packet bits with a required value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fixed {
-    /// The offset of the range, in bits.
+    /// The offset of the range from the start of the packet, in bits.
     pub(crate) offset: u64,
     pub(crate) value: Bits,
-    /// The mask of the bits that must match.
+    /// The bits of the range that must equal those of `value`; others may have any value.
     pub(crate) mask: Bits,
 }
 
@@ -59,14 +61,15 @@ fn first_parser(arguments: &[ir::PackageArgument]) -> Option<ParserId> {
     })
 }
 
-/// The location of a value: a variable, and the fields and elements that lead to the value.
+/// The name of a stored value: the variable that contains it, and the numbers of the fields and
+/// stack elements that lead to it.
 type Key = (VariableId, Vec<u32>);
 
-/// The knowledge about a value.
+/// A value that the symbolic execution knows: a constant, or a copy of packet bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Known {
     Constant(Bits),
-    /// A range of packet bits.
+    /// The value equals `width` packet bits, from `offset` on.
     Packet {
         offset: u64,
         width: u32,
@@ -77,10 +80,10 @@ enum Known {
 #[derive(Clone, Debug, Default)]
 struct Walk {
     route: Route,
-    /// The position of the packet cursor, in bits.
+    /// The number of packet bits that have been extracted or skipped.
     cursor: u64,
     known: HashMap<Key, Known>,
-    /// The number of extracted elements of each header stack.
+    /// The number of elements that have been extracted into each header stack.
     elements: HashMap<Key, u32>,
     visits: HashMap<(ParserId, u32), u32>,
 }
@@ -128,7 +131,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns one walk for each case that can be satisfied.
+    /// Returns the ways to continue after a `select`: for each case that some packet can match, its
+    /// next state and a copy of `walk` that requires the bits of such a packet.
     fn select(
         &self,
         subjects: &[Expression],
@@ -151,7 +155,8 @@ impl Walker<'_> {
         ways
     }
 
-    /// Fixes packet bits so that a case matches; returns whether that is possible.
+    /// Requires packet bits with which a `select` case matches. Returns false if no packet on this
+    /// route can match the case.
     fn fits(&self, subjects: &[Option<Known>], case: &SelectCase, walk: &mut Walk) -> bool {
         // A single value set may stand for all subjects. It is empty until the control plane fills
         // it.
@@ -180,14 +185,16 @@ impl Walker<'_> {
         })
     }
 
-    /// Fixes packet bits so that no earlier case matches; returns whether that is possible.
+    /// Requires packet bits with which none of the `earlier` cases of a `select` matches. Returns
+    /// false if that is impossible.
     fn misses_all(
         &self,
         subjects: &[Option<Known>],
         earlier: &[SelectCase],
         walk: &mut Walk,
     ) -> bool {
-        // The values to avoid, for each range of packet bits.
+        // The values that the packet must not have, for each range of packet bits (offset and
+        // width).
         let mut avoided: HashMap<(u64, u32), Vec<Bits>> = HashMap::new();
         for case in earlier {
             let mut decided = false;
@@ -226,7 +233,8 @@ impl Walker<'_> {
             }
         }
         avoided.into_iter().all(|((offset, width), values)| {
-            // The largest value that is not to be avoided is chosen: protocols use small values.
+            // The largest value that no earlier case names is chosen, because protocols use small
+            // values.
             let mut free = Bits::ones(width, false);
             for _ in 0..=values.len() {
                 if values.iter().all(|value| value.compare(&free).is_ne()) {
@@ -313,7 +321,8 @@ impl Walker<'_> {
         walk.route.bits = walk.route.bits.max(walk.cursor);
     }
 
-    /// Records that all values at a location come from consecutive packet bits.
+    /// Records that the variable `key` now holds the packet bits from bit `begin` on. For a header
+    /// or struct, each field is recorded with its own bits, one field after the other.
     fn read_from(&self, key: &Key, type_id: TypeId, begin: u64, walk: &mut Walk) {
         walk.forget(key);
         let mut offset = begin;
@@ -439,7 +448,8 @@ impl Walker<'_> {
         self.prefix(place, place.path.len(), walk)
     }
 
-    /// Returns the location after the first steps of a place's path.
+    /// Returns the key of the value to which the first `steps` steps of a place lead. Returns
+    /// `None` for a bit slice, or if the index of a stack element is not known.
     fn prefix(&self, place: &Place, steps: usize, walk: &Walk) -> Option<Key> {
         let mut key = (place.variable, Vec::with_capacity(steps));
         for step in place.path.get(..steps)? {
@@ -459,7 +469,7 @@ impl Walker<'_> {
 }
 
 impl Walk {
-    /// Discards the knowledge about a location and everything within it.
+    /// Discards what is known about a variable or a part of it, including all its fields.
     fn forget(&mut self, at: &Key) {
         self.known.retain(|key, _| !within(key, at));
         self.elements.retain(|key, _| !within(key, at));
@@ -493,7 +503,8 @@ fn within(key: &Key, outer: &Key) -> bool {
 }
 
 impl Route {
-    /// Requires a value at some bits; returns false if another value is already required there.
+    /// Requires that the packet bits from `offset` on equal `value` where `mask` is one. Returns
+    /// false if the route already requires another value there.
     fn fix(&mut self, offset: u64, value: Bits, mask: Bits) -> bool {
         let width = value.width();
         let agrees = |position: u32| {
@@ -508,7 +519,7 @@ impl Route {
         true
     }
 
-    /// Returns the required value of a bit, if there is one.
+    /// Returns the value that the route requires of one packet bit; `None` if the bit is free.
     fn bit(&self, at: u64) -> Option<bool> {
         self.fixed.iter().find_map(|fixed| {
             let inside = u32::try_from(at.checked_sub(fixed.offset)?).ok()?;
@@ -517,7 +528,8 @@ impl Route {
         })
     }
 
-    /// Returns the required value of a range, if all its bits are fixed.
+    /// Returns the value that the route requires of a range of packet bits; `None` if any of them
+    /// is free.
     fn certain(&self, offset: u64, width: u32) -> Option<Bits> {
         let bits = (0..width).map(|position| self.bit(offset + u64::from(position)));
         let mut value = Bits::zero(width, false);
