@@ -8,13 +8,14 @@ use pipeline::{Core, Switch};
 use std::sync::Arc;
 use tables::{DigestLoop, DigestSender};
 
-/// The free space in the message queue below which a worker waits. Workers check the space
-/// concurrently, so the margin is as large as the number of workers can be.
+/// The free space in the message queue to the controller below which a worker waits. Several
+/// workers may find the same free space at once, so the margin is as large as the number of workers
+/// can be.
 const MARGIN: u64 = 256;
 
-/// Sets the update method of all tables whose entries packets write. The method `Change` uses two
-/// replicas, as in the paper. Only the method `Pointer` locks entries or gives each worker its own
-/// replica.
+/// Returns the program with this update method for all tables whose entries packets change. With
+/// the method `Change`, each such table has two replicas, as in the paper. Only the method
+/// `Pointer` locks entries or gives each worker its own replica.
 pub(crate) fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     let actions = std::mem::take(&mut program.actions);
     for table in &mut program.tables {
@@ -34,8 +35,8 @@ pub(crate) fn with_update_method(mut program: Program, method: UpdateMethod) -> 
     program
 }
 
-/// Returns the method of the first table whose entries packets write, or `None` without such a
-/// table.
+/// Returns the update method of the first table whose entries packets change; `None` if packets
+/// change no entries.
 pub(crate) fn of_program(program: &Program) -> Option<UpdateMethod> {
     let mut tables = program.tables.iter();
     Some(tables.find(|table| is_written(&program.actions, table))?.storage.update)
@@ -46,16 +47,18 @@ fn is_written(actions: &[ir::Action], table: &Table) -> bool {
     actions.flat_map(|action| &action.parameters).any(|parameter| parameter.reference)
 }
 
-/// The number of failed messages, by kind of failure.
+/// The numbers of update messages that failed, by kind of failure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
-    /// The messages for which no entry was written.
+    /// The update messages after which no table entry was written.
     pub(crate) unwritten: u64,
-    /// The messages that overwrote a newer value than their packets had found.
+    /// The update messages that overwrote a newer value than the packet that caused the message had
+    /// found.
     pub(crate) overwritten: u64,
 }
 
-/// Delivers the messages of packets to a controller, and their results to the switch.
+/// Sends the changes of table entries that packets request to a controller over TCP; the switch
+/// applies them when they return. Does nothing for methods without a controller.
 pub(crate) struct Changes {
     method: UpdateMethod,
     /// The controller; `None` if no table uses the method `Digest`.
@@ -63,7 +66,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Starts the controller if a table needs it.
+    /// Opens the connection to the controller if a table uses the method `Digest`.
     ///
     /// # Errors
     /// Returns [`TrafficError::Controller`] if the sockets to the controller cannot be opened.
@@ -82,8 +85,8 @@ impl Changes {
         Ok(Self { method, controller })
     }
 
-    /// Sends the messages that the last packets produced. Waits while too many messages are in
-    /// flight.
+    /// Sends the entry changes that the last packets requested to the controller. Waits while too
+    /// many messages are on their way.
     pub(crate) fn deliver(&self, core: &Core) {
         let Some((_, sender)) = &self.controller else { return };
         for change in core.take_entry_changes() {
@@ -94,7 +97,8 @@ impl Changes {
         }
     }
 
-    /// Waits until all messages in flight have been applied.
+    /// Waits until the switch has applied all messages that are on their way, and returns the
+    /// numbers of failures.
     pub(crate) fn settle(&self) -> Delivered {
         let Some((digests, _)) = &self.controller else { return Delivered::default() };
         loop {
@@ -107,8 +111,8 @@ impl Changes {
         }
     }
 
-    /// Whether other threads change entries or workers wait for changes. The processor time of
-    /// workers is then no measure of the rate.
+    /// Whether throughput must be measured by the wall clock, because other threads change table
+    /// entries or workers wait for changes. The processor time of workers would then be too short.
     pub(crate) fn needs_wall_clock(&self) -> bool {
         self.method != UpdateMethod::Pointer
     }

@@ -1,21 +1,21 @@
 //! The packets of all flows, stored contiguously.
 //!
-//! The traffic generator reads the packets in random order and shares caches with the measured
-//! worker. It reads packets with prefetches that bypass the larger caches. Otherwise packets that
-//! are not reused for a while would evict table entries, and the figure would depend on the
-//! generator.
+//! The traffic generator reads packets in random order, and it shares caches with the measured
+//! worker. It therefore prefetches packets in a way that bypasses the larger caches. Otherwise
+//! packets that are not reused for a while would evict table entries, and the measured rate would
+//! depend on the generator.
 
 use std::ops::Index;
 use tables::machine::read_once;
 
-/// The distance, in packets, between a prefetch and the use of its data.
+/// The number of packets by which a prefetch runs ahead of the use of its data.
 const PREFETCH_DISTANCE: usize = 16;
 
-/// Packets by number.
+/// One packet for each flow, by flow number.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     bytes: Vec<u8>,
-    /// The start of each packet, and the end of the last one.
+    /// The offset of each packet in the buffer, and the end of the last one.
     starts: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Packets {
         self.len() == 0
     }
 
-    /// Returns a packet, or `None` if the number is out of range.
+    /// Returns the packet with this number, or `None` if the number is out of range.
     #[must_use]
     pub fn get(&self, number: usize) -> Option<&[u8]> {
         let bounds = self.starts.get(number..number.checked_add(2)?)?;
@@ -56,8 +56,9 @@ impl Packets {
         self.iter().map(<[u8]>::len).max().unwrap_or(0)
     }
 
-    /// Passes the packets with these numbers to `take`, each with its position in `numbers`.
-    /// `prefetch` receives each number some time before the packet is passed.
+    /// Calls `take` with each of the packets that `numbers` lists, together with its position in
+    /// `numbers`. `prefetch` is called with each number some time before, so that the caller can
+    /// prefetch other data about the packet.
     pub(crate) fn each_once(
         &self,
         numbers: &[usize],

@@ -3,7 +3,7 @@
 
 use tables::LINE;
 
-/// The slots for packets.
+/// A ring of packet buffers of equal size in memory.
 #[derive(Debug)]
 pub(crate) struct Ring {
     bytes: Vec<u8>,
@@ -12,15 +12,15 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Creates slots for packets of up to `size` bytes.
+    /// Creates a ring of `slots` buffers for packets of up to `size` bytes.
     pub(crate) fn new(slots: usize, size: usize) -> Self {
         // Slots begin at cache lines.
         let slot = size.next_multiple_of(LINE).max(LINE);
         Self { bytes: vec![0; slot * slots], lengths: vec![0; slots], slot }
     }
 
-    /// Copies a packet into a slot and truncates it if it is too long. Returns false if there is no
-    /// such slot.
+    /// Copies a packet into the buffer at `position`, and truncates it if it is too long. Returns
+    /// false if there is no such buffer.
     pub(crate) fn put(&mut self, position: usize, packet: &[u8]) -> bool {
         let length = packet.len().min(self.slot);
         let begin = position * self.slot;
@@ -34,7 +34,7 @@ impl Ring {
         true
     }
 
-    /// Returns all packets, in order.
+    /// Returns the packets of all buffers, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let slots = self.bytes.chunks_exact(self.slot).zip(&self.lengths);
         slots.map(|(bytes, length)| bytes.get(..*length).unwrap_or_default())

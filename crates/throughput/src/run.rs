@@ -136,7 +136,7 @@ pub struct Case {
     /// runs.
     pub comparison: Comparison,
     /// The reason why machine code processes packets one by one; `None` if it processes them in
-    /// bursts.
+    /// bursts, and for the interpreter.
     pub one_by_one: Option<String>,
     /// The cost of each stage of burst processing, measured apart from the throughput. `None`
     /// unless one worker ran machine code that processes bursts.
@@ -806,8 +806,8 @@ impl Lane<'_> {
     }
 }
 
-/// Returns the processor time that this thread used since it had used `started`, without the cost
-/// of reading the clock. The reading is a system call and takes a few per cent of the time to
+/// Returns the processor time of this thread since its clock showed `started`, without the cost of
+/// reading the clock. The reading is a system call and takes a few per cent of the time to
 /// process a ring of packets.
 fn processor_time_since(started: Duration) -> Duration {
     thread_time().saturating_sub(started).saturating_sub(reading())

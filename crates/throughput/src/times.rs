@@ -1,8 +1,8 @@
-//! Latencies of single packets, one histogram per repetition.
+//! Latencies of single packets, with one histogram per repetition.
 //!
-//! The percentile of a single run does not predict the next run, because consecutive packets wait
-//! for the same events. The confidence interval of a percentile therefore comes from repetitions,
-//! as that of a rate does.
+//! A percentile of one run does not predict that of the next run, because consecutive packets are
+//! delayed by the same events. The confidence interval of a percentile is therefore computed from
+//! repetitions, as that of a rate is.
 
 use hdrhistogram::Histogram;
 use statistics::{Estimate, can_state};
@@ -15,16 +15,17 @@ pub struct Times(Vec<Repetition>);
 struct Repetition(#[serde(with = "statistics::histogram_text")] Histogram<u64>);
 
 impl Times {
-    /// Returns a percentile in seconds: the mean of the percentiles of the repetitions, with its
-    /// confidence interval. If a repetition has too few samples (see [`percentile`]), returns the
-    /// percentile of all samples together, without an interval.
+    /// Returns the percentile for a share from 0 to 1, in seconds. It is the mean of the
+    /// percentiles of the repetitions, with its confidence interval. If a repetition has too few
+    /// samples (see [`percentile`]), it is the percentile of all samples together, without an
+    /// interval.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Estimate> {
         let each = self.repetitions().map(|one| percentile(one, share));
         Estimate::of_each_or_all(each, || percentile(&self.all(), share))
     }
 
-    /// Returns a histogram of all samples.
+    /// Returns one histogram of the samples of all repetitions.
     #[must_use]
     pub fn all(&self) -> Histogram<u64> {
         let mut all = empty();
@@ -51,7 +52,8 @@ impl Times {
     }
 }
 
-/// Returns a percentile in seconds, or `None` if there are too few samples to state it.
+/// Returns the percentile, in seconds, of a histogram in nanoseconds; `share` is from 0 to 1.
+/// Returns `None` if there are too few samples to state it.
 #[must_use]
 pub fn percentile(times: &Histogram<u64>, share: f64) -> Option<f64> {
     can_state(share, times.len()).then(|| times.value_at_quantile(share) as f64 / 1e9)

@@ -26,19 +26,19 @@ use pipeline::Switch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The number of flows on which routes and actions are tried.
+/// The number of flows with which parser routes and actions are tried.
 const SAMPLE: u64 = 32;
-/// The largest number of routes that are tried.
+/// The largest number of routes through the parser that are tried.
 const ROUTES: usize = 12;
 
-/// The requested traffic.
+/// The properties of the traffic to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// The number of flows. Each table whose keys distinguish the flows gets as many entries.
+    /// The number of flows. Each table whose keys distinguish the flows gets one entry per flow.
     pub flows: usize,
-    /// The packet length in bytes. Packets are longer if the parser needs more.
+    /// The packet length in bytes. Packets are longer if the parser needs more bytes.
     pub packet_size: usize,
-    /// The seed of random values.
+    /// The seed of the random bytes of packets.
     pub seed: u64,
 }
 
@@ -47,10 +47,10 @@ pub struct Wanted {
 pub struct Workload {
     program: Program,
     entries: Vec<Placed>,
-    /// The members and groups to which entries refer.
+    /// The members and groups of action profiles and selectors to which the table entries refer.
     members: Members,
-    /// The index of the entry of a flow, for flows with exactly one entry that no other flow
-    /// writes.
+    /// The index of a flow's table entry, for each flow that has exactly one entry which no other
+    /// flow writes.
     own: BTreeMap<usize, usize>,
     packets: Packets,
     left: usize,
@@ -133,43 +133,43 @@ impl Workload {
         Ok(Self { program, entries, members, own, packets, left, shared, notes })
     }
 
-    /// Returns the program, with tables that are large enough for the entries.
+    /// Returns the program, whose tables have been enlarged to hold the generated entries.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Returns one packet per flow.
+    /// Returns the packets, one for each flow.
     #[must_use]
     pub fn packets(&self) -> &Packets {
         &self.packets
     }
 
-    /// Returns the port by which packets arrive.
+    /// Returns the port by which the packets arrive at the program.
     #[must_use]
     pub fn port(&self) -> u32 {
         entries::PORT
     }
 
-    /// Returns the number of flows whose packets leave the program.
+    /// Returns the number of flows whose packets the program sends out, rather than drops.
     #[must_use]
     pub fn leaving(&self) -> usize {
         self.left
     }
 
-    /// Returns the entry that was made for a flow, if it is the flow's only one and no other flow
-    /// writes it.
+    /// Returns the table entry that was generated for a flow. Returns `None` if the flow has
+    /// several, or if another flow writes it.
     pub(crate) fn entry_of(&self, flow: usize) -> Option<&Placed> {
         self.entries.get(*self.own.get(&flow)?)
     }
 
-    /// Whether a flow writes an entry that other flows write too, so that its output depends on
-    /// their order.
+    /// Whether a flow writes a table entry that other flows write too, so that its output depends
+    /// on the order of packets.
     pub(crate) fn shares_entries(&self, flow: usize) -> bool {
         self.shared.contains(&flow)
     }
 
-    /// Returns the number of entries of each table, by table name.
+    /// Returns the number of generated entries of each table, by table name.
     #[must_use]
     pub fn entries_by_table(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
@@ -181,14 +181,14 @@ impl Workload {
         counts
     }
 
-    /// Returns remarks for the reader of the figures.
+    /// Returns remarks on the generated traffic for the reader of the results, as sentences.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Creates a switch with the program and all entries, which has processed no packet. Packets
-    /// change entries by `method`, or by the program's own methods without one.
+    /// Creates a switch with the program and all table entries, which has processed no packet yet.
+    /// Packets change entries by `method`, or by the program's own methods if it is `None`.
     ///
     /// # Errors
     /// Returns a [`TrafficError`] if the program or an entry is refused.
@@ -204,8 +204,8 @@ impl Workload {
     }
 }
 
-/// Enlarges the tables for twice the number of entries, because packets that hit one entry of a
-/// table with wide matches may need two entries in another.
+/// Returns the program with tables for at least twice this number of entries, because packets that
+/// hit the same entry of a table with wide matches may need two entries in another table.
 fn with_room(mut program: Program, entries: usize) -> Program {
     for table in &mut program.tables {
         if let Some(size) = &mut table.size {
@@ -215,8 +215,8 @@ fn with_room(mut program: Program, entries: usize) -> Program {
     program
 }
 
-/// Returns the packet generator of the route on which sample packets do best, with the best
-/// actions.
+/// Returns a generator of packets for the parser route, and the action of each table, with which
+/// sample packets score best: most of them leave the program and find table entries.
 fn best_route(program: &Program, wanted: Wanted) -> Result<(Filler, Recipe), TrafficError> {
     let routes: Vec<Route> = route::routes(program);
     let mut best: Option<(Score, Filler, Recipe)> = None;

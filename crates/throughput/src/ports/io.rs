@@ -5,7 +5,7 @@ use packetio::namespace::NamespaceError;
 use packetio::pcap;
 use std::io;
 
-/// The source and destination of packets.
+/// The kind of ports between which packets travel in a measurement, or memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Io {
     /// Buffers in memory, as a network card would leave packets: see [`crate::run`].
@@ -13,9 +13,9 @@ pub enum Io {
     Memory,
     /// Packet sockets on a veth pair, in a network namespace that is created for the run.
     Veth,
-    /// XDP sockets on a veth pair in such a namespace.
+    /// XDP sockets on a veth pair, in a network namespace that is created for the run.
     Xdp,
-    /// Capture files: one has the input packets, another receives the outputs.
+    /// Capture files: one contains the input packets, another receives the outputs.
     Pcap,
     /// DPDK devices that are connected by shared memory.
     Dpdk,
@@ -25,7 +25,7 @@ impl Io {
     /// All kinds of ports.
     pub const ALL: [Self; 5] = [Self::Memory, Self::Veth, Self::Xdp, Self::Pcap, Self::Dpdk];
 
-    /// Returns the name in flags and results.
+    /// Returns the name of these ports, as command-line flags and results spell it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -9,19 +9,19 @@ use pipeline::{Compiled, Switch};
 use statistics::Estimate;
 use std::sync::Arc;
 
-/// The cycles per packet in one worker, for a program with and without lookups, one value per
-/// repetition. The two alternate.
+/// The cycles per packet in one worker, for a program with and without table lookups, one value per
+/// repetition. Measurements of the two alternate.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TableAccess {
-    /// The unmodified program.
+    /// The cycles per packet of the unmodified program.
     pub with: Vec<f64>,
-    /// The program without lookups: each table that machine code implements returns the same entry
-    /// for every packet.
+    /// The cycles per packet of the program without lookups: each table that machine code
+    /// implements returns the same entry for every packet.
     pub without: Vec<f64>,
 }
 
 impl TableAccess {
-    /// Returns the share of a packet's time that lookups take.
+    /// Returns the share of the processing time of a packet that table lookups take.
     #[must_use]
     pub fn share(&self) -> Option<Estimate> {
         let pairs = self.with.iter().zip(&self.without);
@@ -30,7 +30,8 @@ impl TableAccess {
 }
 
 impl Subject<'_> {
-    /// Measures the program with and without lookups, in alternation.
+    /// Measures the cycles per packet with and without table lookups, in alternation, and stores
+    /// them in the case.
     pub(super) fn table_access(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let code = self.switch.as_ref().and_then(|switch| switch.compiled());
         let has_tables = code.is_some_and(Compiled::has_tables);
@@ -56,11 +57,12 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Returns the case without lookups, or `None` if there is no code or cycle counter for it.
+    /// Returns a case that runs the program without table lookups; `None` if there is no machine
+    /// code or no cycle counter for it.
     fn without_lookups(&self, settings: &Settings) -> Result<Option<Self>, TrafficError> {
         let requested = method::of_program(self.workload.program()).map(|_| self.case.method);
         let mut switch = Arc::new(self.workload.switch(requested)?);
-        // Packets of all flows add their entries.
+        // The packets of all flows add the entries of tables with `add_on_miss`.
         see_every_flow(&switch, self.workload, settings);
         let code = Arc::get_mut(&mut switch).map(Switch::compile_without_lookups);
         let is_there = code.is_some_and(|code| code.is_ok());

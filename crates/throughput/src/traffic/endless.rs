@@ -1,29 +1,30 @@
 //! Packets whose processing never ends: the program loops, or recirculates, resubmits or clones
 //! them each time.
 //!
-//! Such packets have no rate, so traffic with them is refused. The interpreter stops each after a
-//! budget of statements or passes, which takes as long as thousands of ordinary packets. A few of
-//! them suffice for the error.
+//! Such packets have no rate, so traffic with them is refused. The interpreter stops the processing
+//! of such a packet after a limit of statements or passes, its budget, which takes as long as
+//! thousands of ordinary packets. The search for such packets therefore ends after a few of them.
 
 use pipeline::RunError;
 use std::fmt;
 
-/// The number of endless packets after which the search stops.
+/// The number of endlessly processed packets after which the search for more stops.
 const ENOUGH: usize = 4;
-/// The number of bytes of a packet that the error shows.
+/// The largest number of bytes of a packet that the error message shows.
 const SHOWN: usize = 64;
 
 /// The error for traffic with packets whose processing never ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endless {
-    /// The numbers of their flows.
+    /// The numbers of the flows whose packets are processed endlessly.
     flows: Vec<usize>,
-    /// The number of flows tried until the search stopped, and the total.
+    /// The number of flows whose packets were tried until the search stopped, and the number of all
+    /// flows.
     tried: usize,
     of: usize,
-    /// The first endless packet.
+    /// The first packet whose processing did not end.
     packet: Vec<u8>,
-    /// The budget that the first packet exceeded.
+    /// The limit on statements or passes that the first packet exceeded.
     budget: RunError,
 }
 
@@ -50,7 +51,8 @@ impl fmt::Display for Endless {
 
 impl std::error::Error for Endless {}
 
-/// The packets of one pass that exceeded a budget.
+/// The packets that exceeded the interpreter's limit on statements or passes while all flows were
+/// processed once.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
     flows: Vec<usize>,
@@ -58,18 +60,19 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    /// Records a packet that exceeded a budget.
+    /// Records a packet whose processing exceeded the interpreter's limit on statements or passes.
     pub(super) fn exceeded(&mut self, flow: usize, packet: &[u8], budget: &RunError) {
         self.flows.push(flow);
         self.first.get_or_insert_with(|| (packet.to_vec(), budget.clone()));
     }
 
-    /// Whether enough endless packets have been found.
+    /// Whether so many endlessly processed packets have been found that the search may stop.
     pub(super) fn are_enough(&self) -> bool {
         self.flows.len() >= ENOUGH
     }
 
-    /// Returns the error for a pass over `of` flows, or `None` if all packets ended.
+    /// Returns the error for traffic of `of` flows, or `None` if the processing of every packet
+    /// ended.
     pub(super) fn endless(self, of: usize) -> Option<Endless> {
         let (packet, budget) = self.first?;
         let last = self.flows.last().copied().unwrap_or_default();

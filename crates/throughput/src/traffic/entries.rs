@@ -29,8 +29,7 @@ const VALUES: u32 = 64;
 /// when every lookup succeeds; each table whose keys depend on an earlier table needs one more
 /// pass.
 const PASSES: usize = 16;
-/// The number of recipes found to make a packet loop endlessly after which no other recipe is
-/// tried.
+/// The number of recipes with endlessly processed packets after which no other recipe is tried.
 const ENDLESS_RECIPES: usize = 8;
 
 /// The action that the generated entries of each table run, as an index into [`Table::actions`].

@@ -11,12 +11,12 @@ pub enum TrafficError {
     /// The program cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// No generated packet passes the parser.
+    /// The parser accepts no generated packet.
     #[error(
         "no path through the parser was found; name packets of your own with --traffic FILE.pcap"
     )]
     NoRoute,
-    /// An entry that was accepted once is refused.
+    /// A table entry that was accepted when it was generated is refused later.
     #[error("an entry is refused when it is installed again: {0}")]
     Entry(#[from] ControlError),
     /// The processing of some packets never ends.
@@ -31,7 +31,7 @@ pub enum TrafficError {
     /// The ports cannot be opened.
     #[error(transparent)]
     Ports(#[from] PortError),
-    /// The controller cannot be reached.
+    /// The controller that writes table entries cannot be reached.
     #[error("the controller of method digest: {0}")]
     Controller(String),
     /// The traffic has no packets.
@@ -40,7 +40,7 @@ pub enum TrafficError {
     /// The system cannot start a thread.
     #[error("a thread cannot be started: {0}")]
     Thread(std::io::Error),
-    /// The caller stopped the run.
+    /// The caller stopped the run before anything was measured.
     #[error("interrupted")]
     Interrupted,
 }

@@ -13,7 +13,7 @@ use pipeline::internet_checksum;
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 
-/// The time to live, or hop limit.
+/// The time to live of IPv4 packets, and the hop limit of IPv6 packets.
 const HOPS: u8 = 64;
 
 /// A well-known header, with the offset of its first byte.
@@ -34,7 +34,7 @@ pub(crate) struct Filler {
 }
 
 impl Filler {
-    /// Creates a generator of packets of `length` bytes, or longer ones if the route needs them.
+    /// Creates a generator of packets of `length` bytes, or more if the parser route needs them.
     pub(crate) fn new(program: &Program, route: &Route, length: usize, seed: u64) -> Self {
         let least = usize::try_from(route.bits.div_ceil(8)).unwrap_or(usize::MAX);
         let known = route.headers.iter().filter_map(|(composite, begin)| {
@@ -52,12 +52,12 @@ impl Filler {
         Self { known: known.collect(), route: route.clone(), length: length.max(least), seed }
     }
 
-    /// Returns the length of the packets in bytes.
+    /// Returns the length of the generated packets in bytes.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// Returns the packet of a flow; repeated calls return equal packets.
+    /// Returns the packet of the flow with this number. Repeated calls return equal packets.
     pub(crate) fn packet(&self, flow: u64) -> Vec<u8> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(flow);
@@ -108,7 +108,7 @@ impl Known {
                 header[6..8].fill(0);
                 header[8] = HOPS;
                 for address in [12, 16] {
-                    // This avoids the networks 0 and 127 and multicast addresses.
+                    // The first byte avoids the networks 0 and 127 and multicast addresses.
                     header[address] = random.random_range(1..=126);
                 }
             }

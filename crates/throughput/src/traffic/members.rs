@@ -1,22 +1,22 @@
-//! Members of action profiles and groups of action selectors, to which table entries refer. Their
-//! number does not exceed the number of different parameter values.
+//! Members of action profiles and groups of action selectors, to which generated table entries
+//! refer. There are at most as many as different action parameters.
 
 use ir::{ExternId, TableImplementation};
 use pipeline::{ActionCall, ControlError, EntryAction, Group, GroupMember, Switch};
 use std::collections::BTreeSet;
 
-/// The number of members in a group.
+/// The number of members in each generated group of an action selector.
 const OF_A_GROUP: u32 = 4;
 
-/// A selection among several different actions.
+/// One of several calls of an action that differ in their arguments, by number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
     pub(super) number: u32,
-    /// The number of different actions.
+    /// The number of different calls.
     pub(super) count: u32,
 }
 
-/// The members and groups, in the order of their creation.
+/// The generated members and groups, in the order of their creation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Members {
     members: Vec<(ExternId, u32, ActionCall)>,
@@ -24,8 +24,9 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Returns the action of an entry that runs `variant`; `call` returns the action call for a
-    /// number.
+    /// Returns the action of a table entry that runs the action call `variant` through an action
+    /// profile or selector. Members and groups that do not exist yet are added to the switch.
+    /// `call` returns the action call with a given number.
     pub(super) fn action(
         &mut self,
         switch: &Switch,
@@ -54,7 +55,8 @@ impl Members {
         Ok(EntryAction::Group(number))
     }
 
-    /// Returns the id of the member with this number, or of another member if the profile is full.
+    /// Returns the id of the action profile's member with this number, or of another member if the
+    /// profile is full.
     fn member(
         &mut self,
         switch: &Switch,
@@ -81,7 +83,7 @@ impl Members {
         }
     }
 
-    /// Adds all members and groups to a switch that has none.
+    /// Adds all generated members and groups to a switch that has none.
     pub(super) fn put(&self, switch: &Switch) -> Result<(), ControlError> {
         for (profile, member, action) in &self.members {
             switch.add_member(*profile, *member, action.clone())?;
