@@ -1,9 +1,9 @@
-//! The conductor: runs a campaign from its first block to its last, independently of how packets
-//! travel.
+//! Runs a campaign from its first measurement to its last, independently of how packets travel.
 //!
-//! The conductor visits the cells in the order of the schedule. It configures and measures each
-//! cell, and writes every block to disk before it continues. A [`Bench`] sends packets and takes
-//! timestamps; the tests use synthetic benches with known delays.
+//! The conductor visits the cells (combinations of functions) in the order of the schedule. It
+//! configures the device for each cell, measures it, and writes the delays to disk before it
+//! continues. A [`Bench`] sends packets and takes timestamps; the tests use synthetic benches with
+//! known delays.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -19,130 +19,132 @@ use super::task::Task;
 use crate::Campaign;
 use crate::campaign::{BlockPlan, CellId, Counts, Machine, Note, RateTrial, WriteError, Writer};
 
-/// An order to a bench: one run of packets of the configured task.
+/// An order to a bench to send packets through the device as it is configured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunOrder {
-    /// The number of the run, which distinguishes its packets from those of other runs.
+    /// The number of this run, which its packets carry to distinguish them from those of other
+    /// runs.
     pub run: u32,
-    /// The number of warm-up packets, which come first and are not counted.
+    /// The number of warm-up packets. They are sent first, and their delays are not recorded.
     pub warm_up: u32,
-    /// The number of counted packets.
+    /// The number of packets after the warm-up, whose delays are recorded.
     pub packets: u32,
-    /// The offered load in packets per second; `None` if each packet waits for the arrival of the
-    /// previous one.
+    /// The rate at which packets are sent, in packets per second; `None` if each packet waits for
+    /// the arrival of the previous one.
     pub packets_per_second: Option<f64>,
 }
 
-/// The result of a run of packets.
+/// The result of sending packets through the device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
-    /// The packet counts and delays.
+    /// The packet counts, and the delays of the packets that arrived.
     pub outcome: Outcome,
-    /// The time from the first counted packet to the last.
+    /// The time from the first packet after the warm-up to the last.
     pub duration: Duration,
-    /// The load that was actually offered, in packets per second; `None` if packets waited for each
-    /// other.
+    /// The rate at which packets were actually sent, in packets per second; `None` if each packet
+    /// waited for the arrival of the previous one.
     pub offered: Option<f64>,
     /// Remarks on unusual events during the run.
     pub notes: Vec<String>,
 }
 
-/// A test bench: configures a device and sends packets through it.
+/// A test bench: it configures a device and sends packets through it.
 pub trait Bench {
-    /// Makes the device perform the task of a cell, and checks that it does.
+    /// Configures the device with the rules or the program of a cell, and checks that it behaves
+    /// accordingly.
     ///
     /// # Errors
     /// Returns a [`BenchError`] if the device cannot be configured, or behaves differently
     /// afterwards.
     fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
 
-    /// Sends a run of packets through the device.
+    /// Sends packets through the device and records their delays.
     ///
     /// # Errors
     /// Returns a [`BenchError`] if the wires or the device fail. A lost packet is no error.
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError>;
 
-    /// Times a fixed workload on the processors that the device and the bench use; returns `None`
-    /// if the device has processors of its own.
+    /// Returns the time that a fixed workload takes on the processors which the device and the
+    /// bench use. Returns `None` if the device has processors of its own.
     fn yardstick(&mut self) -> Option<Duration> {
         None
     }
 }
 
-/// The reason why a bench could not carry out an order.
+/// The reason why a bench could not configure the device or send packets through it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// The device refuses the configuration, or does not answer.
+    /// The device refuses its configuration, or does not answer.
     #[error("{device}: {problem}")]
     Device {
         /// The name of the device.
         device: String,
-        /// The refusal, or the missing answer.
+        /// The refusal, or the answer that is missing.
         problem: String,
     },
     /// The device behaves differently from its configuration.
     #[error("the device does not behave as configured: {problem}")]
     Wrong {
-        /// The observed behaviour.
+        /// The observed behaviour, in words.
         problem: String,
     },
     /// An interface cannot be used.
     #[error(transparent)]
     Open(#[from] packetio::OpenError),
-    /// The network of the campaign cannot be set up.
+    /// The network namespace of the campaign cannot be set up.
     #[error(transparent)]
     Namespace(#[from] packetio::namespace::NamespaceError),
-    /// A required program is missing or failed.
+    /// A required program of this machine is missing or failed.
     #[error("{program}: {problem}")]
     Program {
         /// The name of the program.
         program: String,
-        /// The failure.
+        /// The failure, in words.
         problem: String,
     },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// The attempted operation.
+        /// The operation that was attempted.
         what: String,
-        /// The error of the bench or the system.
+        /// The error that the system call returned.
         source: std::io::Error,
     },
 }
 
 /// An observer of a campaign's progress, which may also stop the campaign.
 pub trait Watch {
-    /// Reports the next visit or offered rate. The campaign stops if this returns `Break`; finished
-    /// blocks are kept.
+    /// Called before each measurement or tried rate. If this returns `Break`, the campaign stops,
+    /// and finished measurements are kept.
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
 }
 
 /// The progress of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// The number of finished steps.
+    /// The number of finished steps. A step is one run of packets, or one search for a rate.
     pub done: u64,
-    /// The number of planned steps. A search for a rate counts as one step, however many rates it
-    /// tries.
+    /// The number of planned steps. A search for the highest rate without loss is one step, however
+    /// many rates it tries.
     pub of: u64,
-    /// A description of the next step.
+    /// A description of the next step, for people.
     pub what: String,
 }
 
-/// The reason why a campaign stopped early. Finished blocks are kept.
+/// The reason why a campaign stopped early. Measurements that were finished are kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConductError {
-    /// The bench failed.
+    /// The bench could not configure the device or send packets.
     #[error("cell {cell}: {source}")]
     Bench {
-        /// The cell that was measured.
+        /// The combination of functions that was being measured.
         cell: String,
-        /// The error of the bench or the system.
+        /// The error of the bench.
         source: BenchError,
     },
-    /// A block cannot be written.
+    /// A measurement cannot be written to disk.
     #[error(transparent)]
     Keep(#[from] WriteError),
 }
@@ -152,17 +154,17 @@ pub enum ConductError {
 pub enum Ending {
     /// The campaign is complete.
     Complete,
-    /// The observer stopped the campaign.
+    /// The observer stopped the campaign before it was complete.
     Interrupted,
 }
 
-/// Measures all blocks and rates that a campaign lacks.
+/// Makes all measurements and rate searches that a campaign still lacks.
 ///
 /// `before` holds the results of earlier, interrupted runs. `now` returns the nanoseconds since the
 /// start of the campaign.
 ///
 /// # Errors
-/// Returns a [`ConductError`] if the bench fails or a block cannot be written.
+/// Returns a [`ConductError`] if the bench fails or a measurement cannot be written.
 pub fn conduct(
     plan: &Plan,
     seed: u64,
@@ -211,8 +213,8 @@ fn visit(block: &crate::campaign::Block) -> Visit {
     Visit { repetition: block.repetition, cell: block.cell }
 }
 
-/// Returns the cells whose loss-free rate is still to be searched. An interrupted search starts
-/// again.
+/// Returns the cells whose highest rate without loss has not been found yet. A search that was
+/// interrupted begins anew.
 fn rate_cells(plan: &Plan, before: &Campaign) -> Vec<(CellId, RatePlan)> {
     let Some(rates) = plan.rates else { return Vec::new() };
     let cells = (0..).map(CellId).zip(plan.campaign_cells());
@@ -300,7 +302,8 @@ impl Conductor<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Records the initial speed of the machine.
+    /// Times the fixed workload several times before the first measurement, to know how fast the
+    /// machine can be.
     fn establish_best_time(&mut self) {
         for _ in 0..Steadiness::AT_START {
             let Some(reading) = self.yardstick() else { return };
@@ -308,8 +311,9 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits until the machine is fast, or until the patience of the campaign is exhausted. Returns
-    /// the final slowdown as a share of the best time.
+    /// Waits until the machine is fast, or until the campaign has no more readings to spend on
+    /// waiting. Returns how much slower than its best time the fixed workload was at last, as a
+    /// share.
     fn await_fast_machine(&mut self) -> Option<f64> {
         let first = self.yardstick()?;
         self.steadiness.keep(first);
@@ -323,7 +327,8 @@ impl Conductor<'_> {
         Some(slower)
     }
 
-    /// Returns the current slowdown of the fixed workload, as a share of its best time.
+    /// Times the fixed workload once. Returns how much slower it was than its best time, as a
+    /// share; `None` if the machine is not observed.
     fn slowdown(&mut self) -> Option<f64> {
         let reading = self.yardstick()?;
         Some(self.steadiness.slowness(reading))
@@ -398,18 +403,19 @@ impl Conductor<'_> {
     }
 }
 
-/// The number of retries of a block that received no packets.
+/// The number of times that a run of packets is repeated if no packet arrived.
 const TRIES: u32 = 3;
 
-/// A reason to reject a run.
+/// The reason why a run of packets is not accepted.
 enum Fault {
-    /// No packet came out.
+    /// No packet came out of the device.
     Silent(String),
-    /// Packets came out with unexpected content.
+    /// Packets came out of the device with unexpected content.
     Altered(String),
 }
 
-/// Rejects a run with altered packets or with none: its device is misconfigured.
+/// Returns an error if no packet of a run arrived or if packets had unexpected content, because the
+/// device is then misconfigured.
 fn check(outcome: &Outcome) -> Result<(), Fault> {
     let Counts { sent, received, .. } = outcome.counts;
     if outcome.altered > 0 {
@@ -443,9 +449,9 @@ fn irregularities(outcome: &Outcome) -> Option<String> {
     (!counted.is_empty()).then(|| format!("of {sent} packets {}", counted.join(", ")))
 }
 
-/// Returns remarks on the stability of the machine: a drift of the baseline's median for each
-/// setting, and the variation of medians between repetitions over all cells. Differences smaller
-/// than this variation are meaningless.
+/// Returns remarks on how steady the machine was during a campaign: the drift of the baseline's
+/// median delay, and the variation of median delays between repetitions. Differences smaller than
+/// this variation are meaningless.
 #[must_use]
 pub fn stability(campaign: &Campaign) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -490,7 +496,7 @@ pub fn stability(campaign: &Campaign) -> Vec<String> {
     remarks
 }
 
-/// The significance level of the drift test: the probability of a false alarm.
+/// The significance level of the test for a drift: the probability of a false alarm.
 const DRIFT: f64 = 0.01;
 
 use crate::campaign::Setting;

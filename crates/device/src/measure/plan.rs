@@ -1,4 +1,5 @@
-//! Plans: reads the TOML file that describes a campaign, and checks it.
+//! Reads and checks plans: TOML files that describe which measurements of a device a campaign
+//! makes.
 
 mod cells;
 
@@ -13,7 +14,7 @@ use super::task::Task;
 use super::traffic::Subject;
 use crate::campaign::{Cell, Function, Setting};
 
-/// A plan as its file spells it; `docs/device-measure.md` documents each setting.
+/// A plan as it is spelt in its TOML file; `docs/device-measure.md` documents each setting.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PlanFile {
@@ -53,15 +54,15 @@ struct FunctionsFile {
     tests: Option<u32>,
 }
 
-/// The combinations of matches and actions that become cells.
+/// The combinations of a match and an action that are measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Combinations {
-    /// Every match with every action.
+    /// Every match is measured with every action.
     #[default]
     All,
-    /// Each match with the action `output`, and each action with the match `port`: the cells from
-    /// which a model is derived.
+    /// Each match is measured with the action `output`, and each action with the match `port`.
+    /// These are the combinations from which a model is derived.
     Training,
 }
 
@@ -153,14 +154,14 @@ impl Default for CampaignFile {
     }
 }
 
-/// The cells for which the loss-free rate is searched.
+/// The combinations of functions for which the highest rate without loss is searched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateCells {
-    /// Only the baseline of each setting.
+    /// Only the baseline, under each packet length, number of rules and other conditions.
     #[default]
     Baseline,
-    /// All cells.
+    /// All combinations that the plan measures.
     All,
 }
 
@@ -168,130 +169,136 @@ pub enum RateCells {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timestamps {
-    /// The clock of the kernel; the kernel timestamps frames where it hands them to the driver.
+    /// The clock of the kernel, which timestamps frames when it hands them to the driver.
     #[default]
     Kernel,
-    /// The clock of the network card. The interfaces `send` and `receive` are then taps that
-    /// receive copies of the packets that enter and leave the device.
+    /// The clock of the network card. The plan's interfaces `send` and `receive` must then be taps,
+    /// which receive copies of the packets that enter and leave the device.
     Hardware,
 }
 
-/// The kind of device, and the protocol that configures it.
+/// The kind of device to measure, and the protocol that configures it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceKind {
     /// Open vSwitch with the userspace datapath, started for the campaign and configured over
     /// OpenFlow.
     OpenVSwitch {
-        /// The offered protocol version.
+        /// The version of OpenFlow that the controller offers to the switch.
         version: openflow::Version,
     },
-    /// An OpenFlow switch that connects to a given address.
+    /// An OpenFlow switch, which connects to a given address of this machine.
     OpenFlow {
-        /// The offered protocol version.
+        /// The version of OpenFlow that the controller offers to the switch.
         version: openflow::Version,
-        /// The address on which the campaign listens.
+        /// The address on which the controller listens for the switch.
         listen: std::net::SocketAddr,
     },
     /// The software switch of this project, started for the campaign and configured over P4Runtime.
     SoftwareSwitch {
-        /// The way in which programs are executed.
+        /// The way in which the switch executes P4 programs.
         path: ProgramPath,
     },
     /// A P4 switch that listens on a given address.
     P4Runtime {
-        /// The address, as `host:port`.
+        /// The address of the switch, as `host:port`.
         address: String,
-        /// The device id.
+        /// The P4Runtime device id of the switch.
         device_id: u64,
     },
     /// The pipeline library, called in memory without a network.
     Memory {
-        /// The way in which programs are executed.
+        /// The way in which the library executes P4 programs.
         path: ProgramPath,
     },
-    /// A device that a person configures.
+    /// A device that a person configures, following printed instructions.
     Manual,
 }
 
-/// The way in which a program is executed.
+/// The way in which a switch of this project executes a P4 program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramPath {
-    /// The reference interpreter executes it.
+    /// The reference interpreter executes the program.
     Interpreter,
-    /// The compiler translates it to machine code.
+    /// The compiler translates the program to machine code.
     Compiled,
 }
 
-/// A cell to measure: the task of the device and its load.
+/// A combination of functions to measure, and the rate at which packets are sent meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCell {
-    /// The task of the device.
+    /// The rules or the program that the device runs.
     pub task: Task,
-    /// The offered load in packets per second; `None` if each packet waits for the arrival of the
-    /// previous one.
+    /// The rate at which packets are sent, in packets per second; `None` if each packet waits for
+    /// the arrival of the previous one.
     pub packets_per_second: Option<f64>,
 }
 
-/// The parameters of the search for loss-free rates.
+/// The parameters of the search for the highest rate at which a device loses no packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePlan {
-    /// The first offered rate, in packets per second.
+    /// The first rate that is tried, in packets per second.
     pub from: f64,
-    /// The largest distance between the last rate without loss and the first rate with loss, as a
-    /// share.
+    /// The precision at which the search ends: the distance between the highest rate without loss
+    /// and the lowest rate with loss, as a share of the rate.
     pub precision: f64,
-    /// The time for which each rate is offered.
+    /// The time for which each rate is tried.
     pub duration: Duration,
-    /// The cells whose rate is searched.
+    /// The combinations of functions whose rate is searched.
     pub cells: RateCells,
 }
 
-/// The wires to a device.
+/// The connection between this machine and the measured device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WirePlan {
-    /// The interfaces by which the traffic leaves and returns; `None` if virtual pairs are created
-    /// for the campaign.
+    /// The interfaces to which packets for the device are sent and on which they return; `None` if
+    /// pairs of virtual interfaces are created for the campaign.
     pub interfaces: Option<[String; 2]>,
-    /// The clock that timestamps packets.
+    /// The clock that timestamps packets before and after the device.
     pub timestamps: Timestamps,
     /// The line rate R_max in bit/s; `None` if the plan does not state it.
     pub line_rate: Option<u64>,
-    /// The cores of the generator and of a device that is started on this machine.
+    /// The processor cores of the packet generator and of a device that is started on this machine;
+    /// `None` if they are chosen.
     pub cores: Option<[usize; 2]>,
-    /// Whether idle cores are kept from sleeping.
+    /// Whether idle processor cores are kept from sleeping, because a sleeping core notices packets
+    /// late.
     pub keep_awake: bool,
 }
 
-/// A checked plan of a campaign.
+/// A checked plan: which measurements of which device a campaign makes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The kind of device.
+    /// The kind of device to measure.
     pub device: DeviceKind,
-    /// The name of the device for people.
+    /// The name of the device, for people.
     pub name: String,
     /// The numbers of the ports by which packets enter and leave, as the device counts them.
     pub ports: [u32; 2],
-    /// The cells to measure.
+    /// The combinations of functions to measure, each under one set of conditions.
     pub cells: Vec<PlannedCell>,
-    /// The number of blocks per cell.
+    /// The number of runs of packets through each cell (a combination of functions under one set of
+    /// conditions).
     pub repetitions: u32,
-    /// The number of counted packets in a block.
+    /// The number of packets in each run whose delays are recorded.
     pub packets: u32,
-    /// The number of warm-up packets before the counted ones.
+    /// The number of packets that are sent first in each run and whose delays are not recorded.
     pub warm_up: u32,
-    /// Whether a block is measured again if this machine was slow during it.
+    /// Whether a run of packets is repeated if the measuring machine was slow during it.
     pub steady_machine: bool,
-    /// The seed of the order of blocks; drawn at random if the file has none.
+    /// The seed of the random order of measurements; drawn at random if the plan names none.
     pub seed: Option<u64>,
-    /// The time for which packets are awaited.
+    /// The time after which a packet that has not returned counts as lost.
     pub wait: Duration,
-    /// The wires to the device.
+    /// The connection between this machine and the device.
     pub wire: WirePlan,
-    /// The search for loss-free rates, if the plan asks for one.
+    /// The parameters of the search for the highest rate without loss; `None` if the plan has no
+    /// such search.
     pub rates: Option<RatePlan>,
-    /// The parts of the plan's program that no generated program can have.
+    /// The parts of the P4 program named by the plan that cannot be measured alone, because no
+    /// generated program can contain them.
     pub not_measured: Vec<String>,
-    /// Whether cells differ in their load, so that the load is a condition of each cell.
+    /// Whether cells differ in the rate at which packets are sent, so that the rate is recorded as
+    /// a condition of each cell.
     several_loads: bool,
 }
 
@@ -299,15 +306,15 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The file is not TOML, or has unknown settings.
+    /// The plan is not valid TOML, or it has unknown settings.
     #[error("{0}")]
     Syntax(String),
-    /// A setting has an invalid value.
+    /// A setting of the plan has an invalid value.
     #[error("{setting}: {problem}")]
     Value {
-        /// The setting, with the name of its table.
+        /// The name of the setting, with the TOML table that contains it.
         setting: &'static str,
-        /// The problem, and the allowed values.
+        /// The reason why the value is invalid, and the allowed values.
         problem: String,
     },
 }
@@ -317,10 +324,11 @@ fn wrong(setting: &'static str, problem: impl Into<String>) -> PlanError {
 }
 
 impl Plan {
-    /// Reads and checks a plan. `read_program` compiles the program that a plan names.
+    /// Reads and checks the TOML text of a plan. `read_program` compiles the P4 program that the
+    /// plan names.
     ///
     /// # Errors
-    /// Returns a [`PlanError`] if the file is malformed or a setting is invalid.
+    /// Returns a [`PlanError`] if the text is malformed or a setting is invalid.
     pub fn from_toml(
         text: &str,
         read_program: &mut dyn FnMut(&str) -> Result<ir::Program, String>,
@@ -388,7 +396,8 @@ impl Plan {
         })
     }
 
-    /// Returns the functions of the baseline.
+    /// Returns the functions that every measurement of this plan includes, to which others are
+    /// added.
     #[must_use]
     pub fn baseline(&self) -> Vec<Function> {
         match self.cells.first().map(|cell| &cell.task) {
@@ -397,8 +406,8 @@ impl Plan {
         }
     }
 
-    /// Returns the functions beyond the baseline, each once: matches and actions in the order of
-    /// Table I, or the parts that are measured alone.
+    /// Returns the functions that the plan adds to the baseline, each once: matches and actions in
+    /// the order of the paper's Table I, or the program parts that are measured alone.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
         let rules = || self.cells.iter().filter_map(|cell| cell.task.rule());
@@ -421,7 +430,7 @@ impl Plan {
             .collect()
     }
 
-    /// Returns the cells in the form of a campaign, in the order of `self.cells`.
+    /// Returns the planned cells as a campaign records them, in the order of `self.cells`.
     #[must_use]
     pub fn campaign_cells(&self) -> Vec<Cell> {
         self.cells.iter().map(|cell| self.campaign_cell(cell)).collect()
@@ -451,7 +460,8 @@ impl Plan {
 }
 
 impl ProgramPath {
-    /// Returns the name in plans, which is also the value of `--path` of `planimeter switch`.
+    /// Returns the name of this way of execution in plans. It is also the value of `--path` of
+    /// `planimeter switch`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -462,7 +472,7 @@ impl ProgramPath {
 }
 
 impl DeviceKind {
-    /// Returns the name in plans.
+    /// Returns the name of this kind of device in plans.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -475,7 +485,7 @@ impl DeviceKind {
         }
     }
 
-    /// Returns the name of the configuration protocol, as campaigns record it.
+    /// Returns the name of the protocol that configures the device, as campaigns record it.
     #[must_use]
     pub fn driver(&self) -> &'static str {
         match self {
@@ -486,8 +496,8 @@ impl DeviceKind {
         }
     }
 
-    /// Whether the device runs P4 programs, so that packets may have the headers of the header
-    /// sweep.
+    /// Whether the device runs P4 programs. Only then can packets have additional headers between
+    /// Ethernet and IPv4.
     fn is_programmable(&self) -> bool {
         matches!(self, Self::SoftwareSwitch { .. } | Self::P4Runtime { .. } | Self::Memory { .. })
     }

@@ -1,4 +1,4 @@
-//! Walks through a program statement by statement and collects its paths. Ways that become equal
+//! Collects the paths through a P4 program, statement by statement. Partial paths that become equal
 //! are merged.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,17 +12,18 @@ use ir::{
 use super::ways::{Ended, Record, Way, Ways, split};
 use super::{Overview, Path, PathError};
 
-/// The largest number of different ways.
+/// The largest number of different partial paths that are followed at the same time.
 const MOST: usize = 4096;
-/// The largest number of times that a way enters one parser state on a loop, for example to extract
-/// a header stack.
+/// The largest number of times that a path enters the same parser state on a loop, for example to
+/// extract a header stack.
 const VISITS: u32 = 8;
 
-/// Returns all paths with their parts.
+/// Returns all paths through a program, each with its parts: the statements, tables and headers
+/// that cost time.
 pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
     let walker = Walker::new(program, Record::new(true));
     let ways = walker.package(&program.main, walker.record.start(true))?;
-    // The final state no longer affects the future, so clearing it merges more ways.
+    // The state of a finished path no longer matters, so clearing it lets more paths merge.
     let ways = walker.record.map(ways, |way| {
         way.state.ended = Ended::No;
         way.state.valid = None;
@@ -30,8 +31,10 @@ pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
     Ok(walker.record.paths(ways))
 }
 
-/// Returns statistics of all paths without listing them. If there are too many combinations of
-/// valid headers, validity is not followed, and conditions on it are taken both ways.
+/// Returns statistics of all paths through a program without listing them.
+///
+/// If there are too many combinations of valid headers, the walk does not record which headers are
+/// valid, and follows both sides of every condition on validity.
 pub(super) fn overview(program: &Program) -> Result<Overview, PathError> {
     let walk = |follows_validity: bool| {
         let walker = Walker::new(program, Record::new(false));
@@ -78,8 +81,9 @@ impl Walker<'_> {
         Ok(ways)
     }
 
-    /// Runs a top-level block of the architecture. `exit` ends only this block. A packet that a
-    /// parser rejects continues with the error in its metadata (in v1model and in PSA).
+    /// Follows all partial paths through a parser or control of the architecture with `block`, and
+    /// ends an `exit` or a parser error there. In v1model and PSA, a packet that a parser rejects
+    /// continues, with the error in its metadata.
     fn top(
         &self,
         ways: Ways,
@@ -94,7 +98,7 @@ impl Walker<'_> {
         let mut done = Ways::new();
         let mut under_way = BTreeMap::from([(parser.start, ways)]);
         while !under_way.is_empty() {
-            // Ways that reach a state after the same number of steps continue together.
+            // Partial paths that reach a state after the same number of steps continue together.
             let mut next: BTreeMap<StateId, Ways> = BTreeMap::new();
             for (at, ways) in under_way {
                 let ways = self.entered(id, at, ways);
@@ -116,8 +120,8 @@ impl Walker<'_> {
         }))
     }
 
-    /// Returns the ways that may enter a state. A state on a loop may be entered at most [`VISITS`]
-    /// times.
+    /// Returns those partial paths that may enter a parser state. A path may enter a state on a
+    /// loop at most [`VISITS`] times.
     fn entered(&self, parser: ParserId, state: StateId, mut ways: Ways) -> Ways {
         if self.is_on_a_loop(parser, state) {
             for way in &mut ways {
@@ -130,7 +134,7 @@ impl Walker<'_> {
         ways
     }
 
-    /// Whether a state can be reached from itself.
+    /// Whether a parser state can be reached from itself.
     fn is_on_a_loop(&self, parser: ParserId, state: StateId) -> bool {
         let states = &self.program.parsers[parser.index()].states;
         let mut seen = BTreeSet::new();
@@ -148,8 +152,8 @@ impl Walker<'_> {
         false
     }
 
-    /// Moves ways through one state. Returns those that continue, by their next state, and adds the
-    /// others to `done`.
+    /// Extends partial paths by one parser state. Returns those that continue, grouped by their
+    /// next state, and adds those that ended to `done`.
     fn state(
         &self,
         state: &ir::State,
@@ -204,8 +208,8 @@ impl Walker<'_> {
         Ok(ways)
     }
 
-    /// Moves ways through one statement. The function is long because each kind of statement has an
-    /// arm of its own.
+    /// Extends partial paths by one statement. The function is long because each kind of statement
+    /// has an arm of its own.
     fn statement(&self, statement: &Statement, ways: Ways) -> Result<Ways, PathError> {
         let one =
             |ways: Ways, part: String| self.record.map(ways, |way| self.record.add(way, &part));
@@ -221,7 +225,7 @@ impl Walker<'_> {
             StatementKind::Switch { cases, default, subject } => {
                 let ways = one(self.expression(subject, ways), "branch".to_owned());
                 let of = |labels: &str| {
-                    // The labels name the action that ran.
+                    // Each label names the action that ran.
                     let decision = match self.program.types.get(subject.type_id) {
                         Type::ActionRun(_) => format!("switch: {labels}"),
                         _ => format!("switch {}: {labels}", self.excerpts.expression(subject)),
@@ -363,7 +367,8 @@ impl Walker<'_> {
         Ok(all)
     }
 
-    /// Returns the value of a condition, as far as the valid headers determine it.
+    /// Returns the value of a condition for packets on this path if the valid headers determine it,
+    /// otherwise `None`.
     fn decided(&self, condition: &Expression, way: &Way) -> Option<bool> {
         match &condition.kind {
             ExpressionKind::IsValid(place) => {
@@ -396,8 +401,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether the program has at most one header of a type, so that the type identifies the
-    /// header.
+    /// Whether the program has at most one header of this type. If so, the type alone identifies
+    /// the header.
     fn is_single(&self, header: TypeId) -> bool {
         let fields = |composite: &ir::Composite| {
             composite.fields.iter().filter(|f| f.type_id == header).count()
@@ -431,7 +436,8 @@ impl Walker<'_> {
         Ok(all)
     }
 
-    /// Resumes the statements after an action, function or control that has returned.
+    /// Lets paths that left an action, function or control by `return` continue with the statement
+    /// after its call.
     fn returned(&self, ways: Ways) -> Ways {
         self.record.map(ways, |way| {
             if way.state.ended == Ended::Returned {
@@ -440,7 +446,7 @@ impl Walker<'_> {
         })
     }
 
-    /// Adds the arithmetic of an expression to the ways.
+    /// Adds the arithmetic and comparisons of an expression to the parts of each path.
     fn expression(&self, expression: &Expression, ways: Ways) -> Ways {
         let mut parts = Vec::new();
         self.operators(expression, &mut parts);
@@ -483,13 +489,15 @@ impl Walker<'_> {
         }
     }
 
-    /// Adds the emission of the valid headers within a type, each once.
+    /// Adds the headers that the deparser emits for a value of this type to the parts of a path:
+    /// each header that is valid, once. `left` counts the valid headers not yet emitted; if it is
+    /// `None`, all headers count as valid.
     fn emit(&self, type_id: TypeId, way: &mut Way, left: &mut Option<BTreeMap<TypeId, u32>>) {
         match self.program.types.get(type_id) {
             Type::Composite(_) => {
                 let Some(composite) = self.program.types.composite(type_id) else { return };
                 if composite.kind == CompositeKind::Header {
-                    // If validity is not followed, all headers are emitted: the upper limit.
+                    // If it is not known which headers are valid, all are emitted: an upper limit.
                     let leaves = match left {
                         None => true,
                         Some(left) => left.get_mut(&type_id).is_some_and(|count| {
@@ -523,7 +531,7 @@ fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
     if ways.len() > MOST { Err(PathError::TooMany { most: MOST, place: place() }) } else { Ok(()) }
 }
 
-/// Returns the targets of a transition, each once.
+/// Returns the different targets of a parser transition.
 fn targets(transition: &Transition) -> Vec<Target> {
     let mut targets: Vec<Target> = transition.targets().collect();
     targets.sort_by_key(|target| format!("{target:?}"));

@@ -1,9 +1,10 @@
-//! The partial paths of a walk through a program, here called ways. The walker in `walk` advances
-//! them statement by statement.
+//! Partial paths through a P4 program, called ways. The walker in `walk` extends them statement by
+//! statement.
 //!
-//! Equal ways have equal futures and are merged. In a list of all paths, two ways are equal if
-//! their parts and states are. In an overview, equal states are enough: the way with the most parts
-//! represents the merged ways, and a graph of their decisions counts the ways without listing them.
+//! Ways in the same state have the same continuations, so equal ways are merged. To list all paths,
+//! two ways are equal only if their parts are equal too. For statistics of all paths, equal states
+//! are enough: the way with the most parts represents the merged ways, and a graph of their
+//! decisions counts them.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -14,54 +15,57 @@ use num_bigint::BigUint;
 
 use super::{Overview, Parts, Passes, Path};
 
-/// The block or loop whose remaining statements a way skips.
+/// The block or loop whose remaining statements a partial path skips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ended {
     No,
-    /// A way left the enclosing action, function or control with `return`.
+    /// The path left the enclosing action, function or control by `return`.
     Returned,
-    /// A way left the innermost loop.
+    /// The path left the innermost loop.
     Left,
-    /// A way left the top-level control or parser with `exit`.
+    /// The path left the top-level control or parser by `exit`.
     Exited,
-    /// A way left the parser with an error.
+    /// The path left the parser with an error.
     Rejected,
 }
 
-/// The part of a way that decides where the way can go.
+/// The state of a partial path. It determines how the path can continue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
-    /// The number of valid headers of each type; `None` if validity is not followed.
+    /// The number of valid headers of each type; `None` if the walk does not record validity.
     pub(super) valid: Option<BTreeMap<TypeId, u32>>,
     pub(super) ended: Ended,
-    /// The number of times that the way entered each parser state that lies on a loop.
+    /// The number of times that the path has entered each parser state that lies on a loop.
     pub(super) visits: BTreeMap<(ParserId, StateId), u32>,
 }
 
-/// A partial path, or several merged ones.
+/// A partial path through a program, or several that were merged.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     pub(super) state: State,
-    /// The count of each part, indexed by the part's number; the last count is not zero.
+    /// The number of times that each part occurs on the path, indexed by the part's number. The
+    /// last element is not zero.
     parts: Vec<u32>,
-    /// The latest node of the way in the graph of decisions.
+    /// The path's latest decision, as an index into the graph of decisions.
     node: usize,
-    /// The number of ways that were merged into this one.
+    /// The number of paths that were merged into this one.
     ways: BigUint,
 }
 
 pub(super) type Ways = Vec<Way>;
 
-/// A node in the graph of decisions.
+/// A node of the graph of decisions: a decision that a path took, or the point where paths were
+/// merged.
 #[derive(Debug)]
 struct Node {
-    /// The predecessors. The node of the way with the most parts comes first.
+    /// The indices of the previous nodes. If paths were merged here, the node of the path with the
+    /// most parts comes first.
     before: Vec<usize>,
     decision: Option<usize>,
     ways: BigUint,
 }
 
-/// Numbers texts in the order of their first use.
+/// Numbers for texts, in the order in which the texts were first used.
 #[derive(Debug, Default)]
 struct Names {
     numbers: HashMap<String, usize>,
@@ -80,15 +84,16 @@ impl Names {
     }
 }
 
-/// The data that all ways of one walk share.
+/// The data that all partial paths of one walk through a program share.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// Whether ways with different parts stay separate.
+    /// Whether only paths with equal parts are merged, so that all paths can be listed.
     lists: bool,
     parts: RefCell<Names>,
     decisions: RefCell<Names>,
     nodes: RefCell<Vec<Node>>,
-    /// The number of ways that statements have advanced so far.
+    /// The work done so far: the sum, over all statements, of the number of paths that each
+    /// extended.
     steps: RefCell<u64>,
 }
 
@@ -103,7 +108,8 @@ impl Record {
         }
     }
 
-    /// Returns the single way before the first statement.
+    /// Returns the empty path, with which a walk begins. `follows_validity` says whether the walk
+    /// records which headers are valid.
     pub(super) fn start(&self, follows_validity: bool) -> Ways {
         let state = State {
             valid: follows_validity.then(BTreeMap::new),
@@ -114,7 +120,7 @@ impl Record {
         vec![Way { state, parts: Vec::new(), node, ways: BigUint::from(1_u32) }]
     }
 
-    /// Adds a part to a way.
+    /// Adds one occurrence of a part to a path.
     pub(super) fn add(&self, way: &mut Way, part: &str) {
         let number = self.parts.borrow_mut().number(part);
         if way.parts.len() <= number {
@@ -123,7 +129,7 @@ impl Record {
         way.parts[number] += 1;
     }
 
-    /// Adds a decision to a way.
+    /// Adds a decision to a path, for example an action that a table ran.
     pub(super) fn decide(&self, way: &mut Way, decision: &str) {
         let number = self.decisions.borrow_mut().number(decision);
         way.node = self.node(vec![way.node], Some(number), way.ways.clone());
@@ -135,20 +141,20 @@ impl Record {
         nodes.len() - 1
     }
 
-    /// Changes every way, and merges the ways that became equal.
+    /// Applies `change` to every partial path, and merges those that became equal.
     pub(super) fn map(&self, mut ways: Ways, change: impl Fn(&mut Way)) -> Ways {
         *self.steps.borrow_mut() += ways.len() as u64;
         ways.iter_mut().for_each(change);
         self.united(ways)
     }
 
-    /// Adds further ways, and merges equal ones.
+    /// Adds the partial paths `more` to `all`, and merges equal ones.
     pub(super) fn merge(&self, all: &mut Ways, more: Ways) {
         all.extend(more);
         *all = self.united(std::mem::take(all));
     }
 
-    /// Merges equal ways.
+    /// Returns the partial paths with equal ones merged.
     pub(super) fn united(&self, mut ways: Ways) -> Ways {
         let order = |a: &Way, b: &Way| {
             let parts = || if self.lists { a.parts.cmp(&b.parts) } else { Ordering::Equal };
@@ -165,7 +171,7 @@ impl Record {
         united
     }
 
-    /// Merges `other` into `way`.
+    /// Merges the partial path `other` into `way`, which takes over the parts of the longer one.
     fn unite(&self, way: &mut Way, mut other: Way) {
         if other.length() > way.length() {
             std::mem::swap(way, &mut other);
@@ -174,7 +180,7 @@ impl Record {
         way.node = self.node(vec![way.node, other.node], None, way.ways.clone());
     }
 
-    /// Returns every way with its parts, for a walk that lists them.
+    /// Returns all finished paths with their parts and decisions, for a walk that lists paths.
     pub(super) fn paths(&self, ways: Ways) -> Vec<Path> {
         let path = |way: &Way| Path {
             decisions: self.decisions(way),
@@ -186,7 +192,7 @@ impl Record {
         paths
     }
 
-    /// Returns the statistics of all ways.
+    /// Returns the statistics of all finished paths; `None` if there are none.
     pub(super) fn overview(&self, ways: Ways, follows_validity: bool) -> Option<Overview> {
         let longest = ways.iter().max_by_key(|way| way.length())?;
         let longest =
@@ -200,8 +206,8 @@ impl Record {
         })
     }
 
-    /// Returns the number of ways through each decision: the number of ways that reach it, times
-    /// the number of continuations from it.
+    /// Returns the number of finished paths through each decision. It is the number of partial
+    /// paths that reach the decision, times the number of their continuations.
     fn passes(&self, ends: &Ways) -> Vec<Passes> {
         let nodes = self.nodes.borrow();
         let texts = &self.decisions.borrow().texts;
@@ -245,13 +251,13 @@ impl Record {
 }
 
 impl Way {
-    /// Returns the number of parts.
+    /// Returns the number of parts on the path, including repetitions.
     fn length(&self) -> u64 {
         self.parts.iter().map(|count| u64::from(*count)).sum()
     }
 }
 
-/// Separates the ways that still run statements from those that skip them.
+/// Separates the partial paths that continue with the next statement from those that skip it.
 pub(super) fn split(ways: Ways) -> (Ways, Ways) {
     ways.into_iter().partition(|way| way.state.ended == Ended::No)
 }
