@@ -21,42 +21,43 @@ use crate::profile::{Estimate, Profile, Settings, Sorted, Tails};
 pub use drift::Drift;
 pub use noise::Noise;
 
-/// The result of a verification under one setting.
+/// The comparison of predicted and measured delays under one setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
     /// The setting under which all cells were measured.
     pub setting: Setting,
-    /// All cells with delays, both training and test cells.
+    /// All cells with measured delays, including those from which the model was derived.
     pub cells: Vec<VerifiedCell>,
-    /// The errors and other figures, one entry per level.
+    /// The errors and other figures of the predictions, one element per level (a statistic of
+    /// delays, such as the median).
     pub levels: Vec<VerifiedLevel>,
-    /// The change of the device during the campaign; `None` if there are too few blocks.
+    /// The change of the device's delays during the campaign; `None` if there are too few blocks.
     pub drift: Option<Drift>,
-    /// The measurement that would improve the predictions most.
+    /// The measurement that would improve the predictions most; `None` if there is no suggestion.
     pub next: Option<Suggestion>,
 }
 
-/// A cell with its measurement and its prediction.
+/// A cell (a set of functions) with its measured and predicted delays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedCell {
     /// The id of the cell.
     pub cell: CellId,
     /// The functions of the cell.
     pub functions: Vec<FunctionName>,
-    /// Whether the model was derived from this cell.
+    /// Whether the model was derived from this cell, so that the cell cannot test it.
     pub training: bool,
     /// The measured delays.
     pub profile: Profile,
     /// The predicted delays.
     pub prediction: Composition,
-    /// The errors, in the order of the model's levels.
+    /// The errors of the predictions, in the order of the model's levels.
     pub errors: Vec<CellError>,
 }
 
-/// A predicted and a measured delay at one level.
+/// The predicted and the measured delay of one cell at one level, such as the median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellError {
-    /// The level of the delays.
+    /// The statistic that is compared, such as the median.
     pub level: Level,
     /// The predicted delay (equation 9).
     pub predicted: Picoseconds,
@@ -65,17 +66,18 @@ pub struct CellError {
     /// The relative error (predicted - measured) / measured; negative if the prediction is too
     /// short.
     pub relative: f64,
-    /// Whether the intervals of prediction and measurement are disjoint; `None` if an end is
-    /// unknown.
+    /// Whether the confidence intervals of prediction and measurement do not overlap; `None` if an
+    /// end is unknown.
     pub refuted: Option<bool>,
-    /// The number of packets that took longer than the bound, for levels that bound from above.
+    /// The number of packets that took longer than the predicted bound; `None` for levels that are
+    /// no upper bounds.
     pub beyond: Option<u64>,
 }
 
-/// The figures of one level over all test cells.
+/// The errors of the predictions at one level, over all cells that test the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedLevel {
-    /// The level of the delays.
+    /// The statistic that is compared, such as the median.
     pub level: Level,
     /// The mean of the absolute relative errors (equation 8).
     pub mean_absolute: f64,
@@ -85,62 +87,64 @@ pub struct VerifiedLevel {
     pub mean_signed: f64,
     /// The largest amount by which a prediction is too short, as a share; zero if none is.
     pub worst_under: f64,
-    /// The number of test cells whose prediction is refuted, and the number of test cells with
-    /// intervals.
+    /// The number of test cells whose measurement refutes the prediction, and the number of test
+    /// cells for which both intervals are known.
     pub refuted: (usize, usize),
     /// The skill: one minus the ratio of squared errors to those of a model that always predicts
     /// the mean of the training cells. One is perfect; zero is no better than that model. `None` if
     /// that model has no error.
     pub skill: Option<f64>,
-    /// The packets beyond the bound; `None` for levels that do not bound from above.
+    /// The packets that took longer than predicted bounds; `None` for levels that are no upper
+    /// bounds.
     pub violations: Option<Violations>,
-    /// The differences between repetitions and between functions; `None` if there are too few
-    /// blocks or cells.
+    /// A comparison of the differences between repetitions with those between functions; `None` if
+    /// there are too few blocks or cells.
     pub noise: Option<Noise>,
 }
 
-/// The packets of all test cells that took longer than the bound of their cell.
+/// The packets of all test cells that took longer than the predicted bound of their cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Violations {
-    /// The number of packets beyond the bound.
+    /// The number of packets that took longer than the bound.
     pub beyond: u64,
-    /// The total number of packets.
+    /// The number of all packets of the test cells.
     pub packets: u64,
-    /// The largest share of violations that a prediction of a test cell admits; `None` if a
-    /// prediction states none.
+    /// The largest share of such packets that any of the predictions allows; `None` if a prediction
+    /// states none.
     pub admitted: Option<f64>,
-    /// The 95 % interval of the share of violations (Clopper and Pearson), for the number of
-    /// effective samples.
+    /// The 95 % confidence interval of the share of such packets (Clopper and Pearson), for the
+    /// number of effective samples.
     pub interval: Interval,
 }
 
-/// A suggestion for the next measurement.
+/// A measurement that would improve the predictions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The functions of the cell to measure.
+    /// The set of functions to measure.
     pub functions: Vec<FunctionName>,
-    /// The reason, as a sentence.
+    /// The reason for measuring it, as a sentence.
     pub reason: String,
 }
 
-/// The reason why a campaign cannot be verified.
+/// The reason why a model cannot be tested with a campaign.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// No model can be derived.
+    /// No model can be derived from the campaign.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A function of a cell is missing in the model.
+    /// The model lacks a function of a measured cell.
     #[error(transparent)]
     Compose(#[from] ComposeError),
-    /// The campaign has training cells only.
+    /// The campaign has no cells other than those from which the model is derived.
     #[error(
         "no cell has more than one function and delays: there is nothing to compare the model with"
     )]
     NothingToTest,
 }
 
-/// Derives a model from the training cells of a campaign and tests it against the other cells.
+/// Derives a model from the cells of a campaign with at most one function, and tests it against the
+/// other cells. Returns the model and one comparison per setting.
 ///
 /// # Errors
 /// Returns a [`VerifyError`] if no model can be derived, or no test cell has delays.
@@ -211,13 +215,13 @@ fn relative(predicted: Picoseconds, measured: Picoseconds) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / measured.0.unsigned_abs() as f64 }
 }
 
-/// The ends of an interval, as far as they are known.
+/// The ends of a confidence interval; `None` where an end is unknown.
 struct Ends {
     low: Option<Picoseconds>,
     high: Option<Picoseconds>,
 }
 
-/// Whether two intervals are disjoint; `None` if a needed end is unknown.
+/// Whether two confidence intervals do not overlap; `None` if an end that decides it is unknown.
 fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }
@@ -282,8 +286,8 @@ fn violations(level: Level, tested: &[(&VerifiedCell, &CellError)]) -> Option<Vi
     Some(Violations { beyond, packets, admitted, interval })
 }
 
-/// Suggests the test cell with the largest refuted error, or else the training cell whose
-/// uncertainty contributes most to the predictions.
+/// Returns the measurement that would improve the predictions most: the test cell with the largest
+/// refuted error, or else the training cell whose uncertainty contributes most to the predictions.
 fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion> {
     let median = |cell: &VerifiedCell| {
         cell.errors.iter().find(|error| error.level == Level::Median).copied()
@@ -332,7 +336,7 @@ fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion
 }
 
 impl VerifiedLevel {
-    /// Returns the guarantee of the predictions at this level; `None` if no test cell has one.
+    /// Returns how strong the predictions at this level are; `None` if no test cell has one.
     #[must_use]
     pub fn guarantee(cells: &[VerifiedCell], level: Level) -> Option<Guarantee> {
         let tested = cells.iter().filter(|cell| !cell.training);

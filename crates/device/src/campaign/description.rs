@@ -1,5 +1,5 @@
-//! The head of a campaign: its functions, its cells, the device and the clock. The measuring code
-//! writes it before the first packet; the model and the reports read it.
+//! The description of a campaign: its functions, its cells, the device and the clock. The measuring
+//! code writes it before the first packet; the model and the reports read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Picoseconds;
 
-/// The value of `schema` in `campaign.json`.
+/// The value of `schema` in every `campaign.json` that this version writes.
 pub const SCHEMA: &str = "planimeter.device-campaign/1";
 
-/// The head of a campaign, `campaign.json`.
+/// The description of a campaign, which is the content of `campaign.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -19,42 +19,43 @@ pub struct Description {
     pub schema: String,
     /// The start time of the campaign, in RFC 3339.
     pub created: String,
-    /// Whether the figures were measured, imported or generated.
+    /// Whether the delays were measured, imported or generated.
     pub origin: Origin,
     /// The device under test.
     pub device: Device,
-    /// The functions of the baseline f0. Predictions may name them; they cost nothing beyond the
-    /// baseline.
+    /// The functions of the baseline f0, which every cell includes. Predictions may name them; they
+    /// cost nothing beyond the baseline.
     pub baseline: Vec<Function>,
-    /// The functions beyond the baseline: f_1, f_2, ...
+    /// The functions f_1, f_2, ... that cells add to the baseline.
     pub functions: Vec<Function>,
-    /// The cells to measure. The id of a cell is its index in this list.
+    /// The cells to measure: sets of functions, each under one setting. The id of a cell is its
+    /// index in this list.
     pub cells: Vec<Cell>,
-    /// The line rate R_max in bit/s; `None` if unknown.
+    /// The line rate R_max of the device's ports in bit/s; `None` if unknown.
     pub line_rate: Option<u64>,
     /// The clock that timestamps packets.
     pub clock: Clock,
-    /// The seed of the random order of blocks.
+    /// The seed of the random order in which the cells were measured.
     pub seed: u64,
     /// Facts about the measuring machine: kernel, processor, isolation, versions of tools.
     #[serde(default)]
     pub host: BTreeMap<String, String>,
 }
 
-/// The origin of a campaign's figures.
+/// The origin of a campaign's delays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Origin {
-    /// Measured by Planimeter.
+    /// The delays were measured by this program.
     Measured,
-    /// Read from files that other tools wrote.
+    /// The delays were read from files that other tools wrote.
     Imported {
-        /// The files.
+        /// The names of the imported files.
         files: Vec<String>,
     },
-    /// Generated from a known distribution, to test the method.
+    /// The delays were generated from a known distribution, to test the method.
     Synthetic {
-        /// The truth.
+        /// The known distribution, in words.
         truth: String,
     },
 }
@@ -63,12 +64,12 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// The name of the device for people.
+    /// The name of the device, for people.
     pub name: String,
     /// The driver that configures the device: `openflow`, `p4runtime`, `memory`, `manual` or
     /// `import`.
     pub driver: String,
-    /// Further facts: version, ports, options.
+    /// Further facts about the device by name, such as version, ports and options.
     #[serde(default)]
     pub details: BTreeMap<String, String>,
 }
@@ -79,7 +80,7 @@ pub struct Device {
 pub struct FunctionName(String);
 
 impl FunctionName {
-    /// Wraps a name.
+    /// Creates the name of a function from a text.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
@@ -98,13 +99,13 @@ impl fmt::Display for FunctionName {
     }
 }
 
-/// A basic function of a device.
+/// A basic function of a device, such as matching on a five-tuple or setting a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Function {
     /// The name, unique in the campaign.
     pub name: FunctionName,
-    /// The kind of function. A heat map has one dimension on each axis.
+    /// The kind of function. A heat map shows functions of one kind on each axis.
     pub dimension: Dimension,
     /// A description for people of what the device does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,24 +121,24 @@ pub struct Function {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Dimension {
-    /// The fields on which packets are matched.
+    /// The function matches packets on some fields.
     Match,
-    /// The action applied to a packet.
+    /// The function applies an action to packets.
     Action,
-    /// A parser state, by the bits that it extracts.
+    /// The function is a parser state, named by the number of bits that it extracts.
     Parser,
-    /// A table key, by kind and width.
+    /// The function looks up a table key, named by its match kind and width.
     Key,
-    /// A primitive of an action.
+    /// The function is a primitive of an action, such as an assignment.
     Primitive,
-    /// A header that a deparser emits.
+    /// The function emits a header in the deparser.
     Deparser,
-    /// Any other kind.
+    /// The function is of any other kind, which the text names.
     Other(String),
 }
 
 impl Dimension {
-    /// Returns the name of the dimension in files.
+    /// Returns the name of this kind of function in files.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -178,18 +179,19 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// The index of a cell in [`Description::cells`].
+/// The number of a cell: its index in [`Description::cells`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CellId(pub u32);
 
-/// A set of functions that is measured together under one setting.
+/// A set of functions that are measured together under one setting.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// The functions beyond the baseline, in order of execution. The baseline cell has none.
+    /// The functions that the cell adds to the baseline, in order of execution. The baseline cell
+    /// has none.
     pub functions: Vec<FunctionName>,
-    /// The conditions of the measurement.
+    /// The conditions under which the cell is measured.
     pub setting: Setting,
 }
 
@@ -200,23 +202,24 @@ pub struct Setting {
     /// The packet length in bytes, as rates count it: an Ethernet frame with its frame check
     /// sequence.
     pub packet_bytes: u32,
-    /// The number of rules in the table.
+    /// The number of rules in the device's table.
     pub rules: u32,
-    /// Any other varied condition, by name: load, headers.
+    /// Any other condition that varies between cells, by name, such as load or headers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
 }
 
-/// The clock of a campaign.
+/// The clock that timestamps the packets of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
-    /// The component that reads the clock.
+    /// The component that takes the timestamps.
     pub source: ClockSource,
-    /// The resolution: delays are multiples of the tick, and a true delay of a reading d lies in (d
-    /// - tick, d + tick).
+    /// The resolution of the clock. Measured delays are multiples of the tick, and the true delay
+    /// lies within one tick of the measured one.
     pub tick: Picoseconds,
-    /// Delays of a path without a device, if they were measured.
+    /// The delays of a path without a device, which show the error of the clock; `None` if they
+    /// were not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ClockReference>,
 }
@@ -225,19 +228,19 @@ pub struct Clock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
-    /// The network interface stamps packets.
+    /// The network interface timestamps packets.
     Hardware,
-    /// The kernel stamps frames where it hands them to the driver.
+    /// The kernel timestamps frames when it hands them to the driver.
     Kernel,
-    /// The measuring program reads its clock.
+    /// The measuring program reads a clock before and after each packet.
     Program,
-    /// The processor's cycle counter is read around the processing.
+    /// The processor's cycle counter is read before and after the processing of each packet.
     CycleCounter,
     /// The clock is unknown, because the imported files do not name it.
     Unknown,
 }
 
-/// Formats the source as words for people, such as "the card's clock".
+/// Formats the component in words for people, such as "the card's clock".
 impl fmt::Display for ClockSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -254,9 +257,9 @@ impl fmt::Display for ClockSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockReference {
-    /// The path: a loop-back, a wire or a pair of virtual interfaces.
+    /// The path that was measured: a loop-back, a wire or a pair of virtual interfaces.
     pub path: String,
-    /// The number of packets.
+    /// The number of packets whose delay was measured.
     pub samples: u64,
     /// The least delay.
     pub minimum: Picoseconds,
@@ -268,11 +271,11 @@ pub struct ClockReference {
     pub maximum: Picoseconds,
 }
 
-/// The reason why a description is invalid.
+/// The reason why the description of a campaign is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DescriptionError {
-    /// The schema is not the one that this version reads.
+    /// The schema of the file is not the one that this version reads.
     #[error("schema is '{found}'; this version reads '{SCHEMA}'")]
     Schema {
         /// The schema that the file names.
@@ -281,15 +284,15 @@ pub enum DescriptionError {
     /// Two functions have the same name.
     #[error("function '{name}' is given twice; names must differ, those of the baseline too")]
     TwoFunctions {
-        /// The duplicate name.
+        /// The name that both functions have.
         name: FunctionName,
     },
-    /// A cell names an undeclared function.
+    /// A cell names a function that the description does not declare.
     #[error("cell {cell} names function '{name}', which is not among the functions")]
     UnknownFunction {
         /// The index of the cell.
         cell: u32,
-        /// The unknown name.
+        /// The name of the undeclared function.
         name: FunctionName,
     },
     /// A cell lists a function twice, or repeats an earlier cell.
@@ -298,7 +301,8 @@ pub enum DescriptionError {
         /// The index of the offending cell.
         cell: u32,
     },
-    /// The setting of a cell has no baseline cell.
+    /// A cell has functions, but no cell without functions has its setting, so there is nothing to
+    /// compare it with.
     #[error("cell {cell} has no baseline: a cell without functions of the same setting is missing")]
     NoBaseline {
         /// The index of the cell.
@@ -307,13 +311,13 @@ pub enum DescriptionError {
     /// A packet length or line rate is zero, or the clock tick is negative.
     #[error("{what} must be positive")]
     NotPositive {
-        /// The offending figure.
+        /// The name of the invalid figure.
         what: &'static str,
     },
 }
 
 impl Description {
-    /// Checks that the description is consistent.
+    /// Checks that the functions, cells and figures of the description are consistent.
     ///
     /// # Errors
     /// Returns a [`DescriptionError`] for the first inconsistency.
@@ -352,7 +356,7 @@ impl Description {
         Ok(())
     }
 
-    /// Returns the function beyond the baseline with this name.
+    /// Returns the function with this name among those that cells add to the baseline.
     #[must_use]
     pub fn function(&self, name: &FunctionName) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == *name)

@@ -1,4 +1,4 @@
-//! The records of a campaign's journal, and the binary form of its samples. The parent module and
+//! The records of a campaign's journal, and the binary form of its delays. The parent module and
 //! `store` read and write them.
 
 use std::fmt;
@@ -6,8 +6,8 @@ use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
 
-/// A time span in picoseconds. A delay may be negative if two clocks disagree; reports mention such
-/// delays.
+/// A time span in picoseconds. A measured delay may be negative if two clocks disagree; reports
+/// mention such delays.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -38,12 +38,12 @@ impl fmt::Display for Picoseconds {
     }
 }
 
-/// A packet and its delay: an element of the set M_i of equation 5.
+/// A packet and its delay: an element of the set M_i of equation 5, the delays of one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// The number of the packet within its block.
     pub packet: u32,
-    /// The time between the two timestamps of the packet.
+    /// The time from the packet's timestamp before the device to the one after it.
     pub delay: Picoseconds,
 }
 
@@ -59,28 +59,30 @@ pub struct Block {
     pub started_ns: u64,
     /// The time from the first packet to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// The offered load in packets per second; `None` if each packet waited for the arrival of the
-    /// previous one.
+    /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
+    /// the arrival of the previous one.
     pub packets_per_second: Option<f64>,
     /// The packet counts of the block.
     pub counts: Counts,
-    /// The speed of the machine around the block; `None` if it was not observed.
+    /// The speed of the measuring machine before and after the block; `None` if it was not
+    /// observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// The number of samples.
+    /// The number of packets of the block whose delay is known.
     pub samples: u32,
-    /// The offset of the samples in `delays.bin`, in bytes.
+    /// The offset of the block's delays in `delays.bin`, in bytes.
     pub offset: u64,
-    /// The CRC-32 of the samples.
+    /// The CRC-32 of the block's delays in `delays.bin`.
     pub checksum: u32,
 }
 
-/// The speed, around one block, of the machine that measures and whose processor the device uses.
+/// The speed of the measuring machine around one block. The device uses the machine's processor,
+/// too.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The slowdown of a fixed workload right before or right after the block, whichever is larger,
-    /// as a share of its best time.
+    /// The slowdown of a fixed workload, as a share of its best time: the larger of those right
+    /// before and right after the block.
     pub slower: f64,
     /// The number of earlier attempts at this block that were discarded because the machine was
     /// slow.
@@ -99,14 +101,14 @@ impl Machine {
     }
 }
 
-/// The number of blocks of a campaign that a slow machine disturbed.
+/// The numbers of blocks of a campaign during which the measuring machine was slow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Disturbances {
-    /// Blocks that were discarded and measured again.
+    /// The number of blocks that were discarded because of a slow machine and measured again.
     pub again: u64,
-    /// Disturbed blocks that were kept.
+    /// The number of blocks during which the machine was slow and that were kept.
     pub kept: u64,
-    /// Blocks around which the speed of the machine was observed.
+    /// The number of blocks during which the speed of the machine was observed.
     pub blocks: u64,
 }
 
@@ -128,19 +130,19 @@ impl fmt::Display for Disturbances {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Counts {
-    /// Packets sent.
+    /// The number of packets sent.
     pub sent: u64,
-    /// Packets received, without duplicates.
+    /// The number of packets received, without duplicates.
     pub received: u64,
-    /// Packets sent that did not arrive within the waiting time.
+    /// The number of packets that did not arrive within the waiting time.
     pub lost: u64,
-    /// Packets that arrived after a packet that was sent later.
+    /// The number of packets that arrived after a packet that was sent later.
     pub reordered: u64,
-    /// Additional copies of packets that had already arrived.
+    /// The number of additional copies of packets that had already arrived.
     pub duplicated: u64,
-    /// Arrivals that match no sent packet.
+    /// The number of arrivals that match no sent packet.
     pub unmatched: u64,
-    /// The number of clock jumps.
+    /// The number of times that the clock was set during the measurement.
     pub clock_steps: u64,
 }
 
@@ -172,18 +174,18 @@ impl Add for Counts {
     }
 }
 
-/// A trial of one offered rate.
+/// The result of sending packets at one rate, in the search for the highest rate without loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateTrial {
-    /// The cell under load.
+    /// The cell that was measured.
     pub cell: super::CellId,
-    /// The offered rate in bit/s of frames with frame check sequence, without preamble and
-    /// inter-frame gap.
+    /// The rate in bit/s at which packets were sent. Frames count with their frame check sequence,
+    /// without preamble and inter-frame gap.
     pub bits_per_second: u64,
-    /// Packets sent.
+    /// The number of packets sent.
     pub sent: u64,
-    /// Packets lost.
+    /// The number of packets lost.
     pub lost: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Reads and writes the files of a campaign. The writer appends block by block; the reader loads
-//! the campaign as a whole.
+//! Reads and writes the files of a campaign. The writer appends one run of packets after the other;
+//! the reader loads the whole campaign into memory.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "campaign.json";
 const JOURNAL: &str = "journal.jsonl";
 const DELAYS: &str = "delays.bin";
 
-/// The reason why a campaign cannot be written.
+/// The reason why a campaign cannot be written to disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -25,22 +25,23 @@ pub enum WriteError {
     Io {
         /// The path of the file.
         path: PathBuf,
-        /// The error that the system or the check reported.
+        /// The error that the operating system or the check reported.
         source: io::Error,
     },
-    /// The directory already has a campaign.
+    /// The directory already contains a campaign.
     #[error("{} has a campaign; resume it, or name another directory", path.display())]
     Exists {
         /// The path of the directory.
         path: PathBuf,
     },
-    /// The description is invalid.
+    /// The description of the campaign is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// A block names an unknown cell, or has more samples than a block can hold.
+    /// A block (one run of packets) names an unknown cell, or has more samples than a block can
+    /// hold.
     #[error("a block of cell {} with {samples} samples cannot be kept: there are {cells} cells", cell.0)]
     Block {
-        /// The cell of the block.
+        /// The cell that the block names.
         cell: CellId,
         /// The number of samples in the block.
         samples: usize,
@@ -49,16 +50,16 @@ pub enum WriteError {
     },
 }
 
-/// The reason why a campaign cannot be read.
+/// The reason why a campaign cannot be read from disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The directory has no campaign.
+    /// The directory contains no campaign.
     #[error("{} {found}; name a run directory that `planimeter device measure` or `device import` left", directory.display())]
     None {
-        /// The path that was searched.
+        /// The path where a campaign was expected.
         directory: PathBuf,
-        /// The kind of object at that path.
+        /// The kind of file or directory at that path.
         found: Found,
     },
     /// A file cannot be read.
@@ -66,28 +67,28 @@ pub enum ReadError {
     Io {
         /// The path of the file.
         path: PathBuf,
-        /// The error that the system or the check reported.
+        /// The error that the operating system or the check reported.
         source: io::Error,
     },
-    /// A line of a file has unexpected content.
+    /// A line of a file is not the expected JSON.
     #[error("{}, line {line}: {cause}", path.display())]
     Json {
         /// The path of the file.
         path: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// The error message.
+        /// The message of the JSON parser.
         cause: String,
     },
-    /// The description is invalid.
+    /// The description in `campaign.json` is invalid.
     #[error("{}: {source}", path.display())]
     Description {
         /// The path of the file.
         path: PathBuf,
-        /// The error that the system or the check reported.
+        /// The reason why the description is invalid.
         source: DescriptionError,
     },
-    /// The delays do not match the journal.
+    /// The delays in `delays.bin` do not match the lines of the journal.
     #[error("{}: {what}; the file was changed or cut since it was measured", path.display())]
     Delays {
         /// The path of the file.
@@ -97,17 +98,17 @@ pub enum ReadError {
     },
 }
 
-/// The kind of object at a path that has no campaign.
+/// The kind of file or directory at a path where no campaign was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
-    /// Neither a file nor a directory.
+    /// There is neither a file nor a directory.
     Nothing,
-    /// A file.
+    /// There is a file.
     File,
-    /// A directory with a result of another verb.
+    /// There is a directory with the result of another command.
     OtherResult,
-    /// A directory without a result.
+    /// There is a directory without a result.
     Directory,
 }
 
@@ -133,7 +134,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// A block to be written: [`Block`] without the fields that the writer computes.
+/// A run of packets to be recorded: a [`Block`] without the fields that the writer computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockPlan {
     /// The measured cell.
@@ -144,16 +145,17 @@ pub struct BlockPlan {
     pub started_ns: u64,
     /// The time from the first packet to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// The offered load in packets per second; `None` if each packet waited for the arrival of the
-    /// previous one.
+    /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
+    /// the arrival of the previous one.
     pub packets_per_second: Option<f64>,
     /// The packet counts of the block.
     pub counts: Counts,
-    /// The speed of the machine around the block; `None` if it was not observed.
+    /// The speed of the measuring machine before and after the block; `None` if it was not
+    /// observed.
     pub machine: Option<Machine>,
 }
 
-/// A writer that appends to the files of a campaign.
+/// A writer that appends measurements to the files of a campaign.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,
@@ -164,11 +166,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates a campaign in an existing directory that has none.
+    /// Creates the files of a new campaign in an existing directory.
     ///
     /// # Errors
-    /// Returns a [`WriteError`] if the description is invalid, a campaign exists, or a file cannot
-    /// be written.
+    /// Returns a [`WriteError`] if the description is invalid, the directory contains a campaign,
+    /// or a file cannot be written.
     pub fn create(directory: &Path, description: &Description) -> Result<Self, WriteError> {
         description.check()?;
         let path = directory.join(DESCRIPTION);
@@ -185,8 +187,9 @@ impl Writer {
         Self::open(directory, description.cells.len(), 0, 0)
     }
 
-    /// Opens an interrupted campaign for appending; truncates whatever follows the last complete
-    /// line of the journal.
+    /// Opens the files of an interrupted campaign to append to them, and returns the campaign as
+    /// far as it is complete. Incomplete data after the last complete line of the journal are
+    /// truncated.
     ///
     /// # Errors
     /// The outer error is a [`ReadError`] if the campaign cannot be read, the inner one a
@@ -225,7 +228,7 @@ impl Writer {
         })
     }
 
-    /// Appends a block: first its delays, then its line in the journal.
+    /// Appends a run of packets: first its delays, then its line in the journal. Returns the line.
     ///
     /// # Errors
     /// Returns a [`WriteError`] if the cell is unknown, the samples are too many, or a file cannot
@@ -260,7 +263,7 @@ impl Writer {
         Ok(block)
     }
 
-    /// Appends a trial of an offered rate.
+    /// Appends the result of sending packets at one rate to the journal.
     ///
     /// # Errors
     /// Returns a [`WriteError`] if the journal cannot be written.
@@ -268,7 +271,7 @@ impl Writer {
         self.line(&Entry::Rate(trial.clone()))
     }
 
-    /// Appends a note.
+    /// Appends a remark on an event to the journal.
     ///
     /// # Errors
     /// Returns a [`WriteError`] if the journal cannot be written.
@@ -285,7 +288,8 @@ impl Writer {
 }
 
 impl Campaign {
-    /// Reads a campaign. An incomplete last line, which an interruption leaves, is ignored.
+    /// Reads a campaign from its directory. An incomplete last line of the journal, which an
+    /// interruption leaves, is ignored.
     ///
     /// # Errors
     /// Returns a [`ReadError`] if a file is missing, unreadable or inconsistent.
@@ -294,7 +298,8 @@ impl Campaign {
     }
 }
 
-/// Returns the campaign and the number of bytes of its journal that are complete lines.
+/// Returns the campaign in a directory, and the length in bytes of the complete lines of its
+/// journal.
 fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
     let path = directory.join(DESCRIPTION);
     if !path.exists() {

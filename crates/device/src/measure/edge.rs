@@ -1,5 +1,5 @@
 //! Runs a campaign on this machine: sets up threads, sockets, clocks and processes, and passes them
-//! to the [conductor](super::conduct()).
+//! to [`conduct`](super::conduct()), which measures.
 
 mod machine;
 mod manual;
@@ -37,53 +37,53 @@ use software_switch::SoftwareSwitch;
 use wire::{Path as WirePath, WireBench};
 use yardstick::Yardstick;
 
-/// An order to measure a campaign.
+/// The parameters of a campaign that is to be measured on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'j> {
     /// The plan of the campaign.
     pub plan: &'j Plan,
-    /// The run directory, which must exist.
+    /// The directory for the results, which must exist.
     pub directory: &'j Path,
     /// Whether to resume the campaign in the directory.
     pub resume: bool,
-    /// The executable that has the verb `switch`.
+    /// The path of the `planimeter` executable, whose command `switch` runs the software switch.
     pub program: &'j Path,
 }
 
-/// A measured campaign.
+/// The results of a campaign that was measured.
 #[derive(Debug)]
 pub struct Measured {
-    /// All results, including those of earlier runs.
+    /// All results of the campaign, including those of earlier, interrupted runs.
     pub campaign: Campaign,
     /// The way in which the campaign ended.
     pub ending: Ending,
-    /// Remarks on the drift and the noise of the machine.
+    /// Remarks on the drift and the noise of the machine, as sentences.
     pub stability: Vec<String>,
 }
 
-/// The reason why a campaign was not measured completely. Finished blocks are kept.
+/// The reason why a campaign was not measured completely. Finished measurements are kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// The bench cannot be set up.
+    /// The device, its wires or its packets cannot be set up.
     #[error(transparent)]
     Bench(#[from] BenchError),
-    /// The bench failed, or a block could not be written.
+    /// The measurement failed, or a result could not be written.
     #[error("{source}; what was measured until then is kept, and --resume goes on from there")]
     Conduct {
-        /// The error of the conductor.
+        /// The error that ended the measurement.
         source: ConductError,
     },
-    /// The files cannot be written.
+    /// The files of the campaign cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The existing campaign cannot be read.
+    /// The campaign that is to be resumed cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The existing campaign has a different plan.
+    /// The campaign that is to be resumed was made with a different plan.
     #[error("the plan differs from that of the campaign in {}: {what}", directory.display())]
     OtherPlan {
-        /// The directory of the existing campaign.
+        /// The directory of the campaign that is to be resumed.
         directory: std::path::PathBuf,
         /// The difference between the plans, in words.
         what: String,
@@ -93,7 +93,7 @@ pub enum MeasureError {
     Thread,
 }
 
-/// Measures a campaign or resumes one.
+/// Measures a campaign on this machine, or completes an interrupted one.
 ///
 /// # Errors
 /// Returns a [`MeasureError`] if the bench cannot be set up or fails, or if files cannot be read or
@@ -180,8 +180,8 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
     Ok(Measured { campaign, ending, stability: remarks })
 }
 
-/// Checks that a campaign can be resumed under the present description; returns the difference if
-/// it cannot.
+/// Checks that an interrupted campaign can be resumed with the present description. Returns the
+/// difference in words if it cannot.
 fn check_resumable(
     before: &Description,
     now: &Description,
@@ -202,9 +202,10 @@ fn check_resumable(
     Ok(())
 }
 
-/// A bench that is ready for a campaign, and facts about it.
+/// A bench that is ready for a campaign, and the facts about the device and the machine that the
+/// campaign records.
 struct Ready {
-    /// The bench comes before `_namespace`, so that it is dropped first.
+    /// The bench is declared before `_namespace`, so that it is dropped first.
     bench: Box<dyn Bench>,
     clock: Clock,
     line_rate: Option<u64>,
@@ -213,8 +214,8 @@ struct Ready {
     _namespace: Option<packetio::namespace::Namespace>,
 }
 
-/// Sets up the bench of a campaign. The order of the steps matters: the thread moves between cores,
-/// and the clock is measured before a local switch is started.
+/// Sets up the bench for a campaign. The order of the steps matters: the thread moves between
+/// cores, and the clock is measured before a local switch is started.
 fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let plan = job.plan;
     let secret: u64 = rand::rng().random();
@@ -299,7 +300,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     Ok(Ready { bench, clock, line_rate, details, host, _namespace: namespace })
 }
 
-/// Sets up the bench for the pipeline library in memory, which needs neither wires nor a device.
+/// Sets up the bench that calls the pipeline library in memory. It needs neither wires nor a
+/// device.
 fn prepare_in_memory(
     path: ProgramPath,
     plan: &Plan,
@@ -324,7 +326,8 @@ enum Started {
     Later,
 }
 
-/// Connects to a device that runs already. Local switches are started later.
+/// Connects to the device of a plan if it runs already. A switch that the campaign starts itself
+/// follows later.
 fn connect(plan: &Plan) -> Result<Started, BenchError> {
     Ok(match &plan.device {
         DeviceKind::OpenVSwitch { .. } | DeviceKind::SoftwareSwitch { .. } => Started::Later,
@@ -342,8 +345,8 @@ fn connect(plan: &Plan) -> Result<Started, BenchError> {
     })
 }
 
-/// Returns the line rate R_max if the plan has none: for a virtual wire, the highest rate of the
-/// generator; for a network card, the speed that its driver reports.
+/// Returns the line rate R_max in bit/s for a plan that does not state it: for a virtual wire, the
+/// highest rate of the generator; for a network card, the speed that its driver reports.
 fn line_rate(
     fastest: Option<f64>,
     plan: &Plan,

@@ -1,29 +1,32 @@
-//! The packets of a cell: their content when sent, and their expected content when they come out.
+//! The packets of a cell: how they are sent, and how they must come out of the device.
 //!
 //! All packets of a cell belong to one flow of UDP over IPv4 over Ethernet, which the rule of the
 //! cell matches. After the UDP header, each packet carries the number of its run, its own number
-//! within that run, and a check word that depends on the campaign's secret. Received packets are
+//! within that run, and a check word that depends on a secret of the campaign. Received packets are
 //! matched to sent ones by these values alone. The UDP checksum is absent (zero, RFC 768), so that
 //! no device has to update it; the IPv4 header checksum is present and checked.
 
 use super::function::{ActionKind, MatchKind};
 
-/// The length of run, number and check word, in bytes.
+/// The length in bytes of a packet's identifier: run number, packet number and check word.
 const ID: usize = 12;
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
 const IPV4: usize = 20;
 const UDP: usize = 8;
-/// The length of a header of the header sweep: the next EtherType and two bytes of its own.
+/// The length in bytes of each of the additional headers between Ethernet and IPv4: the EtherType
+/// of the next header, and two more bytes.
 const SHIM: usize = 4;
-/// The length of the frame check sequence, which packet lengths include but frames in memory lack.
+/// The length in bytes of the Ethernet frame check sequence. Stated packet lengths include it, but
+/// frames in memory do not contain it.
 const CHECK_SEQUENCE: u32 = 4;
-/// The EtherType of the headers of the header sweep (IEEE 802, local experimental).
+/// The EtherType of the additional headers between Ethernet and IPv4 (IEEE 802, local
+/// experimental).
 pub(super) const SHIM_TYPE: u16 = 0x88b5;
 pub(super) const IPV4_TYPE: u16 = 0x0800;
 pub(super) const VLAN_TYPE: u16 = 0x8100;
 
-/// The field values of the flow, and the values that actions set.
+/// The field values of the packets as they are sent, and the values that actions set.
 pub(super) mod value {
     pub(crate) const DL_SRC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
     pub(crate) const DL_DST: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
@@ -37,24 +40,26 @@ pub(super) mod value {
     pub(crate) const VLAN: u16 = 5;
     pub(crate) const SET_DL_SRC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x07];
     pub(crate) const SET_NW_SRC: [u8; 4] = [10, 0, 7, 7];
-    /// The type of service, with the DSCP in the upper six bits.
+    /// The value that the action sets as type of service. Its upper six bits are the DSCP.
     pub(crate) const SET_NW_TOS: u8 = 0x20;
     pub(crate) const SET_TP_SRC: u16 = 7000;
     pub(crate) const SET_VLAN: u16 = 7;
 }
 
-/// The task of a device that applies a table of rules.
+/// A table of rules with one match and one action, which a device is to apply, and the packets for
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// The fields that the rules compare.
     pub matched: MatchKind,
     /// The action of the rules.
     pub action: ActionKind,
-    /// The length of a packet in bytes, with frame check sequence.
+    /// The length of a packet in bytes, including the frame check sequence.
     pub packet_bytes: u32,
     /// The number of rules in the table.
     pub rules: u32,
-    /// The number of headers between Ethernet and IPv4, for devices that run programs.
+    /// The number of additional headers between Ethernet and IPv4. It is not zero only for devices
+    /// that run programs.
     pub headers: u32,
 }
 
@@ -68,7 +73,7 @@ impl Subject {
         headers: 0,
     };
 
-    /// Returns the least packet length that holds all headers and the identifier, in bytes with
+    /// Returns the smallest packet length that holds all headers and the identifier, in bytes with
     /// frame check sequence.
     #[must_use]
     pub fn least_bytes(self) -> u32 {
@@ -84,13 +89,14 @@ impl Subject {
     }
 }
 
-/// Returns the least length of a packet with `headers` bytes of headers, with frame check sequence.
+/// Returns the smallest length in bytes, with frame check sequence, of a packet with `headers`
+/// bytes of headers.
 pub(super) fn least_bytes(headers: usize) -> u32 {
     ((headers + ID) as u32 + CHECK_SEQUENCE).max(64)
 }
 
-/// Returns a frame of an unknown protocol, for generated programs. `packet_bytes` includes the
-/// frame check sequence.
+/// Returns a frame of a protocol that no device knows, for generated programs. `packet_bytes`
+/// includes the frame check sequence.
 pub(super) fn opaque_frame(headers: usize, packet_bytes: u32) -> Vec<u8> {
     let mut frame = [&value::DL_DST[..], &value::DL_SRC, &SHIM_TYPE.to_be_bytes()].concat();
     frame.resize(headers, 0);
@@ -98,10 +104,10 @@ pub(super) fn opaque_frame(headers: usize, packet_bytes: u32) -> Vec<u8> {
     frame
 }
 
-/// The identity of a packet.
+/// The identifier that a packet carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PacketId {
-    /// The number of the run.
+    /// The number of the run of packets.
     pub run: u32,
     /// The number of the packet within its run, from 0.
     pub number: u32,
@@ -117,19 +123,21 @@ pub struct Traffic {
     expected_id: usize,
 }
 
-/// The classification of a received frame.
+/// The meaning of a frame that came out of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// A packet of this campaign with the expected content.
+    /// The frame is a packet of this campaign with the expected content.
     Packet(PacketId),
-    /// A packet of this campaign with unexpected content; for example, the action was not applied.
+    /// The frame is a packet of this campaign with unexpected content; for example, the action was
+    /// not applied.
     Altered(PacketId),
-    /// A frame of other traffic.
+    /// The frame belongs to other traffic.
     Foreign,
 }
 
 impl Traffic {
-    /// Creates the packets of a cell; `secret` is a random number of the campaign.
+    /// Creates the packets for a table of rules. `secret` is a random number of the campaign, on
+    /// which check words depend.
     #[must_use]
     pub fn new(subject: Subject, secret: u64) -> Self {
         let length = subject.packet_bytes.max(subject.least_bytes()) - CHECK_SEQUENCE;
@@ -147,19 +155,19 @@ impl Traffic {
         }
     }
 
-    /// Creates packets like `sent` that must come out like `expected`. The id follows `headers`
-    /// bytes of headers.
+    /// Creates packets that are sent like `sent` and must come out like `expected`. The identifier
+    /// follows after `headers` bytes.
     pub(super) fn of_frames(sent: Vec<u8>, expected: Vec<u8>, headers: usize, secret: u64) -> Self {
         Self { secret, sent, sent_id: headers, expected, expected_id: headers }
     }
 
-    /// Returns a packet with an empty id.
+    /// Returns a packet as it is sent, whose identifier is still empty.
     #[must_use]
     pub fn template(&self) -> &[u8] {
         &self.sent
     }
 
-    /// Overwrites `frame` with the packet of this id.
+    /// Overwrites `frame` with the packet that has this identifier.
     pub fn write(&self, id: PacketId, frame: &mut Vec<u8>) {
         frame.clear();
         frame.extend_from_slice(&self.sent);
@@ -168,13 +176,15 @@ impl Traffic {
         }
     }
 
-    /// Returns the id of a packet that is on its way to the device.
+    /// Returns the identifier of a frame that was captured on its way to the device; `None` for
+    /// other traffic.
     #[must_use]
     pub fn read_sent(&self, frame: &[u8]) -> Option<PacketId> {
         self.id_at(frame, self.sent_id)
     }
 
-    /// Classifies a frame that came out. Short frames may have been padded on their way.
+    /// Classifies a frame that came out of the device. Short frames may have been padded on their
+    /// way.
     #[must_use]
     pub fn read(&self, frame: &[u8]) -> Arrival {
         let Some(id) = self.id_at(frame, self.expected_id) else {
@@ -215,7 +225,7 @@ impl Traffic {
     }
 }
 
-/// The fields that actions change.
+/// The values of the packet fields that actions change.
 #[derive(Debug, Clone, Copy)]
 struct Fields {
     vlan: Option<u16>,

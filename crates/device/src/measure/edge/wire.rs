@@ -1,6 +1,6 @@
-//! The load generator and the timestampers, on network interfaces.
+//! Sends packets through a device between two network interfaces and timestamps them.
 //!
-//! One thread on its own core sends packets when they are due and polls two timestampers. The first
+//! One thread on its own core sends each packet at its time and polls two timestampers. The first
 //! sees packets leave towards the device, the second sees them return. Delays are differences of
 //! timestamps of one clock, so the processing time of this program is not part of them.
 
@@ -21,24 +21,25 @@ use super::programs;
 use super::yardstick::Yardstick;
 use crate::campaign::{ClockReference, ClockSource, Picoseconds};
 
-/// The number of packets between two polls of the timestampers in a paced run.
+/// The number of packets that are sent at a fixed rate between two polls of the timestampers.
 const LOOK: u32 = 512;
-/// The number of consecutive packets that must come out correctly before a device counts as
+/// The number of consecutive packets that must come out of a device correctly before it counts as
 /// configured.
 const RIGHT: u32 = 20;
 /// The longest time that a device may take to apply its configuration.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The time for which each packet is awaited while a device is being configured. A packet that
-/// arrives before the rules are in place is lost.
+/// The time for which each packet is awaited while a device is being configured. It is short,
+/// because packets that reach the device before its rules are in place are lost.
 const SHORT_WAIT: Duration = Duration::from_millis(20);
 
-/// A device that can be configured, independently of the wires to it.
+/// A measured device, independently of the wires to it: something that can be configured.
 pub(super) trait Device {
-    /// Configures the device for a cell. The configuration may take effect a little later.
+    /// Configures the device with rules or a program. The configuration may take effect a little
+    /// later.
     fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
 }
 
-/// Returns the error for a device that runs no P4 programs.
+/// Returns the error for an attempt to run a P4 program on a device that runs none.
 pub(super) fn runs_no_programs(device: &str) -> BenchError {
     BenchError::Device {
         device: device.to_owned(),
@@ -46,27 +47,28 @@ pub(super) fn runs_no_programs(device: &str) -> BenchError {
     }
 }
 
-/// The sending port of a path, and the timestampers before and after the device.
+/// The way of packets through a device: the port that sends them, and the timestampers before and
+/// after the device.
 #[derive(Debug)]
 pub(super) struct Path {
     port: Port,
     before: Timestamper,
     behind: Timestamper,
-    /// The clock of the last timestamps.
+    /// The clock that took the latest timestamp; `None` before the first packet.
     by: Option<StampedBy>,
-    /// The first timestamp in nanoseconds; others are relative to it.
+    /// The first timestamp in nanoseconds. Later timestamps are stored relative to it.
     epoch: Option<u64>,
     wait: Duration,
     secret: u64,
     random: ChaCha8Rng,
-    /// The number of the latest run that is not part of the campaign. These numbers count down, so
-    /// that they differ from those of the campaign.
+    /// The number of the latest run of packets that tests the device or the clock and is not part
+    /// of the campaign. These numbers count down, so that they differ from those of the campaign.
     private_run: u32,
     frame: Vec<u8>,
 }
 
 impl Path {
-    /// Opens a path from one interface to another.
+    /// Opens the interfaces `send`, towards the device, and `receive`, on which its packets return.
     pub(super) fn open(
         send: &str,
         receive: &str,
@@ -92,7 +94,7 @@ impl Path {
         })
     }
 
-    /// Returns the clock of the timestamps; `None` before the first packet.
+    /// Returns the clock that takes the timestamps; `None` before the first packet.
     pub(super) fn clock(&self) -> Option<ClockSource> {
         self.by.map(|by| match by {
             StampedBy::Hardware => ClockSource::Hardware,
@@ -100,7 +102,8 @@ impl Path {
         })
     }
 
-    /// Sends single packets until [`RIGHT`] consecutive ones come out correctly.
+    /// Waits until the configuration of the device takes effect: sends single packets until
+    /// [`RIGHT`] consecutive ones come out correctly.
     fn settle(&mut self, traffic: &Traffic) -> Result<(), BenchError> {
         let begin = Instant::now();
         let mut right = 0;
@@ -127,7 +130,7 @@ impl Path {
         Err(BenchError::Wrong { problem })
     }
 
-    /// Sends a run of packets and waits for the last ones for the time in the plan.
+    /// Sends packets through the device. Waits for the last ones as long as the plan states.
     pub(super) fn send(
         &mut self,
         traffic: &Traffic,
@@ -222,7 +225,7 @@ impl Path {
         Ok(())
     }
 
-    /// Waits until at most `given_up` sent packets have not arrived, or until `wait` has passed.
+    /// Waits until all sent packets except `given_up` have arrived, or until `wait` has passed.
     fn await_arrivals(
         &mut self,
         traffic: &Traffic,
@@ -268,8 +271,8 @@ impl Path {
         self.private_run
     }
 
-    /// Measures the delays of this path without a device; returns their distribution and the
-    /// resolution of the clock.
+    /// Measures the delays of the path while it has no device. Returns their distribution, which
+    /// shows the error of the clock, and the resolution of the clock.
     pub(super) fn reference(
         &mut self,
         what: &str,
@@ -308,7 +311,7 @@ impl Path {
         Ok((reference, Picoseconds(i64::try_from(tick).unwrap_or(1000).max(1000))))
     }
 
-    /// Returns the highest rate that the generator can offer on this path, in packets per second.
+    /// Returns the highest rate at which packets can be sent on this path, in packets per second.
     pub(super) fn fastest(&mut self) -> Result<f64, BenchError> {
         let traffic = Traffic::new(Subject::BASELINE, self.secret);
         let order = RunOrder {
@@ -325,13 +328,14 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A bench for a device between two interfaces.
+/// A bench that sends packets through a device between two interfaces.
 pub(super) struct WireBench {
     path: Path,
     device: Box<dyn Device>,
     ports: [u32; 2],
     configured: Option<(Task, Traffic)>,
-    /// The fixed workload, for a device on this machine.
+    /// A timer of a fixed workload, which shows how fast the machine is; `None` unless the device
+    /// runs on this machine.
     yardstick: Option<Yardstick>,
 }
 
