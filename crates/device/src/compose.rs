@@ -1,4 +1,5 @@
-//! Predictions for several functions at once: delays, bounds on percentiles, service curves.
+//! Predicts how a device behaves if it performs several functions for each packet: delays, bounds
+//! on percentiles, service curves.
 //!
 //! Which figures may be added, and what the sum then means, depends on how the device works. There
 //! are three models:
@@ -28,50 +29,51 @@ pub use curves::{CurveError, Curves, MaximumService, MinimumService, Semantics};
 /// The predicted behaviour of a device for packets that need a given list of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composition {
-    /// The functions beyond the baseline, in order; a function may occur several times.
+    /// The functions that packets need beyond the baseline, in order; a function may occur several
+    /// times.
     pub functions: Vec<FunctionName>,
-    /// The setting of the prediction.
+    /// The conditions for which the prediction holds, such as the packet length.
     pub setting: Setting,
-    /// The predicted delays, one for each level.
+    /// The predicted delays, one for each level (a statistic of delays, such as the median).
     pub levels: Vec<Predicted>,
-    /// Bounds on percentiles that hold even if costs vary from packet to packet.
+    /// Bounds on percentiles of the delay, which hold even if costs vary from packet to packet.
     pub union: Vec<UnionBound>,
-    /// The functions whose cost is not constant, sorted and without duplicates.
+    /// The functions whose cost varies from packet to packet, sorted and without duplicates. Adding
+    /// costs is not justified for them.
     pub refused: Vec<FunctionName>,
 }
 
-/// A predicted delay (equation 9).
+/// A predicted delay at one level, such as the median (equation 9).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicted {
-    /// The level of the delay.
+    /// The statistic that is predicted, such as the median.
     pub level: Level,
-    /// The predicted delay: T_0 plus the differences.
+    /// The predicted delay: that of the baseline, T_0, plus the cost of each function.
     pub value: Picoseconds,
-    /// The lower end of the confidence interval.
+    /// The lower end of the confidence interval of the delay; `None` if it is unknown.
     pub low: Option<Picoseconds>,
-    /// The upper end of the confidence interval.
+    /// The upper end of the confidence interval of the delay; `None` if it is unknown.
     pub high: Option<Picoseconds>,
-    /// The safe bound, for a level that bounds from above. Negative differences are left out,
-    /// because they do not yield a service curve. For a percentile, the bound is the upper end of
-    /// its interval. For a maximum, it is derived from the largest delay of all added cells, after
-    /// each has been reduced by its median cost, plus the costs of all functions. For other levels,
-    /// this is the predicted value.
+    /// The delay to use as a bound. For levels that are no upper bounds, it equals the predicted
+    /// delay. For a percentile, it is the upper end of the confidence interval. For a maximum, it
+    /// is the largest delay of all cells involved, each reduced by its median cost, plus the costs
+    /// of all functions. Negative costs are left out, because they do not yield a service curve.
     pub safe: Picoseconds,
-    /// The share of packets that may exceed the bound, with the confidence of
+    /// The largest share of packets that may exceed the bound, with the confidence of
     /// [`Guarantee::Confidence`]; `None` if it is unknown.
     pub beyond: Option<f64>,
-    /// The functions whose difference is negative at this level.
+    /// The functions whose measured cost is negative at this level.
     pub negative: Vec<FunctionName>,
-    /// The strength of the prediction.
+    /// How strong a statement the prediction is.
     pub guarantee: Guarantee,
 }
 
-/// The strength of a claim about a figure.
+/// How strong a statement about a figure is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Guarantee {
     /// The figure holds for every packet, under assumptions that are stated next to it.
     Deterministic,
-    /// The interval holds with this confidence, for packets and conditions like those measured.
+    /// The figure holds with this confidence, for packets and conditions like those measured.
     Confidence(f64),
     /// The figure was observed; nothing bounds what was not observed.
     Empirical,
@@ -93,38 +95,39 @@ impl std::fmt::Display for Guarantee {
     }
 }
 
-/// A delay that few packets exceed, even if costs vary from packet to packet.
+/// A delay that only a small share of packets exceeds, even if costs vary from packet to packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnionBound {
     /// The largest share of packets that may exceed the delay.
     pub beyond: f64,
-    /// The delay; `None` if there are too few samples.
+    /// The delay; `None` if there are too few samples to state one.
     pub delay: Option<Picoseconds>,
-    /// The joint confidence of all percentiles that contribute to the bound.
+    /// The confidence that all percentiles from which the bound is computed hold together.
     pub confidence: f64,
 }
 
-/// The shares for which union bounds are computed.
+/// The shares of packets for which a delay that no larger share exceeds is predicted.
 const SHARES: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
 
-/// The reason why functions cannot be composed.
+/// The reason why the behaviour for several functions cannot be predicted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComposeError {
-    /// The model has no measurement of a function.
+    /// The model has no measurement of a requested function under the requested conditions.
     #[error("the model has no measurement of '{name}' under {setting}; it has {known}")]
     Unknown {
         /// The requested function.
         name: FunctionName,
-        /// The setting of the request.
+        /// The requested conditions, such as the packet length.
         setting: String,
-        /// The functions that the model has under this setting.
+        /// The functions that were measured under these conditions.
         known: String,
     },
 }
 
 impl Model {
-    /// Predicts a packet that needs these functions. Functions of the baseline add nothing.
+    /// Predicts the delays of packets that need these functions. Functions of the baseline add
+    /// nothing.
     ///
     /// # Errors
     /// Returns [`ComposeError`] if a function was not measured under this setting.
@@ -168,7 +171,8 @@ impl Model {
         names.join(", ")
     }
 
-    /// Evaluates equation 9 at one level.
+    /// Returns the predicted delay at one level (equation 9): the delay of the baseline plus the
+    /// cost of each function.
     fn predict(
         &self,
         under: &SettingModel,
@@ -235,9 +239,11 @@ impl Model {
         })
     }
 
-    /// Returns the largest delay of all cells, and the share of packets that may exceed it. If
-    /// costs are constant, each cell has the distribution of the baseline, shifted by its cost, so
-    /// the maxima of all cells are comparable. Returns `None` if a cost is not constant or unknown.
+    /// Returns the largest delay of all cells, each reduced by its cost, and the share of packets
+    /// that may exceed it. Returns `None` if a cost is not constant or unknown.
+    ///
+    /// If costs are constant, each cell has the distribution of the baseline, shifted by its cost,
+    /// so the maxima of all cells are comparable.
     fn largest(&self, under: &SettingModel, functions: &[&FunctionModel]) -> Option<(i64, f64)> {
         let of = |profile: &crate::profile::Profile, level| profile.level(level).copied();
         let f0 = &under.f0.profile;
@@ -264,9 +270,9 @@ impl Model {
         (packets > 0).then_some((largest + costs, share))
     }
 
-    /// Returns the guarantee of a sum of levels. An extreme is empirical, and so is a sum of costs
-    /// that are not constant. Otherwise all intervals hold jointly with a confidence that decreases
-    /// with their number (Bonferroni).
+    /// Returns how strong a statement the sum of costs at this level is. An extreme is empirical,
+    /// and so is a sum of costs that are not constant. Otherwise all intervals hold together with a
+    /// confidence that decreases with their number (Bonferroni).
     fn guarantee(&self, functions: &[&FunctionModel], level: Level) -> Guarantee {
         let extreme = matches!(level, Level::Minimum | Level::Maximum);
         let published = matches!(self.source, Source::Published { .. });

@@ -1,4 +1,5 @@
-//! Models: the cost of each function of a device, at every level, under each measured setting.
+//! Models of a device: the cost of each of its functions, for every statistic of delays, under each
+//! setting that was measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::level::Level;
 use crate::profile::{Profile, Settings, Sorted, Tails};
 use crate::shift::Shift;
 
-/// The value of `schema` in `model.json`.
+/// The value of `schema` in every `model.json` that this version writes.
 pub const SCHEMA: &str = "planimeter.device-model/1";
 
 /// A model of a device.
@@ -20,21 +21,23 @@ pub struct Model {
     pub schema: String,
     /// The modelled device.
     pub device: Device,
-    /// The origin of the figures.
+    /// The origin of the measurements.
     pub source: Source,
     /// The clock that timestamped packets.
     pub clock: Clock,
-    /// The confidence of each single interval.
+    /// The confidence of each single confidence interval.
     pub confidence: f64,
     /// The line rate R_max in bit/s; `None` if unknown.
     pub line_rate: Option<u64>,
-    /// The functions of the baseline, which cost nothing beyond it.
+    /// The functions of the baseline, which every measurement includes. They cost nothing beyond
+    /// it.
     pub baseline: Vec<Function>,
-    /// The measurements, one entry per setting.
+    /// The measurements, one element for each setting (packet length, number of rules, other
+    /// conditions).
     pub settings: Vec<SettingModel>,
 }
 
-/// The origin of a model's figures.
+/// The origin of the measurements from which a model was derived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Source {
@@ -43,7 +46,7 @@ pub enum Source {
         /// The start time of the campaign, in RFC 3339.
         created: String,
     },
-    /// A publication: values read from its text, without samples.
+    /// A publication, from whose text the values were read. There are no samples.
     Published {
         /// The citation of the publication.
         citation: String,
@@ -52,13 +55,13 @@ pub enum Source {
     },
 }
 
-/// A model under one setting.
+/// The part of a model that holds under one setting, such as one packet length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingModel {
-    /// The setting of all measurements.
+    /// The setting under which all of these measurements were made.
     pub setting: Setting,
-    /// The baseline f0, with its delays M_0.
+    /// The measurement of the baseline f0, with its delays M_0.
     pub f0: Measurement,
     /// The functions f_1, f_2, ..., with their delays M_1, M_2, ...
     pub functions: Vec<FunctionModel>,
@@ -72,7 +75,7 @@ pub struct FunctionModel {
     pub function: Function,
     /// The measurement of the cell that has only this function.
     pub measurement: Measurement,
-    /// The test of whether the cost is constant; `None` without samples.
+    /// The test of whether the function costs the same for every packet; `None` without samples.
     pub shift: Option<Shift>,
 }
 
@@ -80,22 +83,24 @@ pub struct FunctionModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// The summary of the delays.
+    /// The summary of the cell's delays.
     pub profile: Profile,
-    /// The loss-free rate R_min in bit/s; `None` if no rates were tried.
+    /// The highest rate without loss, R_min in bit/s; `None` if no rates were tried.
     pub loss_free_rate: Option<u64>,
 }
 
-/// The cost of a function at one level (equation 7).
+/// The cost of a function at one level, such as the median delay (equation 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delta {
-    /// The level of the delays.
+    /// The statistic of delays, such as the median.
     pub level: Level,
-    /// The cost T_i - T_0.
+    /// The cost T_i - T_0: the delay with the function less the delay of the baseline.
     pub value: Picoseconds,
-    /// The least cost that both intervals admit.
+    /// The smallest cost that the confidence intervals of both delays admit; `None` if it is
+    /// unknown.
     pub low: Option<Picoseconds>,
-    /// The largest cost that both intervals admit.
+    /// The largest cost that the confidence intervals of both delays admit; `None` if it is
+    /// unknown.
     pub high: Option<Picoseconds>,
 }
 
@@ -109,24 +114,25 @@ pub enum ModelError {
         /// The setting of the baseline.
         setting: String,
     },
-    /// The schema is not the one that this version reads.
+    /// The schema of the file is not the one that this version reads.
     #[error("schema is '{found}'; this version reads '{SCHEMA}'")]
     Schema {
         /// The schema that the file names.
         found: String,
     },
-    /// A profile lacks a level of the model.
+    /// A measurement lacks a statistic, such as a percentile, that others of the model have.
     #[error("{what} has no delay at level {level}; derive the model again with that level")]
     NoLevel {
-        /// The baseline or function that lacks the level.
+        /// The baseline or function whose measurement lacks the statistic.
         what: String,
-        /// The missing level.
+        /// The missing statistic.
         level: Level,
     },
 }
 
 impl Model {
-    /// Derives a model from the cells with at most one function (the training set of the paper).
+    /// Derives a model from the cells of a campaign with at most one function (the training set of
+    /// the paper).
     ///
     /// # Errors
     /// Returns a [`ModelError`] if a baseline has no delays.
@@ -166,10 +172,10 @@ impl Model {
         })
     }
 
-    /// Checks a model that was read from a file.
+    /// Checks that a model which was read from a file is complete.
     ///
     /// # Errors
-    /// Returns a [`ModelError`] if the schema is unknown or a profile lacks a level.
+    /// Returns a [`ModelError`] if the schema is unknown or a measurement lacks a level.
     pub fn check(&self) -> Result<(), ModelError> {
         if self.schema != SCHEMA {
             return Err(ModelError::Schema { found: self.schema.clone() });
@@ -189,7 +195,7 @@ impl Model {
         Ok(())
     }
 
-    /// Returns the levels of the model.
+    /// Returns the statistics of delays, such as the median, for which the model has costs.
     #[must_use]
     pub fn levels(&self) -> Vec<Level> {
         let first = self.settings.first();
@@ -216,7 +222,7 @@ impl Measurement {
 }
 
 impl SettingModel {
-    /// Returns the function with this name under this setting.
+    /// Returns the function with this name as it was measured under this setting.
     #[must_use]
     pub fn function(&self, name: &FunctionName) -> Option<&FunctionModel> {
         self.functions.iter().find(|function| function.function.name == *name)

@@ -1,4 +1,5 @@
-//! Profiles: summaries of the delays of a cell, as levels with confidence intervals and as tails.
+//! Summaries of the delays of a cell: levels (statistics such as the median) with their confidence
+//! intervals, and tails of the distribution.
 //!
 //! The interval of a percentile lies between two order statistics, so it holds for any
 //! distribution. It is widened by the tick of the clock on both sides, because a reading of d ticks
@@ -19,58 +20,61 @@ use crate::level::Level;
 pub struct Profile {
     /// The number of packets with a known delay; 0 for published figures without samples.
     pub samples: u64,
-    /// The number of independent packets that would be equally informative.
+    /// The number of independent packets that would tell as much about the delays.
     pub effective_samples: u64,
-    /// The number of blocks.
+    /// The number of blocks (runs of packets) from which the delays come.
     pub blocks: u32,
     /// The packet counts of the cell.
     pub counts: Counts,
-    /// The estimates of the requested levels.
+    /// The estimated statistics of the delays, such as the median, with their confidence intervals.
     pub levels: Vec<Estimate>,
-    /// The upper tail: delays that at most a share of packets exceeds, from large shares to small.
+    /// The upper tail of the delays. Each point has a delay and the largest share of packets that
+    /// exceeds it; shares decrease.
     pub tail: Vec<TailPoint>,
-    /// The lower tail: delays that at most a share of packets is below, from large shares to small.
+    /// The lower tail of the delays. Each point has a delay and the largest share of packets that
+    /// is below it; shares decrease.
     pub head: Vec<TailPoint>,
-    /// The share of packets that may exceed the largest observed delay, at the confidence of the
-    /// model.
+    /// The largest share of packets that may exceed the largest observed delay; `None` without
+    /// samples.
     pub beyond_maximum: Option<f64>,
 }
 
-/// The estimated delay of a level.
+/// A statistic of the delays, such as the median, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
-    /// The estimated level.
+    /// The statistic that is estimated, such as the median.
     pub level: Level,
-    /// The delay of the level in the sample.
+    /// The value of the statistic in the sample.
     pub value: Picoseconds,
-    /// The lower end of the confidence interval, quantisation included. `None` for a minimum, and
-    /// if there are too few samples.
+    /// The lower end of the confidence interval, widened by the tick of the clock. `None` for a
+    /// minimum, and if there are too few samples.
     pub low: Option<Picoseconds>,
-    /// The upper end of the confidence interval, quantisation included. `None` for a maximum,
-    /// because a longer delay may come, and if there are too few samples.
+    /// The upper end of the confidence interval, widened by the tick of the clock. `None` for a
+    /// maximum, because a longer delay may come, and if there are too few samples.
     pub high: Option<Picoseconds>,
 }
 
-/// A point of a tail: a delay and the share of packets beyond it.
+/// A point in a tail of the distribution of delays: a delay and the share of packets beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TailPoint {
-    /// The largest share of packets beyond the delay.
+    /// The largest share of packets whose delay lies beyond this one.
     pub beyond: f64,
-    /// The delay: the outer end of the interval of this percentile, quantisation included.
+    /// The delay: the outer end of the confidence interval of the percentile, widened by the tick
+    /// of the clock.
     pub delay: Picoseconds,
 }
 
-/// The settings by which delays are summarised.
+/// The settings with which delays are summarised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The levels to estimate.
+    /// The statistics to estimate, such as the median.
     pub levels: Vec<Level>,
-    /// The confidence of each interval.
+    /// The confidence of each single interval.
     pub confidence: Confidence,
-    /// The largest variation of a function's cost over the distribution, as a share of the
-    /// baseline's median, at which the cost still counts as constant.
+    /// The largest variation of a function's cost between packets at which the cost still counts as
+    /// constant, as a share of the baseline's median delay.
     pub tolerance: f64,
 }
 
@@ -80,8 +84,8 @@ impl Default for Settings {
     }
 }
 
-/// Ten days in picoseconds. Delays are clamped to this range, so that differences and sums of a few
-/// delays do not overflow.
+/// The limit of delays: ten days in picoseconds. Longer ones are cut to it, so that differences and
+/// sums of a few delays do not overflow.
 const LONGEST: i64 = 864_000_000_000_000_000;
 
 /// The sorted delays of a cell, and the number of effective samples among them.
@@ -94,7 +98,7 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    /// Returns `None` for a cell without delays.
+    /// Returns the sorted delays of a cell; `None` if it has no delays.
     pub(crate) fn of(campaign: &Campaign, cell: CellId) -> Option<Self> {
         let blocks: Vec<Vec<i64>> = campaign
             .blocks_of(cell)
@@ -116,7 +120,8 @@ impl Sorted {
         Some(Self { delays, effective, tick: tick.0, block_means })
     }
 
-    /// Returns the delay at a share: the least delay at 0, the largest at 1.
+    /// Returns the delay that a share of the packets does not exceed: the smallest delay for 0, the
+    /// largest for 1.
     pub(crate) fn at(&self, share: f64) -> i64 {
         self.delays.at(share).unwrap_or_default()
     }
@@ -149,7 +154,8 @@ impl Sorted {
         }
     }
 
-    /// Returns the interval of a percentile, widened by the tick of the clock.
+    /// Returns the ends of the confidence interval of a percentile, widened by the tick of the
+    /// clock.
     fn interval(&self, share: f64, confidence: Confidence) -> [Option<i64>; 2] {
         let ranks = Ranks::of(self.effective, share, confidence);
         let of_rank = |rank: u64| self.at(rank as f64 / self.effective as f64);
@@ -159,8 +165,8 @@ impl Sorted {
         ]
     }
 
-    /// Returns half the width of the interval of the mean. The means of the blocks are independent
-    /// samples of it; a single block is judged by its own samples.
+    /// Returns half the width of the confidence interval of the mean delay. The means of the blocks
+    /// are independent samples; if there is only one block, its own samples are used.
     fn half_width_of_mean(&self, confidence: Confidence) -> Option<f64> {
         let numbers: Vec<f64>;
         let values = if self.block_means.len() > 1 {
@@ -210,15 +216,16 @@ pub(crate) enum Tails {
     Omitted,
 }
 
-/// Returns ten points per decade, as far as the samples reach.
+/// Returns the points of a tail, ten per decade of shares, as far as the samples reach. `at`
+/// returns the delay for a share.
 fn points(at: &dyn Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
     let beyond = (3..=80).map(|step| 10f64.powf(-f64::from(step) / 10.0));
     beyond.map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) })).collect()
 }
 
-/// Returns the design effect: the variance, between blocks, of the share of packets above the
-/// median, divided by the variance that independent packets would have. Returns 1 if the effect is
-/// unknown or smaller.
+/// Returns the design effect, by which the number of effective samples is smaller than that of
+/// packets. It is the variance, between blocks, of the share of packets above the median, divided
+/// by the variance for independent packets. Returns 1 if the effect is unknown or smaller.
 fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
     let filled: Vec<&Vec<i64>> = blocks.iter().filter(|block| !block.is_empty()).collect();
     if filled.len() < 3 {
@@ -257,7 +264,7 @@ fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
 }
 
 impl Profile {
-    /// Returns the estimate of a level, if it was requested.
+    /// Returns the estimate of a statistic such as the median; `None` if it was not requested.
     #[must_use]
     pub fn level(&self, level: Level) -> Option<&Estimate> {
         self.levels.iter().find(|estimate| estimate.level == level)

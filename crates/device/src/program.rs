@@ -37,15 +37,16 @@ use crate::campaign::FunctionName;
 use crate::compose::{ComposeError, Composition};
 use crate::model::{Model, SettingModel};
 
-/// The number of occurrences of each part on a path.
+/// The number of times that each part, by name, occurs on a path through a program.
 pub type Parts = BTreeMap<String, u32>;
 
-/// A path through a program; it stands for all paths with equal parts.
+/// A path through a program. It stands for all paths with equal parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// The decisions of one of the paths: states, tables with the action that ran, conditions.
+    /// The decisions along one of these paths: parser states, tables with the action that ran, and
+    /// sides of conditions.
     pub decisions: Vec<String>,
-    /// The parts of the path.
+    /// The parts of the path: pieces of the program that cost time, with the number of occurrences.
     pub parts: Parts,
     /// The number of paths with these parts.
     pub ways: u64,
@@ -60,7 +61,7 @@ pub enum PathError {
         "the program has more than {most} paths that differ, in {place}; predict parts of it, or a program with fewer tables"
     )]
     TooMany {
-        /// The number of paths after which the walk stopped.
+        /// The limit on different paths that was exceeded.
         most: usize,
         /// The place in the program where the limit was exceeded.
         place: String,
@@ -70,47 +71,49 @@ pub enum PathError {
     None,
 }
 
-/// Statistics of all paths through a program whose list would be too long.
+/// Statistics of all paths through a program, for programs with too many paths to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
     /// The number of paths.
     pub ways: BigUint,
     /// The path with the most parts.
     pub longest: Path,
-    /// Every decision in program order, and the number of paths through it.
+    /// Each decision in program order, with the number of paths through it.
     pub passes: Vec<Passes>,
-    /// Whether conditions on header validity were decided by the parser's path. If not, both sides
-    /// were followed and all headers emitted, so `ways` and the length of `longest` are upper
-    /// limits.
+    /// Whether it was recorded along each path which headers are valid. If not, both sides of
+    /// conditions on validity were followed and all headers emitted, so `ways` and the length of
+    /// `longest` are upper limits.
     pub follows_validity: bool,
-    /// The work of the walk: how often a statement advanced a path, or a group of equal paths.
+    /// The work of collecting the paths: how often a statement extended a path, or a group of equal
+    /// paths.
     pub steps: u64,
 }
 
-/// A decision and the number of paths through it. A path that takes the decision twice counts
+/// A decision and the number of paths through it. A path that passes the decision twice counts
 /// twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passes {
-    /// A parser state, a table with the action that ran, or a side of a condition.
+    /// The decision: a parser state, a table with the action that ran, or a side of a condition.
     pub decision: String,
-    /// The number of paths.
+    /// The number of paths through the decision.
     pub ways: BigUint,
 }
 
-/// A path and its prediction by a model.
+/// A path through a program, with the delay that a model predicts for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathPrediction {
     /// The predicted path.
     pub path: Path,
-    /// The functions of the model that cover parts of the path.
+    /// The functions of the model whose costs make up the prediction.
     pub functions: Vec<FunctionName>,
-    /// The parts that no function covers.
+    /// The parts of the path that no function of the model covers. Their cost is missing in the
+    /// prediction.
     pub unmeasured: Parts,
-    /// The parts that the chosen functions include but the path does not; their cost is part of the
+    /// The parts that the functions include but the path does not. Their cost is included in the
     /// prediction.
     pub beyond: Parts,
-    /// The delays of the covered parts. They are the delays of the whole path if `unmeasured` is
-    /// empty.
+    /// The predicted delays of the covered parts. They are the delays of the whole path if
+    /// `unmeasured` is empty.
     pub composition: Composition,
 }
 
@@ -132,7 +135,8 @@ pub fn overview(program: &Program) -> Result<Overview, PathError> {
 }
 
 impl Model {
-    /// Predicts every path of a program. The path that is slowest at the last level comes first.
+    /// Predicts the delay of every path through a program. The path that is slowest at the last
+    /// level comes first.
     ///
     /// # Errors
     /// Returns [`ComposeError`] if the model contradicts itself.
@@ -164,10 +168,11 @@ impl Model {
         Ok(predictions)
     }
 
-    /// Covers parts with functions and returns the functions, the parts that are left, and the
-    /// parts that the functions have in excess. Functions of which the path has all parts come
-    /// first, larger ones before smaller ones. Then follow functions with excess parts, those with
-    /// the fewest first.
+    /// Covers the parts of a path with functions. Returns the functions, the parts that no function
+    /// covers, and the parts that the functions have in excess.
+    ///
+    /// Functions whose parts all occur on the path are taken first, larger ones before smaller
+    /// ones. Then follow functions with excess parts, those with the fewest first.
     fn cover(&self, under: &SettingModel, parts: &Parts) -> (Vec<FunctionName>, Parts, Parts) {
         let mut left = parts.clone();
         for part in self.baseline.iter().flat_map(|function| &function.consists_of) {
@@ -210,7 +215,7 @@ impl Model {
     }
 }
 
-/// Returns the members of `parts` that `left` lacks.
+/// Returns the occurrences of parts in `parts` that `left` lacks.
 fn missing(left: &Parts, parts: &Parts) -> Parts {
     let lacks = parts.iter().map(|(part, count)| {
         (part.clone(), count.saturating_sub(left.get(part).copied().unwrap_or(0)))
@@ -218,7 +223,7 @@ fn missing(left: &Parts, parts: &Parts) -> Parts {
     lacks.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Removes `parts` from `left` if all of them are there; returns whether they were.
+/// Removes `parts` from `left` if `left` contains all of them. Returns whether it did.
 fn take(left: &mut Parts, parts: &Parts) -> bool {
     let there = !parts.is_empty()
         && parts.iter().all(|(part, count)| left.get(part).is_some_and(|has| has >= count));

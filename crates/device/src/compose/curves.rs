@@ -1,4 +1,5 @@
-//! Service curves of a composition, in exact arithmetic. Time is in microseconds, data in bits.
+//! The service curves of a device that performs several functions, in exact arithmetic. Time is in
+//! microseconds, data in bits.
 
 use calculus::{AlgebraError, Curve, Rational};
 
@@ -7,12 +8,13 @@ use crate::campaign::{FunctionName, Picoseconds};
 use crate::level::Level;
 use crate::model::{FunctionModel, Model, SettingModel};
 
-/// The way in which a device works through the functions of a packet.
+/// The way in which a device performs several functions for each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Semantics {
-    /// Each function holds one packet at a time. Rates are independent, and the least rate counts.
+    /// Each function works on a packet of its own. Rates are independent, and the smallest rate
+    /// counts.
     Pipelined,
-    /// The device holds one packet at a time. The costs of functions add up.
+    /// The device finishes a packet before it takes the next. The costs of functions add up.
     RunToCompletion,
 }
 
@@ -25,11 +27,12 @@ impl std::fmt::Display for Semantics {
     }
 }
 
-/// The service curves of a composition.
+/// The service curves of a device that performs several functions for each packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// The minimum service curves at each level that bounds from above: a burst-delay curve
-    /// (equation 1) and, if rates are known, a rate-latency curve (equation 2) for each semantics.
+    /// The minimum service curves, for each level that is an upper bound, such as a percentile: a
+    /// burst-delay curve (equation 1) and, if rates are known, a rate-latency curve (equation 2)
+    /// for each semantics.
     pub minimum: Vec<MinimumService>,
     /// The maximum service curve (equation 4); `None` if the line rate is unknown.
     pub maximum: Option<MaximumService>,
@@ -40,18 +43,18 @@ pub struct Curves {
 /// A minimum service curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MinimumService {
-    /// The level of the latency.
+    /// The statistic of delays from which the latency comes, such as the maximum.
     pub level: Level,
-    /// The semantics under which the functions were combined; `None` for a burst-delay curve, which
-    /// has no rate.
+    /// The way in which the device combines functions; `None` for a burst-delay curve, which has no
+    /// rate.
     pub semantics: Option<Semantics>,
     /// The rate R in bit/µs; `None` for a burst-delay curve.
     pub rate: Option<Rational>,
     /// The latency T in µs.
     pub latency: Rational,
-    /// The curve, in µs and bits.
+    /// The minimum service curve, in µs and bits.
     pub curve: Curve,
-    /// The strength of the curve.
+    /// How strong a statement the curve is.
     pub guarantee: Guarantee,
 }
 
@@ -62,27 +65,27 @@ pub struct MaximumService {
     pub rate: Rational,
     /// The latency T_min in µs.
     pub latency: Rational,
-    /// The curve, in µs and bits.
+    /// The maximum service curve, in µs and bits.
     pub curve: Curve,
 }
 
-/// The reason why there are no curves.
+/// The reason why no service curves can be computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {
-    /// A function is unknown to the model.
+    /// The model lacks a requested function.
     #[error(transparent)]
     Compose(#[from] ComposeError),
-    /// The figures do not form a curve.
+    /// The predicted figures do not form a curve.
     #[error("the figures do not make a curve: {0}")]
     Curve(#[from] calculus::CurveError),
-    /// The curves cannot be convolved.
+    /// The curves of the functions cannot be convolved.
     #[error("curves cannot be convolved: {0}")]
     Algebra(#[from] AlgebraError),
 }
 
 impl Model {
-    /// Returns the service curves of a composition.
+    /// Returns the service curves of a device that performs the functions of a prediction.
     ///
     /// # Errors
     /// Returns a [`CurveError`] if the figures form no curve, or the curves cannot be convolved.
@@ -121,8 +124,8 @@ impl Model {
         Ok(Curves { minimum, maximum: self.maximum_service(under, composition)?, remarks })
     }
 
-    /// Returns the loss-free rate R_min of the baseline and of each function, in bit/µs. A function
-    /// without a measured rate gets the rate of the baseline.
+    /// Returns the highest rate without loss, R_min in bit/µs, of the baseline and of each
+    /// function. A function without a measured rate gets the rate of the baseline.
     fn rates(
         &self,
         under: &SettingModel,
@@ -149,7 +152,8 @@ impl Model {
         Some(Rates { baseline: bits_per_microsecond(baseline), functions: rates })
     }
 
-    /// Computes equation 3 by convolving the curves of all functions.
+    /// Returns the rate and latency of a pipelined device: the convolution of the curves of all
+    /// functions (equation 3).
     fn pipelined(
         &self,
         under: &SettingModel,
@@ -212,14 +216,15 @@ impl Model {
     }
 }
 
-/// Loss-free rates, in bits per microsecond.
+/// The highest rates at which the device loses no packet, in bits per microsecond.
 struct Rates {
     baseline: Rational,
-    /// The rate of each function of the composition.
+    /// The rate for each of the functions that the device performs.
     functions: Vec<Rational>,
 }
 
-/// Computes R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
+/// Returns the rate of a device that performs all functions for a packet before the next one: R = L
+/// / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
 fn run_to_completion(
     under: &SettingModel,
     predicted: &Predicted,
@@ -244,8 +249,8 @@ fn run_to_completion(
     })
 }
 
-/// Returns the guarantee of a curve. A curve of maxima holds for every packet if those are true
-/// maxima and costs are constant; a curve of percentiles inherits the guarantee of the percentiles.
+/// Returns how strong a statement a curve is. A curve of maxima holds for every packet if those are
+/// true maxima and costs are constant. A curve of percentiles is as strong as the percentiles.
 fn guarantee(predicted: &Predicted, composition: &Composition) -> Guarantee {
     match predicted.level {
         Level::Maximum if composition.refused.is_empty() => Guarantee::Deterministic,

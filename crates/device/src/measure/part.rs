@@ -1,12 +1,12 @@
-//! Parts: the functions of a P4 device, each of which adds one piece of a program to the baseline
-//! program.
+//! The functions of a P4 device, each of which adds one piece of a program, called a part, to the
+//! baseline program.
 //!
 //! To predict a program, it is split into [parts](crate::program). Each part that a generated
-//! program can have is measured as a function of its own. The baseline parses Ethernet, sends the
-//! packet out of a port, and emits the header. A function adds one part, or the smallest group of
-//! parts in which that part is useful, and lists all parts of the group. Every computed value ends
-//! up in the packet, so that no device can optimise the computation away. The expected output is
-//! that of the reference interpreter.
+//! program can contain is measured as a function of its own. The baseline parses Ethernet, sends
+//! the packet out of a port, and emits the header. A function adds one part, or the smallest group
+//! of parts in which that part is useful, and lists all parts of the group. Every computed value
+//! ends up in the packet, so that no device can optimise the computation away. The expected output
+//! is that of the reference interpreter.
 
 mod source;
 
@@ -22,7 +22,7 @@ const FIELDS: u32 = 112;
 /// The width in bits of the widest field that an assignment can write.
 const WRITABLE: u32 = 48;
 
-/// A part that a generated program has beyond the baseline.
+/// A piece of a P4 program that a generated program contains beyond the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// A header of this many bits, extracted and emitted.
@@ -62,7 +62,7 @@ macro_rules! named {
         impl $kind {
             const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Returns the spelling in the names of parts.
+            /// Returns the name of this kind in the names of parts.
             fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),*
@@ -135,7 +135,8 @@ impl Operator {
 }
 
 impl Part {
-    /// Returns the function that measures a part of a program; `None` if none can be generated.
+    /// Returns the function that measures a part of a program, given the part's name. Returns
+    /// `None` if no program for it can be generated.
     pub(super) fn of(part: &str) -> Option<Self> {
         let (kind, rest) = part.split_once(' ').unwrap_or((part, ""));
         let bits = |most: u32| rest.parse().ok().filter(|bits| (1..=most).contains(bits));
@@ -203,7 +204,7 @@ impl Part {
         }
     }
 
-    /// Returns the number of bytes that this part needs in the packet after the Ethernet header.
+    /// Returns the number of bytes after the Ethernet header that packets need for this part.
     fn bytes(&self) -> usize {
         match self {
             Self::Header(bits) => *bits as usize / 8,
@@ -212,7 +213,7 @@ impl Part {
     }
 }
 
-/// Returns the description of the baseline, with its parts.
+/// Returns the function that stands for the baseline program, with its parts.
 pub(super) fn baseline() -> Function {
     Function {
         name: FunctionName::new("forward"),
@@ -224,7 +225,7 @@ pub(super) fn baseline() -> Function {
     }
 }
 
-/// Returns the length in bytes of all headers of a packet for these parts.
+/// Returns the length in bytes of all headers of packets for a program of these parts.
 pub(super) fn header_bytes(parts: &[Part]) -> usize {
     14 + parts.iter().map(Part::bytes).sum::<usize>()
 }

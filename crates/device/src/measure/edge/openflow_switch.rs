@@ -1,4 +1,5 @@
-//! The controller's side of a measured OpenFlow switch: one connection, flow entries and barriers.
+//! The controller's side of the connection to a measured OpenFlow switch: flow entries and
+//! barriers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,12 +18,12 @@ use super::super::task::Task;
 use super::super::traffic::{IPV4_TYPE, Subject, VLAN_TYPE, value};
 use super::wire::{self, Device};
 
-/// The longest time that a switch may take to connect or to answer.
+/// The longest time that the switch may take to connect or to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The interval at which the sockets are polled.
+/// The interval at which the controller's sockets are polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A switch that has connected to this controller.
+/// A measured switch that has connected to this controller.
 #[derive(Debug)]
 pub(super) struct OpenFlowSwitch {
     stream: TcpStream,
@@ -34,7 +35,7 @@ pub(super) struct OpenFlowSwitch {
 }
 
 impl OpenFlowSwitch {
-    /// Waits until a switch connects and the OpenFlow handshake is complete.
+    /// Waits until the switch connects, and returns it when the OpenFlow handshake is complete.
     pub(super) fn accept(
         listener: &TcpListener,
         version: Version,
@@ -83,7 +84,7 @@ impl OpenFlowSwitch {
         self.stream.write_all(bytes).map_err(|error| failed(format!("writing to it: {error}")))
     }
 
-    /// Reads and answers messages until `happened` returns true for one of them.
+    /// Reads and answers messages of the switch until `happened` returns true for one of them.
     fn until(
         &mut self,
         what: &str,
@@ -137,7 +138,8 @@ impl OpenFlowSwitch {
         Xid(self.next_xid)
     }
 
-    /// Sends messages, followed by a barrier, and waits until the switch has processed them.
+    /// Sends messages to the switch, followed by a barrier request, and waits until the switch has
+    /// processed them.
     fn carry_out(&mut self, mut bytes: Vec<u8>) -> Result<(), BenchError> {
         let xid = self.xid();
         let encoded = match self.version {
@@ -197,7 +199,7 @@ impl Device for OpenFlowSwitch {
     }
 }
 
-/// Returns an error if the frame is an error message of the switch.
+/// Returns an error if the OpenFlow message is an error message of the switch.
 fn refusal(frame: &[u8]) -> Result<(), BenchError> {
     let Ok(header) = Header::new_checked(frame) else { return Ok(()) };
     match (header.message_type(), header.body()) {
@@ -235,8 +237,8 @@ fn match_1_0(matched: MatchKind, rule: &Rule) -> v1_0::Match {
     }
 }
 
-/// Builds a match with the prerequisites of its fields and of the actions: an Ethernet type, a
-/// protocol or a tag (OpenFlow 1.3.5, sections 7.2.3.6 and 7.2.4).
+/// Builds the OpenFlow 1.3 match of a rule. It includes the prerequisites of the rule's fields and
+/// actions: an Ethernet type, a protocol or a tag (OpenFlow 1.3.5, sections 7.2.3.6 and 7.2.4).
 fn match_1_3(subject: Subject, rule: &Rule) -> v1_3::Match {
     let Subject { matched, action, .. } = subject;
     let transport = matches!(matched, MatchKind::TpDst | MatchKind::FiveTuple | MatchKind::All)
@@ -318,7 +320,7 @@ fn mac(number: u64) -> MacAddress {
     MacAddress(address)
 }
 
-/// Listens for a connection of a switch.
+/// Opens the socket on which the controller accepts the connection of the switch.
 pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, BenchError> {
     TcpListener::bind(address).map_err(system(&format!("listening on {address}")))
 }

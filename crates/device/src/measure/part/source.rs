@@ -1,12 +1,12 @@
-//! Generates the v1model program of a list of parts.
+//! Generates a v1model program that contains a list of parts.
 
 use std::fmt::Write;
 
 use super::super::traffic::{SHIM_TYPE, value};
 use super::{Call, KeyKind, Part};
 
-/// Returns the program as P4 text. Packets leave by `out_port`. Each table has `rules` entries, of
-/// which one matches.
+/// Returns a program that contains these parts, as P4 text. Packets leave by `out_port`. Each table
+/// has `rules` entries, of which one matches.
 ///
 /// Tables and conditions come before all other statements, whatever the order of `parts`, so that
 /// they see the packet as it came in.
@@ -26,7 +26,7 @@ struct Program {
     members: String,
     extracts: String,
     states: String,
-    /// The number of parser states so far; each state continues with the next.
+    /// The number of parser states generated so far; each state continues with the next.
     state: usize,
     locals: String,
     tables: String,
@@ -194,7 +194,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     }
 }
 
-/// Returns an expression for this many bits of the packet.
+/// Returns a P4 expression for this many bits of the packet.
 fn bits_of_packet(bits: u32) -> String {
     match bits {
         48 => "h.ethernet.destination".to_owned(),
@@ -208,7 +208,7 @@ fn bits_of_packet(bits: u32) -> String {
     }
 }
 
-/// Returns the value of [`bits_of_packet`] for an incoming packet.
+/// Returns the value that the expression of [`bits_of_packet`] has for an incoming packet.
 fn value_in_packet(bits: u32) -> u128 {
     let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
     let (destination, source) = (number(&value::DL_DST), number(&value::DL_SRC));
@@ -221,7 +221,7 @@ fn value_in_packet(bits: u32) -> u128 {
     all & ones(bits)
 }
 
-/// Returns a field of this many bits to which an assignment can write.
+/// Returns a packet field of this many bits to which an assignment can write.
 fn target(bits: u32) -> String {
     match bits {
         48 | 32 | 16 => bits_of_packet(bits),
@@ -229,7 +229,8 @@ fn target(bits: u32) -> String {
     }
 }
 
-/// Returns an expression of this many bits that differs from the [`target`] of that width.
+/// Returns a P4 expression of this many bits that differs from the field [`target`] of the same
+/// width.
 fn other_bits(bits: u32) -> String {
     match bits {
         48 => "h.ethernet.high ++ h.ethernet.low".to_owned(),
@@ -239,7 +240,8 @@ fn other_bits(bits: u32) -> String {
     }
 }
 
-/// Returns the key of the entry with this number. Entry 0 matches the packets; the others do not.
+/// Returns the key of the table entry with this number, as P4 text. Entry 0 matches the packets;
+/// the others do not.
 fn entry_key(kind: KeyKind, bits: u32, rule: u128) -> String {
     let all = ones(bits);
     let value = value_in_packet(bits).wrapping_add(rule) & all;

@@ -1,4 +1,4 @@
-//! Builds the cells of a plan from its functions and settings.
+//! Builds the cells of a plan: each set of functions to measure, under each setting.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use super::{
 };
 use crate::program::paths;
 
-/// Returns the cells, and the parts of the plan's program that no generated program can have.
+/// Returns the cells of a plan, and the parts of the plan's program that no generated program can
+/// contain.
 pub(super) fn cells(
     file: &PlanFile,
     device: &DeviceKind,
@@ -73,14 +74,14 @@ pub(super) fn cells(
     Ok((part_cells(file, device, &parts)?, not_measured))
 }
 
-/// Returns cells for the baseline, for each part alone, and for random sets of several parts, which
-/// verify the model.
+/// Returns the cells for the parts of a P4 program: the baseline, each part alone, and random sets
+/// of several parts, which verify the model.
 fn part_cells(
     file: &PlanFile,
     device: &DeviceKind,
     parts: &[Part],
 ) -> Result<Vec<PlannedCell>, PlanError> {
-    /// The default number of random programs.
+    /// The default number of random sets of parts.
     const TESTS: u32 = 10;
     let settings = checked_settings(file, device)?;
     if settings.headers != [0] {
@@ -167,7 +168,7 @@ fn checked_settings<'f>(
     Ok(settings)
 }
 
-/// Returns the cells of Table I.
+/// Returns the cells for the matches and actions of the paper's Table I.
 fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
     let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
     let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;
