@@ -37,11 +37,11 @@ pub struct Campaign {
     pub blocks: Vec<MeasuredBlock>,
     /// The offered rates that were tried, in order of time.
     pub rates: Vec<RateTrial>,
-    /// Remarks on clock steps, drifts and interruptions.
+    /// Remarks on events during the campaign: clock steps, drifts and interruptions.
     pub notes: Vec<Note>,
 }
 
-/// A block and its samples.
+/// One run of packets through a cell, with the delays of its packets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredBlock {
     /// The time and the packet counts of the block.
@@ -51,8 +51,8 @@ pub struct MeasuredBlock {
 }
 
 impl Campaign {
-    /// Returns how often the machine disturbed the campaign, or `None` if no block was disturbed or
-    /// the speed of the machine was not observed.
+    /// Returns how many blocks of the campaign a slow machine disturbed. Returns `None` if there
+    /// were none or the speed of the machine was not observed.
     #[must_use]
     pub fn disturbances(&self) -> Option<Disturbances> {
         let seen = self.blocks.iter().filter_map(|measured| measured.block.machine);
@@ -64,8 +64,8 @@ impl Campaign {
         (sum.again > 0 || sum.kept > 0).then_some(sum)
     }
 
-    /// Returns the part of the campaign that belongs to one of `count` rounds. Each round has the
-    /// same share of the repetitions of every cell, and rounds follow each other in time.
+    /// Returns one of `count` equal parts of the campaign, which follow each other in time. Each
+    /// part, called a round, has the same share of the repetitions of every cell.
     #[must_use]
     pub fn round(&self, round: u32, count: u32) -> Self {
         let repetitions = self.blocks.iter().map(|one| one.block.repetition + 1).max().unwrap_or(0);

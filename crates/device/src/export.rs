@@ -1,5 +1,5 @@
-//! Servers in the network format of `planimeter bound`, made from compositions, controllers and
-//! traces.
+//! Exports measured devices as servers of a network, in the file format that `planimeter bound`
+//! reads.
 
 use calculus::Rational;
 
@@ -7,21 +7,23 @@ use crate::compose::{Composition, Guarantee, MinimumService};
 use crate::model::{Model, Source};
 use crate::trace::{AtRate, Trace};
 
-/// A server of a network file.
+/// A server of a network file: a name and a service curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// The name of the server in the network.
     pub name: String,
-    /// Comments for the file: what the server models, and how strong its curve is.
+    /// Comments for the file: what the server stands for, and how strong a statement its curve is.
     pub remarks: Vec<String>,
-    /// The rate R in bit/µs; `None` for a burst-delay curve.
+    /// The rate R of the service curve in bit/µs; `None` for a burst-delay curve, which has no
+    /// rate.
     pub rate: Option<Rational>,
-    /// The latency T in µs.
+    /// The latency T of the service curve in µs.
     pub latency: Rational,
 }
 
 impl Server {
-    /// Creates the server of a device that performs the functions of a composition for each packet.
+    /// Returns the server that stands for a device which performs the functions of `composition`
+    /// for each packet.
     #[must_use]
     pub fn of_device(
         name: &str,
@@ -57,9 +59,12 @@ impl Server {
         }
     }
 
-    /// Creates the server of a controller that handles packets on the slow path. The controller
-    /// answers `packets_per_second` packet-ins without loss, the slowest after `slowest_ns`
-    /// nanoseconds. Packets count with `packet_bytes`, their length in the data plane.
+    /// Returns the server that stands for an OpenFlow controller to which a switch sends packets as
+    /// packet-ins.
+    ///
+    /// The controller answers `packets_per_second` packet-ins without loss, the slowest of them
+    /// after `slowest_ns` nanoseconds. The curve counts the `packet_bytes` that each packet has in
+    /// the data plane, not the length of the packet-in.
     #[must_use]
     pub fn of_controller(
         name: &str,
@@ -85,7 +90,8 @@ impl Server {
         Self { name: name.to_owned(), remarks, rate: Some(rate), latency }
     }
 
-    /// Creates the server of a traced node: rate R and least latency T.
+    /// Returns the server that stands for a device whose packets were captured before and after it.
+    /// Its curve has the rate R of `at` and the smallest latency T that fits the trace.
     #[must_use]
     pub fn of_trace(name: &str, trace: &Trace, at: &AtRate, what: &str) -> Self {
         let bits = i64::try_from(at.rate.bits_per_second()).unwrap_or(i64::MAX);
@@ -105,7 +111,7 @@ impl Server {
         }
     }
 
-    /// Formats the `[[server]]` table of a network in TOML.
+    /// Returns the server as a `[[server]]` table in TOML, for a network file.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
@@ -122,7 +128,8 @@ impl Server {
             )),
             None => out.push_str(&format!("service = {{ burst-delay = \"{latency} us\" }}\n")),
         }
-        // A packet leaves as a whole; T does not include the time until it is complete.
+        // The packetizer models that a packet leaves only when it is complete. T does not include
+        // that time.
         if self.rate.is_some() {
             out.push_str("packetizer = true\n");
         }
@@ -130,5 +137,5 @@ impl Server {
     }
 }
 
-/// The head of a file that consists of exported servers.
+/// The first lines of a network file that consists of exported servers: its units of time and data.
 pub const HEAD: &str = "time-unit = \"us\"\ndata-unit = \"B\"\n\n";

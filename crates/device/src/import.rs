@@ -11,27 +11,27 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 pub use captures::{Captured, Identity, match_captures};
 pub use text::{TextError, delays, histogram};
 
-/// The content of one imported file: the measurements of one cell.
+/// The content of one imported file, which is the measurement of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The (packet, delay) pairs, in order of arrival.
+    /// The delay of each packet, in order of arrival.
     pub samples: Vec<Sample>,
-    /// The packet counts.
+    /// The packet counts of the file, such as lost packets.
     pub counts: Counts,
-    /// Whether packets have numbers, so that losses, duplicates and reordering are visible.
+    /// Whether the file has packet numbers, so that losses, duplicates and reordering are visible.
     pub numbered: bool,
     /// The time from the first packet to the last in nanoseconds; 0 if unknown.
     pub duration_ns: u64,
-    /// Remarks for the reader, as sentences.
+    /// Remarks on the file for the reader of the results, as sentences.
     pub remarks: Vec<String>,
 }
 
-/// The number of samples in a window of the search for clock steps.
+/// The number of consecutive delays that are compared with the next as many to find clock steps.
 const WINDOW: usize = 64;
 
-/// Counts clock steps. A step lies between two adjacent windows if their ranges of delays are
-/// disjoint and the gap is more than ten times as wide as either range. A queue fills and empties
-/// within a window, so it does not look like a step.
+/// Returns how often the clock seems to have been set between packets. A step lies between two
+/// adjacent groups of delays if their ranges are disjoint and the gap is more than ten times as
+/// wide as either range. A queue fills and empties within a group, so it does not look like a step.
 fn clock_steps(samples: &[Sample]) -> u64 {
     let windows = samples.chunks_exact(WINDOW).filter_map(|window| {
         let delays = || window.iter().map(|sample| sample.delay.0);
@@ -44,8 +44,8 @@ fn clock_steps(samples: &[Sample]) -> u64 {
         let wide = high_a.saturating_sub(*low_a).max(high_b.saturating_sub(*low_b));
         gap > wide.max(1).saturating_mul(10)
     };
-    // A step inside a window widens that window, but the windows on both sides of it are still far
-    // apart.
+    // A step inside a group widens the range of that group, but the groups on both sides of it are
+    // still far apart.
     let adjacent = windows.windows(2).filter(apart).count();
     let skipping = windows.windows(3).filter(|three| {
         let [a, b, c] = three else { return false };

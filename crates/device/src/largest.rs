@@ -1,27 +1,30 @@
-//! The delay of the largest packet: the maximum over packets, not over moments.
+//! The delay of the packet that takes a device longest, as opposed to the longest delay of any
+//! moment.
 //!
-//! A device in memory shares its processor with the host, whose interrupts make single packets late.
-//! The largest of many delays is then the host's. Each block sends the same packets in the same
-//! order, so the delays of one packet number repeat what the device does for that packet. The
-//! *second least* of them is robust against stalls of the host and against one delay that was too
-//! short; the largest over packet numbers is the packet that takes the device longest.
+//! A device in memory shares its processor with the host, whose interrupts make single packets
+//! late. The largest of many delays is then the host's. Each block sends the same packets in the
+//! same order, so the delays of one packet number repeat what the device does for that packet. The
+//! *second smallest* of them is robust against stalls of the host and against one delay that was
+//! too short; the largest of these over all packet numbers is that of the packet that takes the
+//! device longest.
 
 use std::collections::BTreeMap;
 
 use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds};
 
-/// The error of a prediction for the largest packet of a combination.
+/// The error of the predicted delay of the packet that takes the device longest, for a set of
+/// functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LargestPacketError {
-    /// The functions of the combination.
+    /// The set of functions.
     pub functions: Vec<FunctionName>,
     /// The relative error (predicted - measured) / measured.
     pub relative: f64,
 }
 
-/// Returns the delay of the largest packet of a cell: for each packet number the second least of
-/// its repeated delays, then the largest over packets. Returns `None` unless at least one packet
-/// arrived twice.
+/// Returns the delay of the packet of a cell that takes the device longest. For each packet number,
+/// it takes the second smallest of the repeated delays, and returns the largest of these. Returns
+/// `None` unless at least one packet arrived twice.
 #[must_use]
 pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> {
     let mut repeated: BTreeMap<u32, Vec<Picoseconds>> = BTreeMap::new();
@@ -35,8 +38,9 @@ pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> 
     repeated.values_mut().filter_map(second_least).max()
 }
 
-/// Predicts the largest packet of each combination from those of its functions (equation 9), and
-/// returns the errors (equation 8, signed). Combinations with an unmeasured cell are left out.
+/// Predicts, for each cell with several functions, the delay of the packet that takes the device
+/// longest, from those of the single functions (equation 9). Returns the errors (equation 8,
+/// signed). Cells are left out if a needed cell was not measured.
 #[must_use]
 pub fn largest_packet_errors(campaign: &Campaign) -> Vec<LargestPacketError> {
     let description = &campaign.description;

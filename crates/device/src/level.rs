@@ -5,37 +5,38 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A level of service curves (section III-A of the paper).
+/// A statistic of delays on which a service curve is based (section III-A of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Level {
-    /// The least delay, for maximum service curves.
+    /// The smallest delay, on which maximum service curves are based.
     Minimum,
-    /// The median.
+    /// The median delay.
     Median,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the delays.
     Mean,
-    /// A percentile.
+    /// The delay that a given share of packets does not exceed.
     Percentile(Percentile),
     /// The largest delay (equation 6).
     Maximum,
 }
 
-/// A percentile, stored as a number of billionths.
+/// The share of packets that defines a percentile, stored as a number of billionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Percentile(u32);
 
 const ALL: u32 = 1_000_000_000;
 
 impl Percentile {
-    /// Converts a share of packets; returns `None` unless it is above 0 and below 1.
+    /// Converts a share of packets to a percentile. Returns `None` unless the share is above 0 and
+    /// below 1.
     #[must_use]
     pub fn of_share(share: f64) -> Option<Self> {
         let parts = (share * f64::from(ALL)).round();
         (parts > 0.0 && parts < f64::from(ALL)).then_some(Self(parts as u32))
     }
 
-    /// Returns the share of packets that have at most this delay.
+    /// Returns the share of packets whose delay does not exceed the percentile.
     #[must_use]
     pub fn share(self) -> f64 {
         f64::from(self.0) / f64::from(ALL)
@@ -43,7 +44,8 @@ impl Percentile {
 }
 
 impl Level {
-    /// Returns the default levels: those of the paper, the mean, and two percentiles.
+    /// Returns the levels that are estimated by default: those of the paper, the mean, and two
+    /// percentiles.
     #[must_use]
     pub fn usual() -> Vec<Self> {
         let percentile = |parts| Self::Percentile(Percentile(parts));
@@ -57,7 +59,7 @@ impl Level {
         ]
     }
 
-    /// Whether the level serves as an upper bound, so that a value that is too small is unsafe.
+    /// Whether the level is used as an upper bound of delays, so that too small a value is unsafe.
     #[must_use]
     pub fn is_upper(self) -> bool {
         match self {
@@ -67,8 +69,8 @@ impl Level {
         }
     }
 
-    /// Returns the share of packets that have at most this delay; `None` for the mean, which is not
-    /// a quantile.
+    /// Returns the share of packets whose delay does not exceed the level; `None` for the mean,
+    /// which is not a quantile.
     #[must_use]
     pub fn share(self) -> Option<f64> {
         match self {
@@ -100,7 +102,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// The error for a text that names no level.
+/// The error for a text that names no statistic of delays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a level: minimum, median, mean, maximum, or a percentile such as p99.9")]
 pub struct ParseLevelError {

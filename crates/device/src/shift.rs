@@ -14,36 +14,37 @@ use serde::{Deserialize, Serialize};
 use crate::campaign::Picoseconds;
 use crate::profile::{Settings, Sorted};
 
-/// The shift between two distributions, and the verdict on whether it is constant.
+/// The difference between the distributions of two sets of delays, and the verdict on whether it is
+/// a constant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// The shift at the median.
+    /// The difference between the medians.
     pub median: Picoseconds,
-    /// The least shift between the 5th and the 95th percentile.
+    /// The smallest difference between equal percentiles, from the 5th to the 95th.
     pub least: Picoseconds,
-    /// The largest shift between the 5th and the 95th percentile.
+    /// The largest difference between equal percentiles, from the 5th to the 95th.
     pub largest: Picoseconds,
-    /// The least variation around a constant that is consistent with the samples; zero if a
-    /// constant fits.
+    /// The smallest variation of the difference that is consistent with the samples; zero if a
+    /// constant difference is.
     pub deviation: Picoseconds,
-    /// The largest variation at which the cost still counts as constant.
+    /// The largest variation at which a function's cost still counts as constant.
     pub tolerated: Picoseconds,
-    /// Half the height of the confidence band: the test cannot see a smaller variation.
+    /// Half the height of the confidence band. The test cannot detect a smaller variation.
     pub resolution: Picoseconds,
-    /// The verdict of the test.
+    /// Whether the difference counts as constant.
     pub verdict: Verdict,
 }
 
-/// Whether cost differences may be added.
+/// Whether the cost of a function may be added to that of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// A constant cost fits the samples.
+    /// A constant cost is consistent with the samples.
     Constant,
-    /// No constant fits, but the variation is within the tolerance.
+    /// No constant cost is consistent with the samples, but the variation is within the tolerance.
     Tolerated,
-    /// The cost depends on the packet, so differences of levels say nothing about other cells.
+    /// The cost varies from packet to packet, so it must not be added to others.
     Refused,
 }
 
@@ -51,7 +52,8 @@ pub enum Verdict {
 const POINTS: u32 = 400;
 
 impl Shift {
-    /// Tests `measured` against `baseline`.
+    /// Tests whether the delays `measured`, with a function, differ from those of the baseline by a
+    /// constant.
     pub(crate) fn between(baseline: &Sorted, measured: &Sorted, settings: &Settings) -> Self {
         let risk = (1.0 - settings.confidence.level()) / 2.0;
         let margin = |sample: &Sorted| ((2.0 / risk).ln() / (2.0 * sample.effective as f64)).sqrt();

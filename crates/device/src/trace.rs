@@ -13,7 +13,7 @@
 
 use crate::campaign::{Picoseconds, Sample};
 
-/// A packet seen before a device.
+/// A packet as it was captured before a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
     /// The timestamp in nanoseconds since any fixed time.
@@ -23,7 +23,8 @@ pub struct Arrived {
     pub bytes: u32,
 }
 
-/// The packets that came out of a device, in order of arrival at its input.
+/// The packets that came out of a device, with their arrival and departure times, in order of
+/// arrival at the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     packets: Vec<Passed>,
@@ -41,22 +42,23 @@ struct Passed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
-/// The curves of a trace at one rate.
+/// The service and arrival curves of a trace at one rate R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtRate {
-    /// The rate R.
+    /// The rate R of these curves.
     pub rate: Rate,
-    /// The least T for which R (t - T)⁺ is a minimum service curve, at least zero, rounded up.
+    /// The smallest T for which the device offered the minimum service curve R (t - T)⁺; at least
+    /// zero, rounded up.
     pub latency: Picoseconds,
-    /// The largest T for which R (t - T)⁺ is a maximum service curve, rounded down; `None` if the
-    /// device was faster than this rate, so that no such T exists.
+    /// The largest T for which R (t - T)⁺ is a maximum service curve of the device, rounded down.
+    /// `None` if the device was faster than this rate, so that no such T exists.
     pub least_latency: Option<Picoseconds>,
-    /// The least b for which b + R t is an arrival curve of the input, in bits, rounded up.
+    /// The smallest b for which b + R t bounds the arrivals at the device, in bits, rounded up.
     pub burst: u64,
 }
 
 impl Rate {
-    /// Returns `None` for zero.
+    /// Creates a rate; returns `None` for zero.
     #[must_use]
     pub fn new(bits_per_second: u64) -> Option<Self> {
         (bits_per_second > 0).then_some(Self(bits_per_second))
@@ -70,7 +72,7 @@ impl Rate {
 }
 
 impl AtRate {
-    /// Returns the delay bound b / R + T, which no packet of the trace exceeds.
+    /// Returns the delay bound b / R + T of these curves, which no packet of the trace exceeds.
     #[must_use]
     pub fn delay_bound(&self) -> Picoseconds {
         let queued = ceiling(i128::from(self.burst) * SECOND, i128::from(self.rate.0));
@@ -82,8 +84,8 @@ impl AtRate {
 const SECOND: i128 = 1_000_000_000_000;
 
 impl Trace {
-    /// Creates a trace from the packets before a device and the delays of those that came out. A
-    /// sample names its packet by its index in `before`. Returns `None` if no packet came out.
+    /// Creates a trace from the packets `before` a device and the delays of those that `passed` it.
+    /// A delay names its packet by the index in `before`. Returns `None` if no packet came out.
     #[must_use]
     pub fn new(before: &[Arrived], passed: &[Sample]) -> Option<Self> {
         let mut passed: Vec<&Sample> = passed.iter().collect();
@@ -103,7 +105,7 @@ impl Trace {
         (!packets.is_empty()).then_some(Self { packets })
     }
 
-    /// Returns the number of packets.
+    /// Returns the number of packets that came out of the device.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()
@@ -115,14 +117,14 @@ impl Trace {
         self.packets.is_empty()
     }
 
-    /// Returns the longest delay.
+    /// Returns the longest delay of any packet.
     #[must_use]
     pub fn longest(&self) -> Picoseconds {
         narrow(self.packets.iter().map(|packet| packet.delay).max().unwrap_or_default())
     }
 
-    /// Returns the mean input rate from the first packet to the last; `None` if all packets came at
-    /// once.
+    /// Returns the mean rate at which packets arrived at the device, from the first to the last.
+    /// Returns `None` if all arrived at once.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         let [first, .., last] = &self.packets[..] else { return None };
@@ -131,7 +133,8 @@ impl Trace {
         Rate::new(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// Computes the curves at a rate.
+    /// Returns the service curves that the device offered at this rate, and the arrival curve of
+    /// its input.
     #[must_use]
     pub fn at(&self, rate: Rate) -> AtRate {
         let r = i128::from(rate.0);

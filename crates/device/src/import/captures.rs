@@ -1,5 +1,5 @@
-//! Pairs of captures taken before and after a device. Packets are matched by bytes that the device
-//! does not change.
+//! Computes delays from two captures, taken before and after a device. Packets are matched by bytes
+//! that the device does not change.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,12 +15,13 @@ pub struct Captured<'a> {
     pub data: &'a [u8],
 }
 
-/// The bytes that identify a packet. They are in the payload, because headers change on the way.
+/// The bytes by which a packet is recognised in both captures. They are in the payload, because
+/// headers change on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
-    /// The last `n` bytes of the frame; headers may grow and shrink.
+    /// The last `n` bytes of the frame, so that headers may grow and shrink.
     Tail(usize),
-    /// An identifier at a fixed offset.
+    /// Bytes at a fixed offset.
     At {
         /// The offset from the start of the frame, in bytes.
         offset: usize,
@@ -38,11 +39,12 @@ impl Identity {
     }
 }
 
-/// Packets that were seen before the device: timestamp and number of each.
+/// The timestamps and numbers of packets with equal identities that were captured before the device
+/// and have not been found after it.
 type Waiting = VecDeque<(u64, u32)>;
 
-/// Matches packets after a device with packets before it. Packets with equal identities are matched
-/// in order.
+/// Matches the packets of a capture after a device with those of a capture before it, and returns
+/// their delays. Packets with equal identities are matched in order.
 #[must_use]
 pub fn match_captures(
     before: &[Captured<'_>],

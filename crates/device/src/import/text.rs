@@ -3,7 +3,7 @@
 use super::{Imported, of_samples};
 use crate::campaign::{Counts, Picoseconds, Sample};
 
-/// The reason why a text is not a list of delays.
+/// The reason why a text is not a list or a histogram of delays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
@@ -33,10 +33,12 @@ pub enum TextError {
 /// The largest number of packets in one file.
 const MOST: u32 = 10_000_000;
 
-/// Reads delays, either one per line or as `packet,delay`. A first line that begins with a letter
-/// is a header, and `#` begins a comment. `unit` is the length of one unit of delay in picoseconds.
-/// A missing packet number counts as a lost packet, a repeated one as a duplicate; without numbers,
-/// neither is visible.
+/// Reads delays from text, either one per line or as `packet,delay`. `unit` is the length of one
+/// unit of delay in picoseconds.
+///
+/// A first line that begins with a letter is a header, and `#` begins a comment. A missing packet
+/// number counts as a lost packet, a repeated one as a duplicate; without numbers, neither is
+/// visible.
 ///
 /// # Errors
 /// Returns a [`TextError`] if a line is malformed, the file has too many packets, or it has no
@@ -94,8 +96,8 @@ pub fn delays(text: &str, unit: f64) -> Result<Imported, TextError> {
     Ok(Imported { numbered, ..of_samples(samples, counts, 0, remarks) })
 }
 
-/// Reads a histogram with lines of `delay,count`, as MoonGen's timestamping writes it. `unit` is
-/// the length of one unit of delay in picoseconds.
+/// Reads a histogram of delays with lines of `delay,count`, as MoonGen's timestamping writes it.
+/// `unit` is the length of one unit of delay in picoseconds.
 ///
 /// # Errors
 /// Returns a [`TextError`] if a line is malformed, the file has too many packets, or it has no
@@ -124,8 +126,8 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
     Ok(Imported { samples, counts, numbered: false, duration_ns: 0, remarks: vec![remark] })
 }
 
-/// Returns the line number and the fields of each line that is not blank; a first line that begins
-/// with a letter is a header.
+/// Returns the line number and the fields of each line that is not blank. A first line that begins
+/// with a letter is a header and is left out.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let content = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let filled = (1..).zip(content).filter(|(_, line)| !line.is_empty());

@@ -1,17 +1,17 @@
-//! Trend and variation of a figure over the repetitions of a campaign.
+//! Tests for a trend and computes the variation of a figure over the repetitions of a campaign.
 
-/// A trend over repetitions.
+/// A trend of a figure over the repetitions of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// The probability of a trend at least this strong without a drift: two-sided Mann-Kendall
+    /// The probability of so strong a trend if the figure does not drift: two-sided Mann-Kendall
     /// test, normal approximation with continuity correction.
     pub p_value: f64,
-    /// The change from the first repetition to the last by the Theil-Sen slope, as a share of the
-    /// median.
+    /// The change of the figure from the first repetition to the last, as a share of its median. It
+    /// comes from the Theil-Sen slope.
     pub change: f64,
 }
 
-/// Tests for a trend in a figure that should not change between repetitions. Returns `None` for
+/// Returns the trend of a figure that should not change between repetitions. Returns `None` for
 /// fewer than eight repetitions, for which the approximation does not hold, and for a median of
 /// zero.
 ///
@@ -69,7 +69,8 @@ pub fn variation(figures: &[f64]) -> Option<f64> {
     (middle != 0.0).then(|| half / middle)
 }
 
-/// Sorts the figures and returns their median; for an even number, the mean of the middle two.
+/// Sorts the figures and returns their median. For an even number of figures, it is the mean of the
+/// middle two.
 pub(super) fn median(figures: &mut [f64]) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let upper = *figures.get(figures.len() / 2)?;

@@ -1,4 +1,4 @@
-//! The functions of Table I of the paper: the fields on which packets are matched, and the actions
+//! The functions of the paper's Table I: the fields on which packets are matched, and the actions
 //! on packets.
 
 use crate::campaign::{Dimension, Function, FunctionName};

@@ -1,4 +1,4 @@
-//! Matches the packets that were sent with those that came out, by their ids.
+//! Matches the packets that were sent to a device with those that came out, by their identifiers.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use super::conduct::RunOrder;
 use super::traffic::PacketId;
 use crate::campaign::{Counts, Picoseconds, Sample};
 
-/// The state of all packets of one run.
+/// The packets of one run: which of them were sent, and which have arrived.
 #[derive(Debug)]
 pub struct PacketTracker {
     run: u32,
-    /// The first counted number; packets below are warm-up.
+    /// The number of warm-up packets, which come first and are not counted.
     warm_up: u32,
     packets: BTreeMap<u32, Packet>,
-    /// The number of packets that have been sent and have not arrived.
+    /// The number of packets that have been sent but have not arrived yet.
     outstanding: usize,
     /// The greatest packet number that has arrived.
     latest: Option<u32>,
     counts: Counts,
     altered: u64,
     late: u64,
-    /// The numbers of the counted packets in order of arrival.
+    /// The numbers of the packets that arrived, without warm-up packets, in order of arrival.
     arrivals: Vec<u32>,
 }
 
@@ -30,23 +30,23 @@ struct Packet {
     arrived: Option<i64>,
 }
 
-/// The result of matching the packets of one run.
+/// The result of one run of packets: counts and delays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The packet counts, without warm-up packets.
+    /// The packet counts of the run, without warm-up packets.
     pub counts: Counts,
     /// The number of packets that came out with unexpected content. They have no sample.
     pub altered: u64,
-    /// The number of arrivals that belong to earlier runs, where these packets were counted as
-    /// lost.
+    /// The number of packets that arrived so late that the earlier run to which they belong had
+    /// counted them as lost.
     pub late: u64,
-    /// The (packet, delay) pairs in order of arrival.
+    /// The delay of each packet that arrived, in order of arrival.
     pub samples: Vec<Sample>,
 }
 
 impl PacketTracker {
-    /// Creates the state of a run. The memory for arrivals is reserved, because a reallocation
-    /// between two packets would add to the delay of the next one.
+    /// Creates the record of a run of which no packet has been sent. The memory for arrivals is
+    /// reserved, because a reallocation between two packets would add to the delay of the next one.
     #[must_use]
     pub fn new(order: &RunOrder) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl PacketTracker {
         }
     }
 
-    /// Records the departure of a packet, at a timestamp in picoseconds.
+    /// Records that a packet was sent, at a timestamp in picoseconds.
     pub fn sent(&mut self, id: PacketId, at: Picoseconds) {
         if id.run != self.run {
             return;
@@ -74,7 +74,7 @@ impl PacketTracker {
         }
     }
 
-    /// Records the arrival of a packet with the expected content, at a timestamp in picoseconds.
+    /// Records that a packet arrived with the expected content, at a timestamp in picoseconds.
     pub fn arrived(&mut self, id: PacketId, at: Picoseconds) {
         if id.run != self.run {
             self.late += 1;
@@ -97,21 +97,21 @@ impl PacketTracker {
         self.latest = self.latest.max(Some(id.number));
     }
 
-    /// Records the arrival of a packet with unexpected content.
+    /// Records that a packet arrived with unexpected content.
     pub fn altered(&mut self, id: PacketId) {
         if id.run == self.run && id.number >= self.warm_up {
             self.altered += 1;
         }
     }
 
-    /// Returns the number of packets that have been sent and have not arrived.
+    /// Returns the number of packets that have been sent but have not arrived yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding
     }
 
-    /// Ends the run and returns its result. Packets that have not arrived are lost; an arrival
-    /// without a departure is unmatched.
+    /// Ends the run and returns its counts and delays. Packets that have not arrived count as lost,
+    /// and an arrival of a packet that was not sent as unmatched.
     #[must_use]
     pub fn close(self, clock_steps: u64) -> Outcome {
         let mut counts = Counts { clock_steps, unmatched: self.late, ..self.counts };

@@ -1,9 +1,11 @@
-//! Generates the v1model program of a cell: the behaviour of an OpenFlow switch with one table.
+//! Generates a v1model program with one table, which treats packets as the rules of a cell demand:
+//! like an OpenFlow switch with one match and one action.
 //!
-//! All programs parse and emit the same headers: Ethernet, a VLAN tag if there is one, the headers
-//! of the header sweep, IPv4 and UDP. A match therefore adds only its keys, and an action only its
-//! statements, and these are the functions that are measured. If an action changes bytes that the
-//! IPv4 checksum covers, the update of the checksum is part of the action.
+//! All programs parse and emit the same headers: Ethernet, a VLAN tag if there is one, the
+//! additional headers between Ethernet and IPv4, IPv4 and UDP. A match therefore adds only its
+//! keys, and an action only its statements, and these are the functions that are measured. If an
+//! action changes bytes that the IPv4 checksum covers, the update of the checksum is part of the
+//! action.
 
 use std::fmt::Write;
 
@@ -11,29 +13,29 @@ use super::function::{ActionKind, MatchKind};
 use super::rule::Rule;
 use super::traffic::{IPV4_TYPE, SHIM_TYPE, Subject, VLAN_TYPE, value};
 
-/// The name of the table.
+/// The name of the table in every generated program.
 pub(super) const TABLE: &str = "rules";
-/// The name of the action in the table's entries.
+/// The name of the action that the entries of the table run.
 pub(super) const ACTION: &str = "act";
 const PORT_BITS: u32 = 9;
 
-/// A key of a table entry.
+/// The value of one key in a table entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) value: u128,
     pub(super) bits: u32,
-    /// The mask; `None` for an exact match.
+    /// The mask of a ternary key; `None` for an exact match.
     pub(super) mask: Option<u128>,
 }
 
-/// A number with its width.
+/// The argument of an action: a number with its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Argument {
     pub(super) value: u128,
     pub(super) bits: u32,
 }
 
-/// Returns the keys of a rule's entry, in the order of the program's table.
+/// Returns the keys of the table entry for a rule, in the order of the program's table.
 pub(super) fn keys(matched: MatchKind, rule: &Rule) -> Vec<Key> {
     fields(matched)
         .iter()
@@ -57,7 +59,8 @@ pub(super) fn keys(matched: MatchKind, rule: &Rule) -> Vec<Key> {
         .collect()
 }
 
-/// Returns the arguments of an entry's action: the output port, and the value to set.
+/// Returns the arguments of the action in a table entry: the output port, and the value to set if
+/// the action sets one.
 pub(super) fn arguments(action: ActionKind, out_port: u32) -> Vec<Argument> {
     let value = match action {
         ActionKind::Output | ActionKind::StripVlan => None,
@@ -116,7 +119,7 @@ fn key(field: Field) -> &'static str {
     }
 }
 
-/// Returns the program of a cell as P4 text.
+/// Returns the program for a table of rules, as P4 text.
 pub(super) fn source(subject: Subject) -> String {
     let mut text = HEAD.to_owned();
     // Writing to a string cannot fail.
@@ -198,8 +201,8 @@ control D(packet_out b, in headers h) {{ apply {{ b.emit(h.ethernet); b.emit(h.v
     )
 }
 
-/// Returns the parameters of an action after the port, and its statements after the assignment of
-/// the port.
+/// Returns the P4 text of an action: the parameters after the output port, and the statements after
+/// the assignment of the port.
 fn statement(action: ActionKind) -> (&'static str, &'static str) {
     match action {
         ActionKind::Output => ("", ""),

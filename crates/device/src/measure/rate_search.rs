@@ -1,8 +1,9 @@
-//! The search for R_min: the last of a rising series of offered rates without a lost frame (section
-//! III-G.2 of the paper).
+//! Searches for R_min: the last of a rising series of offered rates at which a device loses no
+//! frame (section III-G.2 of the paper).
 
-/// A search in two series. The first doubles the rate until a frame is lost. The second starts from
-/// the last rate without loss and rises in steps of the precision.
+/// A search for the highest rate without loss, in two series. The first doubles the rate until a
+/// frame is lost. The second starts from the last rate without loss and rises in steps of the
+/// precision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateSearch {
     next: f64,
@@ -13,49 +14,50 @@ pub struct RateSearch {
     end: Option<SearchEnd>,
 }
 
-/// The result of a search.
+/// The result of a search for the highest rate without loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchEnd {
-    /// The last rate of the series without loss. The next rate lost frames.
+    /// A rate without loss was found, and the next higher rate lost frames.
     Found {
-        /// The rate, in the unit of the offered rates.
+        /// The highest rate without loss, in the unit of the offered rates.
         rate: f64,
     },
     /// Even the lowest rate lost frames.
     AlwaysLoses,
-    /// The generator reached its limit before the device did, so R_min is at least this rate.
+    /// The generator reached its limit before the device did, so that R_min is at least this rate.
     GeneratorLimit {
         /// The highest rate that was offered without loss.
         rate: f64,
     },
 }
 
-/// The result of offering one rate.
+/// The result of sending packets at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offered {
-    /// The rate that was actually offered.
+    /// The rate at which packets were actually sent.
     pub rate: f64,
-    /// Whether a frame was lost.
+    /// Whether the device lost a frame at this rate.
     pub lost: bool,
 }
 
 impl RateSearch {
-    /// Creates a search that begins at the rate `from`. `precision` is the largest distance between
-    /// the last rate without loss and the first rate with loss, as a share.
+    /// Creates a search that begins at the rate `from`. It ends when the last rate without loss and
+    /// the first rate with loss differ by at most the share `precision`.
     #[must_use]
     pub fn new(from: f64, precision: f64) -> Self {
         Self { next: from, precision, good: None, bad: None, fine: false, end: None }
     }
 
-    /// Returns the rate to offer next, or `None` once the search has ended.
+    /// Returns the rate that is to be tried next, or `None` once the search has ended.
     #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
         self.end.is_none().then_some(self.next)
     }
 
-    /// Records the result of offering the rate of [`next_rate`](Self::next_rate).
+    /// Records the result of trying the rate of [`next_rate`](Self::next_rate).
     pub fn record(&mut self, offered: Offered) {
-        /// The generator is the limit if it offers less than this share of the requested rate.
+        /// The share of the requested rate below which an actual rate shows that the generator is
+        /// the limit.
         const REACHED: f64 = 0.95;
         if offered.lost {
             self.bad = Some(self.next);
@@ -88,7 +90,7 @@ impl RateSearch {
         };
     }
 
-    /// Returns the result, once the search has ended.
+    /// Returns the result of the search, or `None` while it has not ended.
     #[must_use]
     pub fn end(&self) -> Option<SearchEnd> {
         self.end

@@ -1,10 +1,10 @@
-//! The rules of a cell, independent of the protocol: one rule that the packets match, and others
-//! that they do not.
+//! The rules of a cell's table, independent of the protocol: one rule that the packets match, and
+//! others that they do not.
 
 use super::function::MatchKind;
 use super::traffic::{Subject, value};
 
-/// The values that a rule compares. Fields that its match kind does not name are ignored.
+/// The field values of one rule. Fields that the rule does not compare are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) in_port: u32,
@@ -14,7 +14,8 @@ pub(super) struct Rule {
     pub(super) tp_dst: u16,
 }
 
-/// Returns the rules of a cell. The first rule matches the cell's packets, which enter by `port`.
+/// Returns the rules of a cell's table. The first rule matches the cell's packets, which enter by
+/// `port`.
 pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     (0..subject.rules).map(move |other| {
         let own = Rule {

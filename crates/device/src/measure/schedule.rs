@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 
 use crate::campaign::CellId;
 
-/// One visit of a cell.
+/// One visit of a cell, in which the cell is measured once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Visit {
     /// The repetition, from 0.
@@ -19,7 +19,7 @@ pub struct Visit {
     pub cell: CellId,
 }
 
-/// Returns all visits in order. Equal seeds yield equal orders.
+/// Returns all visits of a campaign in a random order. Equal seeds yield equal orders.
 #[must_use]
 pub fn schedule(cells: u32, repetitions: u32, seed: u64) -> Vec<Visit> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -8,21 +8,22 @@
 
 use std::time::Duration;
 
-/// The best time of the fixed workload, and the remaining repetitions and waits.
+/// The best time of the fixed workload, and how often the campaign may still repeat a measurement
+/// or wait for a fast machine.
 #[derive(Debug)]
 pub(super) struct Steadiness {
-    /// The readings of the start and one reading per block, sorted.
+    /// The times that the workload took: those of the start, and one per block, sorted.
     readings: Vec<Duration>,
-    /// The number of blocks that may still be measured again.
+    /// The number of repetitions of disturbed blocks that are still allowed.
     repeats: u32,
-    /// The number of readings that may still be spent on waiting.
+    /// The number of times that the workload may still be run while waiting for a fast machine.
     waits: u32,
 }
 
 impl Steadiness {
-    /// The number of readings at the start, which establish the best time.
+    /// The number of times that the workload is run at the start, to establish its best time.
     pub(super) const AT_START: u32 = 100;
-    /// The largest number of readings spent on waiting before one block.
+    /// The largest number of times that the workload is run while waiting before one block.
     pub(super) const WAITS: u32 = 300;
 
     /// Creates the state for a campaign with `blocks` blocks to come. Repetitions and waits at most
@@ -31,15 +32,15 @@ impl Steadiness {
         Self { readings: Vec::new(), repeats: blocks, waits: blocks.saturating_mul(60) }
     }
 
-    /// Records a reading. Readings taken while waiting must not be recorded: a slow machine would
-    /// become the reference.
+    /// Records a time of the workload, from which the best time follows. Times taken while waiting
+    /// for a fast machine must not be recorded: a slow machine would become the reference.
     pub(super) fn keep(&mut self, reading: Duration) {
         let place = self.readings.partition_point(|kept| *kept < reading);
         self.readings.insert(place, reading);
     }
 
-    /// Returns the slowdown relative to the best time, as a share; zero if no reading has been
-    /// recorded.
+    /// Returns how much longer than its best time the workload took, as a share; zero if no time
+    /// has been recorded.
     pub(super) fn slowness(&self, reading: Duration) -> f64 {
         // The best time is the first decile, not the least reading: a processor may be
         // exceptionally fast for a moment.
@@ -48,14 +49,15 @@ impl Steadiness {
         if best > 0.0 { (reading.as_secs_f64() / best - 1.0).max(0.0) } else { 0.0 }
     }
 
-    /// Whether a block may be measured again; counts the repetition.
+    /// Whether a disturbed block may be measured again. If so, counts the repetition.
     pub(super) fn may_repeat(&mut self) -> bool {
         let left = self.repeats > 0;
         self.repeats = self.repeats.saturating_sub(1);
         left
     }
 
-    /// Whether one more reading may be spent on waiting; counts the reading.
+    /// Whether the workload may be run once more while waiting for a fast machine. If so, counts
+    /// the run.
     pub(super) fn may_wait(&mut self) -> bool {
         let left = self.waits > 0;
         self.waits = self.waits.saturating_sub(1);

@@ -1,28 +1,27 @@
-//! The task of a device in one cell: to apply the rules of a table, or to run a program of given
-//! parts.
+//! What a device must do in one cell: apply the rules of a table, or run a program of given parts.
 
 use std::sync::Arc;
 
 use super::part::{self, Part};
 use super::traffic::Subject;
 
-/// The content of a cell, as devices are configured with it.
+/// What a device must do in one cell, independent of the protocol that configures it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Task {
     /// A table of rules, of which one matches the packets; any switch can hold such a table.
     Rule(Subject),
-    /// A P4 program that does more than forward.
+    /// A P4 program that contains given parts and also forwards packets.
     Program(PartsSubject),
 }
 
-/// A generated program of given parts.
+/// A generated P4 program that contains given parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PartsSubject {
-    /// The parts beyond the baseline.
+    /// The parts that the program contains beyond the baseline program.
     pub parts: Arc<[Part]>,
     /// The length of a packet in bytes, with frame check sequence.
     pub packet_bytes: u32,
-    /// The number of entries in each table.
+    /// The number of entries in each table of the program.
     pub rules: u32,
 }
 
@@ -36,7 +35,7 @@ impl Task {
         }
     }
 
-    /// Returns the rule, or `None` for a program.
+    /// Returns the table of rules, or `None` if the task is a program.
     pub(super) fn rule(&self) -> Option<Subject> {
         match self {
             Self::Rule(subject) => Some(*subject),

@@ -1,4 +1,4 @@
-//! The change of a device between the first and the second half of a campaign.
+//! The change of a device's delays between the first and the second half of a campaign.
 
 use statistics::{Difference, Estimate, Ordered};
 
@@ -6,24 +6,24 @@ use super::VerifiedCell;
 use crate::campaign::{Campaign, Disturbances};
 use crate::level::Level;
 
-/// A comparison of the two halves of a campaign. Each block counts relative to the median of its
-/// cell.
+/// A comparison of the delays in the two halves of a campaign. The delay of each block counts
+/// relative to the median of its cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// The slowdown of the second half, as a share.
+    /// By how much delays were longer in the second half, as a share.
     pub change: f64,
-    /// Half the width of the 95 % confidence interval of the change (Welch); `None` if unknown.
+    /// Half the width of the 95 % confidence interval of `change` (Welch); `None` if unknown.
     pub interval: Option<f64>,
-    /// Whether the interval excludes zero.
+    /// Whether the confidence interval excludes zero, so that the delays changed.
     pub shown: bool,
-    /// The number of compared blocks.
+    /// The number of blocks (runs of packets) that were compared.
     pub blocks: usize,
-    /// The share of packets that took more than twice the median of their cell, as in bursts of
-    /// other activity.
+    /// The share of packets that took more than twice the median of their cell, for example because
+    /// other programs were active.
     pub stalls: f64,
-    /// The number of clock jumps.
+    /// The number of times that the clock was set during the campaign.
     pub clock_steps: u64,
-    /// The blocks that a slow machine disturbed; `None` if there were none.
+    /// The numbers of blocks that a slow machine disturbed; `None` if there were none.
     pub disturbances: Option<Disturbances>,
 }
 

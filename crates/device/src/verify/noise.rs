@@ -1,4 +1,5 @@
-//! The noise of a level: whether functions differ by more than repetitions do.
+//! Shows for each level, such as the median delay, whether functions differ by more than
+//! repetitions do.
 
 use statistics::{Ordered, standard_deviation};
 
@@ -6,22 +7,24 @@ use super::VerifiedCell;
 use crate::campaign::{Campaign, Picoseconds};
 use crate::level::Level;
 
-/// The differences between repetitions and between functions at one level.
+/// The differences between repetitions and between functions at one level, such as the median
+/// delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// The uncertainty of the level in the median cell: the standard deviation between its blocks,
     /// divided by the square root of their number. For an extreme, it is the standard deviation
     /// itself.
     pub between_blocks: Picoseconds,
-    /// The standard deviation of the level between the training cells.
+    /// The standard deviation of the level between cells with at most one function.
     pub between_functions: Picoseconds,
-    /// Whether the uncertainty is smaller than the difference between cells. Otherwise the level
+    /// Whether the uncertainty is smaller than the differences between cells. Otherwise the level
     /// says nothing about functions.
     pub says_something: bool,
 }
 
 impl Noise {
-    /// Returns `None` if no cell has three blocks, or if there are fewer than two training cells.
+    /// Returns the noise of a level; `None` if no cell has three blocks, or if there are fewer than
+    /// two training cells.
     pub(super) fn of(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<Self> {
         let training: Vec<&VerifiedCell> = cells.iter().filter(|cell| cell.training).collect();
         let values =

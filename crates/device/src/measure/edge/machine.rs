@@ -1,4 +1,4 @@
-//! Prepares the machine for a measurement and collects facts about it.
+//! Prepares the measuring machine for a campaign and collects facts about it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -10,9 +10,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::super::conduct::BenchError;
 
-/// Keeps idle cores polling instead of sleeping until it is dropped. A sleeping core needs
-/// microseconds, a virtual one tens of microseconds, to notice a packet
-/// (Documentation/power/pm_qos_interface.rst).
+/// Keeps idle cores from sleeping until it is dropped. A sleeping core needs microseconds, a
+/// virtual one tens of microseconds, to notice a packet (Documentation/power/pm_qos_interface.rst).
 #[derive(Debug)]
 pub(super) struct Awake {
     _latency: File,
@@ -30,8 +29,8 @@ impl Awake {
     }
 }
 
-/// Returns the cores for the generator and for a device on this machine: those in the plan, or the
-/// last two that this process may use.
+/// Returns the cores for the packet generator and for a device on this machine: the requested ones,
+/// or the last two that this process may use.
 pub(super) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], BenchError> {
     if let Some(cores) = asked {
         return Ok(cores);
@@ -55,8 +54,8 @@ pub(super) fn stay_on(core: usize) -> Result<(), BenchError> {
     })
 }
 
-/// The offset of the wall clock, which timestamps packets, from the monotonic clock. A change
-/// reveals that the wall clock was set.
+/// The difference between the wall clock, which timestamps packets, and the monotonic clock. If it
+/// changes, the wall clock was set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClockOffset {
     nanoseconds: i128,
@@ -64,7 +63,8 @@ pub(super) struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Measures the offset. Two offsets are comparable if their `origin` is the same.
+    /// Measures the difference between the clocks. Two measurements can be compared if their
+    /// `origin` is the same.
     pub(super) fn read(origin: Instant) -> Self {
         // The fastest of several readings was not interrupted between its two halves.
         let reading = || {
@@ -79,17 +79,17 @@ impl ClockOffset {
         Self { nanoseconds: best.map_or(0, |(_, offset)| offset), origin }
     }
 
-    /// Whether the wall clock has been set since this reading.
+    /// Whether the wall clock has been set since this measurement.
     pub(super) fn stepped(self) -> bool {
-        /// The threshold in nanoseconds, above the variation of readings and below the delays of
-        /// interest.
+        /// The change in nanoseconds above which the clock counts as set. It is above the variation
+        /// of readings and below the delays of interest.
         const STEP: u128 = 5_000;
         let now = Self::read(self.origin);
         (now.nanoseconds - self.nanoseconds).unsigned_abs() > STEP
     }
 }
 
-/// Returns facts about the machine that may affect the figures.
+/// Returns facts about the machine that may affect measured delays, by name.
 pub(super) fn facts() -> BTreeMap<String, String> {
     let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let mut facts = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The pipeline library in memory: each packet is processed between two readings of the cycle
-//! counter.
+//! Measures the pipeline library in memory: each packet is processed between two readings of the
+//! processor's cycle counter.
 
 use std::time::{Duration, Instant};
 
@@ -18,14 +18,14 @@ use super::programs;
 use super::yardstick::Yardstick;
 use crate::campaign::{ClockReference, Picoseconds};
 
-/// A program with its entries, and the packets for it.
+/// A P4 program with its table entries, and the packets for it.
 struct Loaded {
     task: Task,
     traffic: Traffic,
     switch: Switch,
 }
 
-/// A bench that calls the pipeline library.
+/// A bench that passes packets to the pipeline library, without a network.
 pub(super) struct MemoryBench {
     path: ProgramPath,
     ports: [u32; 2],
@@ -43,8 +43,8 @@ impl MemoryBench {
         Ok(Self { path, ports, secret, counter, loaded: None, yardstick: Yardstick::default() })
     }
 
-    /// Measures the delay between two adjacent readings of the counter; returns its distribution
-    /// and the resolution of the counter.
+    /// Measures the time between two adjacent readings of the cycle counter. Returns the
+    /// distribution of these times, which shows the error of the counter, and its resolution.
     pub(super) fn reference(&self) -> (ClockReference, Picoseconds) {
         const READINGS: usize = 10_000;
         let reading = || {
@@ -66,7 +66,7 @@ impl MemoryBench {
         (reference, Picoseconds(self.counter.picoseconds(step.unwrap_or(1)).max(1)))
     }
 
-    /// Returns the frequency of the counter in cycles per second.
+    /// Returns the frequency of the cycle counter in cycles per second.
     pub(super) fn frequency(&self) -> f64 {
         self.counter.frequency()
     }
@@ -112,7 +112,7 @@ impl MemoryBench {
 }
 
 impl Loaded {
-    /// Runs the program on a packet; returns the outputs and the elapsed cycles.
+    /// Runs the program on a packet. Returns the outputs and the cycles that it took.
     fn process(&mut self, port: u32, packet: &[u8]) -> Result<(Vec<Output>, u64), BenchError> {
         let begin = cycles::begin();
         let outcome = self.switch.process(port, packet, Duration::ZERO);

@@ -1,11 +1,12 @@
-//! The virtual wires of one campaign, in a separate network namespace without other traffic.
+//! The virtual wires of one campaign, in a network namespace without other traffic.
 
 use packetio::namespace::{Namespace, NamespaceError};
 
 /// The MTU of the wires, in bytes.
 const MTU: u32 = 1500;
 
-/// The interface names of the generator, and of the device at the other ends.
+/// The names of the virtual interfaces at the generator's ends of the wires, and at the device's
+/// ends.
 #[derive(Debug, Clone)]
 pub(super) struct Wires {
     pub(super) generator: [String; 2],

@@ -16,15 +16,15 @@ use super::wire::Device;
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Settings beyond the defaults. Every flow is inserted into the exact-match cache. By default only
-/// one in a hundred is, so the first packets of a block would take a different path from the last
-/// (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
+/// The settings of Open vSwitch that differ from the defaults. Every flow is inserted into the
+/// exact-match cache. By default only one in a hundred is, so the first packets of a block would
+/// take a different path from the last (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
 const SETTINGS: [&str; 1] = ["other_config:emc-insert-inv-prob=1"];
 
-/// A running Open vSwitch and its OpenFlow session.
+/// A running Open vSwitch and its OpenFlow connection.
 pub(super) struct OpenVSwitch {
     session: OpenFlowSwitch,
-    /// The daemons come before their directory, so that they end first.
+    /// The daemons are declared before their directory, so that they end before it is removed.
     _daemons: [Daemon; 2],
     _directory: tempfile::TempDir,
     pub(super) version: String,
@@ -41,7 +41,7 @@ impl Drop for Daemon {
 }
 
 impl OpenVSwitch {
-    /// Starts Open vSwitch with the two interfaces as its ports `ports`.
+    /// Starts Open vSwitch and connects two interfaces to it, with the port numbers `ports`.
     pub(super) fn start(
         interfaces: &[String; 2],
         openflow: Version,
@@ -96,7 +96,7 @@ impl OpenVSwitch {
         Ok(Self { session, _daemons: [switch, server], _directory: directory, version })
     }
 
-    /// Returns the settings beyond the defaults, as text.
+    /// Returns the settings of Open vSwitch that differ from the defaults, as text.
     pub(super) fn settings() -> String {
         SETTINGS.join(" ")
     }

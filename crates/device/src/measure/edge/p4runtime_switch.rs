@@ -1,4 +1,5 @@
-//! The client's side of a measured P4Runtime switch: one program per cell, and its table entries.
+//! The client's side of the connection to a measured P4Runtime switch: installs programs and table
+//! entries.
 
 use std::time::{Duration, Instant};
 
@@ -18,20 +19,20 @@ use super::programs;
 use super::wire::Device;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The number of entries in one Write request.
+/// The number of table entries in one Write request.
 const BATCH: usize = 1000;
 
-/// A switch of which this client is the primary.
+/// A measured switch, of which this client is the primary controller.
 pub(super) struct P4RuntimeSwitch {
     runtime: Runtime,
     client: Client,
-    /// The open stream, which keeps this client the primary.
+    /// The stream to the switch, which keeps this client the primary as long as it is open.
     _stream: (StreamSender, StreamReceiver),
     ports: [u32; 2],
 }
 
 impl P4RuntimeSwitch {
-    /// Connects to a switch, with retries while it starts, and becomes its primary.
+    /// Connects to a switch and becomes its primary controller. Retries while the switch starts.
     pub(super) fn connect(
         address: &str,
         device_id: u64,
@@ -97,7 +98,7 @@ impl Device for P4RuntimeSwitch {
     }
 }
 
-/// The P4Info ids of the table and its action.
+/// The ids of the program's table and action in its P4Info.
 struct Ids {
     table: u32,
     action: u32,

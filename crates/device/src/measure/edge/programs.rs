@@ -1,4 +1,4 @@
-//! The P4 program of a task, and the packets that it must produce.
+//! The P4 program of a cell, and the packets that it must produce.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::super::{part, program, traffic};
 
-/// Returns the program of a task as P4 text.
+/// Returns the program of a cell as P4 text; packets enter and leave by `ports`.
 pub(super) fn source(task: &Task, ports: [u32; 2]) -> String {
     match task {
         Task::Rule(subject) => program::source(*subject),
@@ -19,7 +19,7 @@ pub(super) fn source(task: &Task, ports: [u32; 2]) -> String {
     }
 }
 
-/// Compiles the program of a task.
+/// Compiles the program of a cell; packets enter and leave by `ports`.
 pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, BenchError> {
     let text = source(task, ports);
     let compiled =
@@ -30,8 +30,8 @@ pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, Bench
         .ok_or_else(|| failed(format!("the cell's program does not compile:\n{messages}")))
 }
 
-/// Returns the packets of a task. For generated programs, the reference interpreter computes the
-/// expected output.
+/// Returns the packets of a cell with their expected form after the device. For generated programs,
+/// the reference interpreter computes it.
 pub(super) fn traffic(task: &Task, ports: [u32; 2], secret: u64) -> Result<Traffic, BenchError> {
     let subject = match task {
         Task::Rule(subject) => return Ok(Traffic::new(*subject, secret)),

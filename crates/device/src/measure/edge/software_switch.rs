@@ -11,15 +11,15 @@ use super::super::task::Task;
 use super::p4runtime_switch::P4RuntimeSwitch;
 use super::wire::Device;
 
-/// A running switch and its P4Runtime session.
+/// A running software switch and the P4Runtime connection to it.
 pub(super) struct SoftwareSwitch {
     session: P4RuntimeSwitch,
     process: Child,
 }
 
 impl SoftwareSwitch {
-    /// Starts the switch with the two interfaces. `program` is the path of the `planimeter`
-    /// executable.
+    /// Starts the switch with two interfaces as its ports. `program` is the path of the
+    /// `planimeter` executable.
     pub(super) fn start(
         program: &Path,
         path: ProgramPath,

@@ -1,4 +1,5 @@
-//! A fixed workload, timed on each core that a measurement uses.
+//! Times a fixed workload on each core that a measurement uses, which shows whether a core is slow
+//! at present.
 
 use std::hint::black_box;
 use std::sync::mpsc;
@@ -15,7 +16,7 @@ pub(super) struct Yardstick {
     other: Option<DeviceCore>,
 }
 
-/// A thread that is pinned to the device's core.
+/// A thread that is pinned to the device's core and times the workload there.
 #[derive(Debug)]
 struct DeviceCore {
     requests: Option<mpsc::Sender<()>>,
@@ -24,7 +25,7 @@ struct DeviceCore {
 }
 
 impl Yardstick {
-    /// Creates a yardstick for a device on its own core.
+    /// Creates a timer of the fixed workload for a device that runs on `core`.
     pub(super) fn with_core(core: usize) -> Result<Self, BenchError> {
         let (requests, received) = mpsc::channel();
         let (reply, answer) = mpsc::channel();
@@ -43,7 +44,7 @@ impl Yardstick {
         })
     }
 
-    /// Returns the present time of the workload on the slowest core.
+    /// Returns the time that the workload takes at present on the slower of the cores.
     pub(super) fn read(&self) -> Duration {
         let requested = self.other.as_ref().filter(|other| {
             other.requests.as_ref().is_some_and(|requests| requests.send(()).is_ok())
@@ -63,8 +64,8 @@ impl Drop for DeviceCore {
     }
 }
 
-/// Returns the least of four times. An interrupt prolongs one of them, a slow processor all of
-/// them.
+/// Runs the workload four times and returns the shortest time. An interrupt prolongs one of them, a
+/// slow processor all of them.
 fn best_time() -> Duration {
     let once = |_| {
         let begin = Instant::now();
