@@ -1,12 +1,13 @@
-//! Comparison of two or more results.
+//! Compares two or more results.
 //!
 //! The first result is the base. Every other result is compared with it, metric by metric, at the
-//! measured places that both have. A difference of means over repetitions has a 95 % confidence
-//! interval after Welch (see [`statistics::Difference`]). A difference of figures with intervals of
-//! their own has the interval of Zou and Donner (Construction of confidence limits about effect
-//! measures: a general approach, Statistics in Medicine 27, 2008, equation 7) at their confidence
-//! level. A difference of computed figures is exact. A difference is reported only if its interval
-//! excludes zero; without an interval on both sides, none is reported.
+//! measured places (points of a sweep, cases, cells or flows) that both have. A difference of means
+//! over repetitions has a 95 % confidence interval after Welch (see [`statistics::Difference`]). A
+//! difference of figures with intervals of their own has the interval of Zou and Donner
+//! (Construction of confidence limits about effect measures: a general approach, Statistics in
+//! Medicine 27, 2008, equation 7) at their confidence level. A difference of computed figures is
+//! exact. A difference is reported only if its interval excludes zero; without an interval on both
+//! sides, none is reported.
 
 mod finding;
 mod gate;
@@ -26,63 +27,63 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::page;
 pub use text::{outcomes, table};
 
-/// A benchmark of a controller, with its name.
+/// The result of a controller benchmark, with its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The name of the result in the table, such as its run directory.
+    /// The name of the result in tables, such as its run directory.
     pub name: &'a str,
-    /// The result.
+    /// The measurements of the benchmark.
     pub result: &'a RunResult,
 }
 
-/// Results compared with the first of them.
+/// Several results, of which all others are compared with the first.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
-    /// The result that the others are compared with.
+    /// The result with which the others are compared.
     pub base: &'a Recorded,
-    /// The other results, each with its rows.
+    /// The comparison of each of the other results with the base.
     pub others: Vec<Against<'a>>,
 }
 
-/// A result compared with the base.
+/// The comparison of one result with the base.
 #[derive(Clone, Debug)]
 pub struct Against<'a> {
-    /// The result.
+    /// The result that is compared with the base.
     pub other: &'a Recorded,
-    /// The figures that both results have, in the order of the base.
+    /// The figures that this result and the base have in common, in the order of the base.
     pub rows: Vec<Row<'a>>,
-    /// The number of places that only one of the results has.
+    /// The number of places (points, cases, cells or flows) that only one of the two results has.
     pub alone: usize,
-    /// The reasons to doubt the comparison, without repetition.
+    /// The reasons to doubt the comparison, as sentences without repetition.
     pub doubts: Vec<String>,
 }
 
-/// A figure that both results have.
+/// A figure that a result and the base have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The figure of the base.
+    /// The figure in the base.
     pub base: &'a Quantity,
-    /// The figure of the other result.
+    /// The figure in the other result.
     pub other: &'a Quantity,
-    /// The other figure less that of the base.
+    /// The difference: the figure of the other result less that of the base.
     pub change: Change,
 }
 
-/// The difference between a figure and that of the base.
+/// The difference between a figure of a result and that of the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The other figure less that of the base.
+    /// The figure of the other result less that of the base.
     pub value: f64,
-    /// The confidence interval, if both sides have one.
+    /// The confidence interval of the difference; `None` unless both figures have one.
     pub interval: Option<(f64, f64)>,
 }
 
-/// A condition for results to be comparable.
+/// Something that must be equal for results to be comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// Equal configurations.
+    /// The configurations of both runs are equal.
     Configuration,
-    /// Equal machines.
+    /// The machines of both runs are equal.
     Machine,
 }
 
@@ -90,27 +91,27 @@ pub enum Agreement {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// The results are of different verbs.
+    /// The results come from different commands.
     #[error("{other} is of another kind ({}) than {base} ({}); compare results of one verb", .other_kind.words(), .base_kind.words())]
     Kinds {
         /// The name of the base.
         base: String,
-        /// The kind of the base.
+        /// The kind of result that the base is.
         base_kind: Kind,
         /// The name of the other result.
         other: String,
-        /// The kind of the other result.
+        /// The kind of result that the other one is.
         other_kind: Kind,
     },
-    /// The results were measured under different conditions.
+    /// The results were measured with different configurations or on different machines.
     #[error("{}; --despite {} compares them nevertheless", .differences.join("; "), .what.word())]
     Differ {
-        /// The condition that differs.
+        /// The condition that is not equal.
         what: Agreement,
-        /// The differences, as sentences.
+        /// The differences between the conditions, as sentences.
         differences: Vec<String>,
     },
-    /// No place occurs in both results.
+    /// No point, case, cell or flow was measured in both results.
     #[error(
         "{other} and {base} have no place in common: {base} has {at_base}, {other} has {at_other}; measure both at one place \
          (planimeter report draws benchmarks of controllers in the same plots whatever their places)"
@@ -120,15 +121,15 @@ pub enum CompareError {
         base: String,
         /// The name of the other result.
         other: String,
-        /// The first place of the base.
+        /// The name of the first place that was measured in the base.
         at_base: String,
-        /// The first place of the other.
+        /// The name of the first place that was measured in the other result.
         at_other: String,
     },
 }
 
 impl Agreement {
-    /// Returns the word for the condition on the command line.
+    /// Returns the word by which the command line names this condition.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -139,8 +140,9 @@ impl Agreement {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares all results with the first one; `None` without a result. Differences in a condition
-    /// are an error, unless `despite` contains the condition; then they become doubts.
+    /// Compares all results with the first one; returns `None` if there is no result. If
+    /// configurations or machines differ, this is an error unless `despite` contains the condition;
+    /// the differences then become reasons for doubt.
     ///
     /// # Errors
     /// See [`CompareError`].
@@ -206,7 +208,7 @@ fn against<'a>(
     Ok(Against { other, rows, alone, doubts: distinct(doubts.into_iter()) })
 }
 
-/// Returns sentences about the differences between the machines.
+/// Returns sentences about the differences between the machines of two results.
 fn machines(base: &Recorded, other: &Recorded) -> Vec<String> {
     let (Some(a), Some(b)) = (&base.machine, &other.machine) else { return Vec::new() };
     if (&a.processor, a.cores) == (&b.processor, b.cores) {
@@ -218,12 +220,13 @@ fn machines(base: &Recorded, other: &Recorded) -> Vec<String> {
     )]
 }
 
-/// Returns sentences about settings and pipelines that differ.
+/// Returns sentences about the settings and P4 pipelines in which two results differ.
 fn settings(base: &Recorded, other: &Recorded) -> Vec<String> {
     configured(base, other).into_iter().chain(pipelines(base, other)).collect()
 }
 
-/// Returns a sentence about the pipelines that were run, unless both sides ran one and the same.
+/// Returns a sentence about the P4 pipelines that the switches of both results ran, unless it was
+/// the same single pipeline.
 fn pipelines(base: &Recorded, other: &Recorded) -> Option<String> {
     // Results of OpenFlow have no pipelines, and results of different protocols may be compared.
     if base.pipelines.is_empty() || other.pipelines.is_empty() {
@@ -261,8 +264,8 @@ fn configured(base: &Recorded, other: &Recorded) -> Vec<String> {
         .collect()
 }
 
-/// Returns the figures that both results have. If each result has a single subject, such as one
-/// protocol, the subjects need not match.
+/// Returns the figures that two results have in common. If each result has a single subject, such
+/// as one protocol, the subjects may differ.
 fn rows<'a>(base: &'a Recorded, other: &'a Recorded) -> Vec<Row<'a>> {
     let subjects = |of: &Recorded| distinct(of.figures.iter().map(|f| f.subject.clone())).len();
     let by_subject = subjects(base) > 1 || subjects(other) > 1;
@@ -277,7 +280,7 @@ fn rows<'a>(base: &'a Recorded, other: &'a Recorded) -> Vec<Row<'a>> {
 }
 
 impl Change {
-    /// Computes the difference between a figure and that of the base.
+    /// Returns the difference between a figure and that of the base, with its confidence interval.
     #[must_use]
     pub fn of(base: &Quantity, other: &Quantity) -> Self {
         let value = other.value - base.value;
@@ -295,15 +298,15 @@ impl Change {
         Self { value, interval }
     }
 
-    /// Whether the interval excludes zero, so that there is a difference.
+    /// Whether the confidence interval excludes zero, so that the figures differ.
     #[must_use]
     pub fn is_shown(self) -> bool {
         self.value != 0.0 && self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
 }
 
-/// Formats a comparison of controller benchmarks as text, even if their conditions differ. The text
-/// ends with a newline.
+/// Formats a comparison of controller benchmarks as text, even if their configurations or machines
+/// differ. The text ends with a newline.
 #[must_use]
 pub fn compare(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let results: Vec<Recorded> =

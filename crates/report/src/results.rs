@@ -1,8 +1,8 @@
-//! Results of all kinds, in the form in which they are compared.
+//! Results of all commands, in the form in which they are compared.
 //!
-//! Every verb has its own `result.json`. Read here, each is a list of figures by place (a point of
-//! a sweep, a case, a cell, a flow) and metric, with their confidence, and with the conditions that
-//! must agree for two results to be comparable.
+//! Every command has its own `result.json`. Read here, each is a list of figures. A figure is named
+//! by its metric and by its place: the point of a sweep, the case, the cell or the flow that was
+//! measured. A result also has the conditions that must agree for two results to be comparable.
 
 mod read;
 mod runs;
@@ -14,51 +14,53 @@ use statistics::{Estimate, Unit};
 
 pub use read::{ReadError, read};
 
-/// A result of any verb.
+/// A result of any command, as a list of figures.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// The name of the result in comparisons, such as its run directory.
     pub name: String,
-    /// The kind of the result.
+    /// The kind of the result, which its command determines.
     pub kind: Kind,
-    /// A line about what was measured.
+    /// A description of what was measured, in one line.
     pub about: String,
-    /// The start time, RFC 3339; empty if the result does not have it.
+    /// The start time of the run in RFC 3339; empty if the result does not state it.
     pub started_at: String,
-    /// The reason why the result is incomplete, if it is.
+    /// The reason why the result is incomplete; `None` if it is complete.
     pub partial: Option<String>,
-    /// The machine of the measurement, if the result has it.
+    /// The machine on which figures were measured; `None` if the result does not state it, or if
+    /// figures do not depend on it.
     pub machine: Option<Machine>,
-    /// The settings that determine the figures in addition to what is compared: key to value.
+    /// The values of the settings that influence the figures, by name. Settings that are themselves
+    /// compared are left out.
     pub settings: BTreeMap<String, String>,
     /// The names of the pipelines that the P4Runtime switches ran; empty for all other results.
     pub pipelines: BTreeSet<String>,
-    /// The figures.
+    /// The figures of the result, each with its metric and place.
     pub figures: Vec<Quantity>,
 }
 
-/// The kind of a result, by its verb.
+/// The kind of a result, by the command that wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// `planimeter probe`.
+    /// A controller benchmark: `planimeter probe`.
     Controller,
-    /// `planimeter tables`.
+    /// A comparison of table designs: `planimeter tables`.
     Tables,
-    /// `planimeter bench`.
+    /// A throughput benchmark of a P4 program: `planimeter bench`.
     Program,
-    /// `planimeter device verify`.
+    /// The verification of a device model: `planimeter device verify`.
     Device,
-    /// `planimeter bound`.
+    /// Bounds of a network: `planimeter bound`.
     Bounds,
-    /// `planimeter probe --plan rfc8456`.
+    /// The tests of RFC 8456: `planimeter probe --plan rfc8456`.
     Rfc8456,
-    /// `planimeter demo`, `reproduce` and `probe --paths`.
+    /// A report of several measurements: `planimeter demo`, `reproduce` and `probe --paths`.
     Document,
 }
 
 impl Kind {
-    /// Returns the kind in words.
+    /// Returns the kind of result in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -73,7 +75,7 @@ impl Kind {
     }
 }
 
-/// The properties of a machine that determine figures.
+/// The properties of a machine that influence measured figures, and its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The host name, which identifies the machine but does not influence figures.
@@ -84,52 +86,55 @@ pub struct Machine {
     pub cores: u64,
 }
 
-/// A figure with its method.
+/// A measured or computed figure with everything that identifies it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// The subject of the figure: protocol, design, path. Results with a single subject each can be
-    /// compared across subjects.
+    /// The subject of the figure, such as a protocol, a design or an execution path. If two results
+    /// have a single subject each, they can be compared although the subjects differ.
     pub subject: String,
-    /// The place of the measurement: point, case, cell, flow.
+    /// The name of what was measured: a point of a sweep, a case, a cell or a flow.
     pub place: String,
-    /// The quantity on the horizontal axis of a figure, with its value, if one varies.
+    /// The name and value of the parameter that varies between the figures of a plot; `None` if
+    /// none does.
     pub across: Option<(&'static str, f64)>,
-    /// The name of the metric, as conditions use it.
+    /// The name of the metric, as conditions of the user spell it.
     pub metric: String,
     /// The unit of the figure.
     pub unit: Unit,
-    /// The value in that unit.
+    /// The value of the figure, in `unit`.
     pub value: f64,
-    /// The confidence of the figure.
+    /// The uncertainty of the value.
     pub spread: Spread,
-    /// Whether larger values are better; `None` if neither direction is.
+    /// Whether larger values are better; `None` if neither larger nor smaller ones are.
     pub more_is_better: Option<bool>,
     /// Whether reports show the figure by default.
     pub headline: bool,
-    /// The reason to doubt the figure, such as that the probe itself was the limit.
+    /// The reason to doubt the figure, for example that the probe itself was the limit; `None` if
+    /// there is none.
     pub doubt: Option<String>,
 }
 
-/// The confidence of a figure.
+/// The uncertainty of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
-    /// A mean over repetitions.
+    /// The figure is a mean over repetitions.
     Repetitions(Estimate),
-    /// An interval, at the confidence level that the result states.
+    /// The figure has an interval, at the confidence level that the result states.
     Interval {
-        /// The lower end.
+        /// The lower end of the interval.
         low: f64,
-        /// The upper end.
+        /// The upper end of the interval.
         high: f64,
     },
-    /// Not known: one repetition, or samples of one.
+    /// The uncertainty is not known, because there was only one repetition.
     Unknown,
-    /// The figure is computed, not measured.
+    /// The figure was computed rather than measured, so it is exact.
     Exact,
 }
 
 impl Quantity {
-    /// Returns the confidence interval, if there is one: 95 % for means.
+    /// Returns the ends of the confidence interval, if there is one. For a mean it is the 95 %
+    /// interval.
     #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {
         match self.spread {
@@ -142,7 +147,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the number of repetitions of a mean.
+    /// Returns the number of repetitions of a mean over repetitions; otherwise `None`.
     #[must_use]
     pub fn repetitions(&self) -> Option<u32> {
         match self.spread {

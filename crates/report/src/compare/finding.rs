@@ -1,4 +1,5 @@
-//! Summarises a comparison with the base by the number of differences and by the surest of them.
+//! Summarises how a result differs from the base: the number of differences, and the surest of
+//! them.
 
 use super::text::{conclusion, is_shown, percent, place};
 use super::{Against, Row};
@@ -7,21 +8,22 @@ use crate::format::plural;
 use crate::page::Tone;
 use crate::results::Spread;
 
-/// The most differences that are named.
+/// The largest number of differences that a summary names.
 const MOST_NAMED: usize = 6;
 
-/// The summary of a comparison.
+/// The summary of how a result differs from the base.
 pub(super) struct Finding {
     /// The tone of the summary. It is good or bad if all differences are, and if there are more
     /// than chance explains.
     pub(super) tone: Tone,
-    /// A sentence with the number of differences, and the number that chance would explain.
+    /// A sentence with the number of differences, and the number that chance alone would explain.
     pub(super) summary: String,
-    /// The surest differences, with a line for each place.
+    /// The surest differences, with a line for each place (point, case, cell or flow).
     pub(super) differences: Vec<String>,
 }
 
-/// Returns which figures differ from the base, and in which direction.
+/// Returns a summary of which figures of a result differ from the base, and in which direction.
+/// `base` is the name of the base.
 pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
     let mut differ: Vec<&Row<'_>> =
@@ -70,7 +72,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     Finding { tone, summary: format!("{count} of {all} {verb} from {base}.{chance}"), differences }
 }
 
-/// Returns the ratio of a difference to half the width of its interval.
+/// Returns how sure a difference is: its ratio to half the width of its confidence interval.
 pub(super) fn certainty(row: &Row<'_>) -> f64 {
     let half = row.change.interval.map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0);
     row.change.value.abs() / half

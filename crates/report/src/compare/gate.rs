@@ -1,5 +1,5 @@
-//! Judges conditions on results that are compared with a base, for use as a gate in continuous
-//! integration.
+//! Judges conditions on results that are compared with a base, so that continuous integration can
+//! fail if one does not hold.
 
 use statistics::{Condition, Limit};
 
@@ -7,36 +7,41 @@ use super::Comparison;
 use super::text::{percent, place, stated};
 use crate::alarm::{self, Alarm};
 
-/// The outcome of a condition.
+/// Whether one result meets a condition of the user at one measured place (a point of a sweep, a
+/// case, a cell or a flow).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The condition in the words of the user.
+    /// The condition as the user wrote it.
     pub condition: String,
-    /// The name of the result that was judged.
+    /// The name of the result on which the condition was judged.
     pub of: String,
-    /// The figure and its place, or `None` if there is no such figure.
+    /// The figure that the condition was judged by; `None` if the result and the base have no such
+    /// figure in common.
     pub figure: Option<Judged>,
-    /// Whether the condition holds. Without a figure it does not.
+    /// Whether the condition holds. It does not hold if there is no figure.
     pub held: bool,
 }
 
-/// A figure that was judged.
+/// A figure of a result by which a condition was judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The place of the figure.
+    /// The name of what was measured: a point of a sweep, a case, a cell or a flow.
     pub place: String,
-    /// The figure with its interval, in words.
+    /// The figure with its interval as text and, for a condition on a change, that of the base.
     pub stated: String,
-    /// The value in the base unit of the metric.
+    /// The value of the figure, in the base unit of the metric.
     pub value: f64,
-    /// The value of the base.
+    /// The value of the figure in the result that all others are compared with.
     pub base: f64,
-    /// Whether the interval of the figure, or of its change, lies on one side of the limit.
+    /// Whether the confidence interval lies on one side of the limit, so that chance hardly
+    /// decided.
     pub certain: bool,
 }
 
 impl Outcome {
-    /// Returns the value that was found, in words.
+    /// Returns a description of the figure by which the condition was judged: the name of the
+    /// result, what was measured, the figure with its interval, and a remark if the interval
+    /// contains the limit. Says so if there is no such figure.
     #[must_use]
     pub fn found(&self) -> String {
         match &self.figure {
@@ -53,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// Returns the alarms of a comparison, which are conditions that do not hold and results that are
+/// Returns an alarm for each condition that does not hold, and one for each result that is
 /// incomplete.
 pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<Alarm> {
     let missed = outcomes.iter().filter(|outcome| !outcome.held);
@@ -69,9 +74,9 @@ pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<A
     alarms
 }
 
-/// Judges every result by every condition, at each place that it shares with the base. The value of
-/// a figure decides, and the outcome states whether its whole interval lies on the same side of the
-/// limit.
+/// Judges every condition for every result except the base, at each place (point, case, cell or
+/// flow) that the result shares with the base. The value of the figure decides. The outcome also
+/// states whether its whole confidence interval lies on the same side of the limit.
 #[must_use]
 pub fn judge(comparison: &Comparison<'_>, conditions: &[Condition]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();

@@ -12,7 +12,7 @@ use crate::results::{Quantity, Recorded};
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/compare-result.v1.schema.json");
 
-/// Returns every figure of each result with that of the base, in base units.
+/// Returns a comparison as JSON: every figure of each result with that of the base, in base units.
 #[must_use]
 pub fn to_json(
     comparison: &Comparison<'_>,

@@ -1,4 +1,4 @@
-//! Builds `report.html` of a comparison.
+//! Builds the `report.html` of a comparison of results.
 
 use provenance::Provenance;
 
@@ -14,12 +14,12 @@ use crate::page::{Block, Cell, Column, Data, Figure, Graphic, Note, Page, Table,
 use crate::plot::{Axis, Forest, ForestRow, Line, Plot, Point, Style, Unit, spans_decades};
 use crate::results::{Quantity, Recorded};
 
-/// The most lines in a figure. More cannot be distinguished.
+/// The largest number of lines in a plot. More cannot be distinguished.
 const MOST_LINES: usize = 12;
-/// The most rows of a forest plot.
+/// The largest number of rows in a forest plot.
 const MOST_ROWS: usize = 24;
 
-/// Returns the page.
+/// Returns the page of a comparison of results, with the outcome of each condition.
 #[must_use]
 pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Provenance) -> Page {
     let count = comparison.others.len() + 1;
@@ -107,7 +107,7 @@ fn results<'a>(comparison: &Comparison<'a>) -> Vec<&'a Recorded> {
     std::iter::once(comparison.base).chain(others).collect()
 }
 
-/// Returns a summary of a comparison.
+/// Returns a summary of how a result differs from the base, whose name is `base`.
 fn found(against: &Against<'_>, base: &str) -> Block {
     let found = finding(against, base);
     let summary = Text::from(format!("{}: {}", against.other.name, found.summary));
@@ -115,7 +115,8 @@ fn found(against: &Against<'_>, base: &str) -> Block {
     Block::Card(found.tone, std::iter::once(summary).chain(differences).collect())
 }
 
-/// Returns the metrics with a single figure. They are drawn as differences, side by side.
+/// Returns the metrics of which each result has a single figure. They are drawn as differences,
+/// side by side.
 fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
     let metrics = distinct(shown(comparison).map(|row| row.base.metric.as_str()));
     let is_single = |metric: &&str| {
@@ -124,12 +125,13 @@ fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
     metrics.into_iter().filter(is_single).collect()
 }
 
-/// Returns the rows that are shown of all results.
+/// Returns the compared figures of all results that reports show by default.
 fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row<'c>> {
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
-/// Returns a forest plot of the differences to the base, with the surest first.
+/// Returns a forest plot of the differences between a result and the base, with the surest first.
+/// Returns `None` if there is nothing to draw.
 fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
     let with_share = |row: &&Row<'_>| row.base.value != 0.0;
     let rows: Vec<&Row<'_>> = surest_first(against).into_iter().filter(with_share).collect();
@@ -185,8 +187,8 @@ fn conditions(page: &mut Page, outcomes: &[Outcome]) {
     page.lead(Block::Table(table));
 }
 
-/// Returns a figure for each headline metric of several places. Its horizontal axis is the
-/// parameter that varies, or the place if none does.
+/// Returns a plot of each headline metric that was measured at several places (points, cases, cells
+/// or flows). Its horizontal axis is the parameter that varies, or the places if none does.
 fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     let metrics = distinct(shown(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
     let metrics = metrics.into_iter().filter(|(metric, _)| !single.contains(metric));
@@ -224,7 +226,7 @@ fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Returns the name of a metric in words. Decimal points, as in p99.9, stay.
+/// Returns the name of a metric in words. Decimal points, as in p99.9, remain.
 fn words(metric: &str) -> String {
     let mut words = metric.replace('_', " ");
     for (at, _) in metric.match_indices('.') {
@@ -235,8 +237,8 @@ fn words(metric: &str) -> String {
     words
 }
 
-/// Returns the lines of a metric, and a remark about all of them. The lines of one subject in all
-/// results stand together.
+/// Returns the lines of a plot of one metric, and a remark about all of them. Lines of the same
+/// subject, such as a protocol, follow each other, one for each result.
 fn lines(
     comparison: &Comparison<'_>,
     metric: &str,
@@ -317,7 +319,8 @@ fn lines(
     (lines, about)
 }
 
-/// Returns the label of a line, which consists of everything that stays the same along it.
+/// Returns the label of a line, which consists of everything that all figures on the line have in
+/// common.
 fn line_label(figure: &Quantity, varies: bool) -> String {
     match varies {
         false => figure.subject.clone(),

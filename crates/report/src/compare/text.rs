@@ -1,4 +1,4 @@
-//! Prints a comparison.
+//! Prints a comparison of results on the terminal.
 
 use super::finding::{certainty, finding};
 use super::gate::alarms;
@@ -10,8 +10,8 @@ use crate::page::Tone;
 use crate::results::Quantity;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the results side by side, below the conditions that do not hold. The text ends with a
-/// newline.
+/// Returns a comparison of results as text: alarms about conditions that do not hold, then the
+/// figures side by side. The text ends with a newline.
 #[must_use]
 pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) -> String {
     let alarms = alarms(comparison, outcomes);
@@ -37,14 +37,14 @@ pub fn table(comparison: &Comparison<'_>, outcomes: &[Outcome], layout: Layout) 
     out
 }
 
-/// The explanation that stands below every table.
+/// The explanation of differences that stands below every table of a comparison.
 pub(super) const METHOD: &str = "Differences are the other result less the baseline, in percent of the baseline; \
      ratios are the other over the baseline, with the interval of the difference. A difference whose interval \
      contains zero is called not shown. Intervals are those of Welch with 95 % confidence for means over \
      repetitions, and those of Zou and Donner for figures that have intervals of their own, with the confidence of \
      those. Times of a controller are round-trip times from due; CPU in percent of one core.";
 
-/// The number of rows above which the terminal shows only differences.
+/// The number of compared figures above which the terminal shows only those that differ.
 const MANY: usize = 60;
 
 fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> String {
@@ -88,12 +88,14 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
     out
 }
 
-/// Whether a row is shown by default. Rows in which both values are zero are left out.
+/// Whether reports show this comparison of a figure by default. It is left out if both values are
+/// zero.
 pub(super) fn is_shown(row: &Row<'_>) -> bool {
     row.base.headline && (row.base.value != 0.0 || row.other.value != 0.0)
 }
 
-/// Returns the place of a row, with the subject if both sides share one.
+/// Returns the name of what was measured (a point, case, cell or flow), with the subject, such as
+/// the protocol, if both results have the same one.
 pub(super) fn place(row: &Row<'_>) -> String {
     let (base, other) = (&row.base.subject, &row.other.subject);
     match base == other && !base.is_empty() {
@@ -102,7 +104,7 @@ pub(super) fn place(row: &Row<'_>) -> String {
     }
 }
 
-/// A place, its figures in words, and the row to which they belong.
+/// The name of what was measured, the three cells of figures in words, and the compared figure.
 type Line<'a> = (String, [String; 3], Row<'a>);
 
 fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: Layout) -> String {
@@ -145,7 +147,7 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
     if grid.is_empty() { String::new() } else { grid.render(layout) }
 }
 
-/// Returns a figure with its interval.
+/// Formats a figure with its interval.
 pub(super) fn stated(of: &Quantity) -> String {
     match of.spread {
         crate::results::Spread::Exact => figure(of.value, of.unit),
@@ -153,7 +155,7 @@ pub(super) fn stated(of: &Quantity) -> String {
     }
 }
 
-/// Returns a difference in percent of the base.
+/// Formats a difference with its interval in percent of the base.
 pub(super) fn percent(change: Change, base: &Quantity) -> String {
     if base.value == 0.0 {
         // If the base is zero, there is no percentage, so the difference itself is shown.
@@ -178,7 +180,7 @@ pub(super) fn percent(change: Change, base: &Quantity) -> String {
     }
 }
 
-/// Returns the ratio of the other value to the base, with an interval that follows from that of the
+/// Formats the ratio of the other value to the base, with an interval that follows from that of the
 /// difference. Returns a dash if the base is zero or the signs differ.
 pub(super) fn ratio(row: &Row<'_>) -> String {
     if row.base.value == 0.0 || row.base.value.signum() != row.other.value.signum() {
@@ -195,13 +197,13 @@ pub(super) fn ratio(row: &Row<'_>) -> String {
     }
 }
 
-/// Returns both figures with their units, and their ratio.
+/// Formats the figures of the base and of the other result with their units, and their ratio.
 pub(super) fn figures_in_words(row: &Row<'_>) -> String {
     format!("{} → {}; ratio {}", stated(row.base), stated(row.other), ratio(row))
 }
 
-/// Returns the rows that are shown of a result. Differences come first, with the surest at the top,
-/// and the other rows keep their order.
+/// Returns the compared figures of a result that reports show by default. Those that differ come
+/// first, with the surest at the top; the others keep their order.
 pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>> {
     let shown = || against.rows.iter().filter(|row| is_shown(row));
     let mut rows: Vec<&Row<'_>> = shown().filter(|row| row.change.is_shown()).collect();
@@ -210,7 +212,8 @@ pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>>
     rows
 }
 
-/// Returns whether there is a difference in a word, with the tone of the news.
+/// Returns one word that says whether the figure became better, worse or different, and the tone in
+/// which it is shown.
 pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
     let same = row.change.value == 0.0;
     match row.change.interval {
@@ -228,7 +231,8 @@ pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
     (if more { "higher" } else { "lower" }, tone)
 }
 
-/// Returns a line for the outcome of each condition. The text ends with a newline if there are any.
+/// Returns a line for each judged condition, which says whether it holds. The text ends with a
+/// newline if there are any.
 #[must_use]
 pub fn outcomes(outcomes: &[Outcome], layout: Layout) -> String {
     let mut out = String::new();

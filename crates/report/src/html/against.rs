@@ -1,4 +1,4 @@
-//! Draws figures of a sweep against the offered rate and against the number of switches.
+//! Plots the results of a sweep against the offered rate and against the number of switches.
 //!
 //! The plots are those of the P4RCProbe paper. They show packets against offered rate (Fig. 4a, 4b)
 //! and against switches (Fig. 5), response time against switches on a logarithmic axis (Fig. 6a),
@@ -53,7 +53,8 @@ impl Against {
         }
     }
 
-    /// Returns the setting that stays the same along a line.
+    /// Returns the setting that all points of one line have in common, as text: the number of
+    /// switches if the rate is on the horizontal axis, and the load of each switch otherwise.
     fn shared_setting(self, point: &Point) -> String {
         match self {
             Self::Offered => crate::format::plural(u64::from(point.switches), "switch", "switches"),
@@ -62,32 +63,33 @@ impl Against {
     }
 }
 
-/// Points that are joined by one line.
+/// The points that one line of a plot joins.
 struct Group<'a> {
-    /// The protocol. The mode is added if there are several, and the name of the run if the
-    /// protocol does not identify it.
+    /// The name of the protocol. It includes the mode if the plot has several, and the name of the
+    /// run if the protocol does not identify the line.
     protocol: String,
-    /// The setting that all points share in addition to the protocol.
+    /// The setting besides the protocol that all points of the line have in common, as text.
     shared_setting: String,
-    /// The index of this setting among those of all lines, which also selects the colour.
+    /// The index of this setting among the settings of all lines, which also selects the line's
+    /// colour.
     hue: usize,
     points: Vec<(f64, &'a Point)>,
-    /// Whether this is the only point of its run, so that no line joins it to another.
+    /// Whether the point is the only one of its run, so that it is drawn without a line.
     alone: bool,
 }
 
-/// A point of a run, with the labels that distinguish it from points of other runs.
+/// A point of a run, with names that distinguish it from points of other runs.
 struct Labelled<'a> {
-    /// The protocol. The mode is added if there are several, and the name of the run if another run
-    /// has the same point.
+    /// The name of the protocol. It includes the mode if there are several, and the name of the run
+    /// if another run has the same point.
     protocol: String,
-    /// The name of the run, if this is its only point and other runs have more.
+    /// The name of the run, if this is its only point and other runs have more; otherwise `None`.
     alone: Option<String>,
     point: &'a Point,
 }
 
-/// Returns all plots for which there is data. If there are several results, `names` identifies
-/// them.
+/// Returns a plot of each metric that has enough points for a line. If there are several results,
+/// `names` identifies them.
 pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
     let points = labelled(results, names);
     let marks = |against| match results {
@@ -108,7 +110,7 @@ pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
     figures
 }
 
-/// Returns every point with labels that distinguish it from others.
+/// Returns the points of all results, each with names that distinguish it from the others.
 fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<Labelled<'a>> {
     let is_alone = |result: &RunResult| {
         result.points.len() == 1 && results.iter().any(|other| other.points.len() > 1)
@@ -143,10 +145,10 @@ fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<Labelled<'a>> 
     labelled
 }
 
-/// The description that all plots of a sweep share.
+/// The remark below every plot against the rate or the number of switches.
 const MEANS: &str = "Mean over trials; bars are 95 % confidence intervals.";
 
-/// A metric that has a plot of its own.
+/// A metric that is plotted against the rate or the number of switches.
 struct Shown {
     name: &'static str,
     unit: Unit,
@@ -195,7 +197,8 @@ const CPU: Shown = Shown {
     needs_some: false,
 };
 
-/// Returns the lines that have at least two different horizontal values.
+/// Groups points into lines, and returns the lines that have at least two different horizontal
+/// values.
 fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     let groups = grouped(points, against, |point| against.shared_setting(point));
     if groups.is_empty() && against == Against::Switches {
@@ -257,7 +260,7 @@ fn grouped<'a>(
     groups
 }
 
-/// Returns the plot of packets sent and received.
+/// Returns the plot of the packets that switches sent and received.
 fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: &str) -> Figure {
     let mut lines = Vec::new();
     let all = || groups.iter().flat_map(|g| g.points.iter());
@@ -329,7 +332,7 @@ fn describe_packets(groups: &[&Group<'_>]) -> String {
     ends.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the plot of a single metric, with a line per group.
+/// Returns the plot of a single metric, with a line for each group of points.
 fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &Shown) -> Figure {
     let protocols = describe::distinct(groups.iter().map(|g| g.protocol.as_str()));
     let all = || groups.iter().flat_map(|g| g.points.iter());
@@ -381,7 +384,7 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
     Figure::plot(Plot { lines, marks, keys, ..plot }, format!("{} {MEANS}", shown.remark))
 }
 
-/// Returns a line without an entry in the legend.
+/// Returns the line of a metric through the points of a group, without an entry in the legend.
 fn line(
     name: String,
     group: &Group<'_>,
@@ -407,7 +410,9 @@ fn tip(x: f64, against: Against, name: &str, value: &Estimate, unit: Unit) -> St
     format!("{name}, {at}: {} (n = {})", estimate(value, unit), value.n)
 }
 
-/// Returns marks at the rates that a search found.
+/// Returns vertical marks for a plot against the offered rate: one at the highest rate without
+/// loss, and one at the knee, as a search found them. Returns none if there was no search, or for a
+/// plot against the number of switches.
 fn marks(result: &RunResult, against: Against) -> Vec<Mark> {
     let Some(search) = result.search.as_ref().filter(|_| against == Against::Offered) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Reads `result.json` of any command.
+//! Reads the `result.json` of any command in the form in which results are compared.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use crate::format::printable;
 use crate::json;
 use crate::plot::power_of_two;
 
-/// The reason why a `result.json` cannot be compared.
+/// The reason why a `result.json` cannot be read for a comparison.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The result is that of a probe which this version does not read.
+    /// The text is the result of a controller benchmark that this version cannot read.
     #[error(transparent)]
     Run(#[from] json::ReadError),
-    /// The text is not a result, or its version is unknown.
+    /// The text is not a result, or the version of its schema is unknown.
     #[error(
         "its schema is {schema:?}, which cannot be compared; planimeter compare reads results of probe, tables, \
          bench, device verify, bound, demo and reproduce"
     )]
     OtherSchema {
-        /// The schema that the text states.
+        /// The schema that the text names.
         schema: String,
     },
 }
 
-/// Reads a result of any kind and gives it a name.
+/// Reads the text of a `result.json` of any command. `name` becomes the name of the result.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -65,10 +65,11 @@ fn numbers(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
     values.iter().filter_map(of).collect()
 }
 
-/// The percentiles of latencies, with the names that results use.
+/// The percentiles of latencies that are compared, each with its name in conditions and in results.
 const PERCENTILES: [(&str, &str); 3] = [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")];
 
-/// Reads the fields that all results except those of probes share.
+/// Reads the fields that all results except those of controller benchmarks have in common.
+/// `settings` names the settings that influence figures.
 pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
     let host = &value["host"];
     let processor = words(&host["cpu_model"]);
@@ -93,7 +94,7 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
     }
 }
 
-/// A place whose figures are read.
+/// What was measured (a case, cell or flow), from whose JSON figures are read.
 struct Place {
     subject: String,
     place: String,
@@ -126,9 +127,8 @@ impl Place {
         Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
     }
 
-    /// Returns a percentile as the mean over repetitions, as for controllers. If repetitions are
-    /// not distinguished or one has too few samples, the percentile is that of all samples and has
-    /// no interval.
+    /// Returns a percentile as the mean over repetitions. If repetitions are not distinguished or
+    /// one has too few samples, it is the percentile of all samples, without an interval.
     fn percentile(&self, metric: &str, each: Vec<&Value>, pooled: &Value) -> Option<Quantity> {
         let seconds = |value: &Value| Some(value.as_f64()? / 1e9);
         let of_each: Option<Vec<f64>> = each.into_iter().map(seconds).collect();

@@ -1,4 +1,4 @@
-//! Turns a benchmark of a controller into figures.
+//! Converts the result of a controller benchmark to the form in which results are compared.
 
 use probe::metrics::Metric;
 use probe::outcome::{Point, RunResult, Saturated};
@@ -8,7 +8,7 @@ use super::{Kind, Machine, Quantity, Recorded, Spread};
 use crate::format::{plural, printable};
 use crate::{describe, verdict};
 
-/// The metrics that are shown, and whether more of each is better.
+/// The metrics that comparisons show by default, and whether larger values of each are better.
 const SHOWN_METRICS: [(&str, Option<bool>); 9] = [
     ("received_rate", Some(true)),
     ("loss", Some(false)),
@@ -21,13 +21,13 @@ const SHOWN_METRICS: [(&str, Option<bool>); 9] = [
     ("controller.rss", Some(false)),
 ];
 
-/// The settings that influence figures. Three kinds are left out: those that are compared
-/// (controller and protocol), those that choose points, which are matched one by one, and those
-/// without influence.
+/// The settings of a controller benchmark that influence figures, or prefixes of them. Three kinds
+/// are left out: those that are compared (controller and protocol), those that choose points, which
+/// are matched one by one, and those without influence.
 const INFLUENTIAL_SETTINGS: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
 
 impl Recorded {
-    /// Returns the figures of a benchmark of a controller.
+    /// Returns the figures of a controller benchmark with its name and conditions.
     #[must_use]
     pub fn of_run(name: &str, result: &RunResult) -> Self {
         let is_influential =
@@ -93,7 +93,8 @@ fn figures(point: &Point) -> Vec<Quantity> {
     shown.chain(others).filter_map(quantity).collect()
 }
 
-/// Returns whether more is better for a metric that is not listed. Shorter times are better.
+/// Returns whether larger values are better, for a metric that is not shown by default. Shorter
+/// times are better.
 fn otherwise(metric: &Metric) -> Option<bool> {
     (metric.unit == Unit::Seconds).then_some(false)
 }

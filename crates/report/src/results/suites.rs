@@ -1,5 +1,5 @@
-//! Reads results that combine several measurements, such as the tests of RFC 8456 and the documents
-//! of `demo`.
+//! Reads results of commands that combine several measurements, such as the tests of RFC 8456 and
+//! the documents of `demo`.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +19,11 @@ const UNITS: [Unit; 7] = [
     Unit::Index,
 ];
 
-/// The settings that influence the results of RFC 8456. The controller and its southbound protocol
-/// are left out, since they are what is compared.
+/// The settings that influence the results of RFC 8456. The controller and its protocol towards
+/// switches are left out, since they are what is compared.
 const PARAMETERS: [&str; 6] = ["switches", "links", "topology", "hosts", "frame_bytes", "trial_s"];
 
-/// Reads the results of RFC 8456. Each test is a place, and its figure is the metric.
+/// Reads a result of the tests of RFC 8456. Each test has one figure, which is named by the test.
 pub(super) fn rfc8456(value: &Value) -> Recorded {
     let parameters = &value["parameters"];
     let about = format!(
@@ -63,8 +63,9 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
     recorded
 }
 
-/// Reads a document. Each row of a table is a place, and its columns are the metrics. Published
-/// values are left out, since they are the same in all documents.
+/// Reads a document, which is a report of several measurements. Each figure is named by the row and
+/// the column of its table. Published values are left out, since they are the same in all
+/// documents.
 pub(super) fn document(value: &Value) -> Recorded {
     let kind = words(&value["kind"]);
     let about = format!("{kind}: {}", words(&value["title"]));
