@@ -1,4 +1,4 @@
-//! The run directory.
+//! The run directory, into which every command writes its results and its report.
 //!
 //! ```text
 //! runs/20251121T090000Z-probe/
@@ -37,24 +37,25 @@ use crate::{bounds, csv, designs, html, json, models, rfc8456, throughput};
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
-    /// The resolved configuration, which the report shows.
+    /// The resolved configuration of the run as TOML, which the report shows.
     configuration: String,
-    /// Whether the name was generated, so that the directory is removed if it stays empty.
+    /// Whether the name of the directory was generated rather than given by the user. If so, the
+    /// directory is removed if it stays empty.
     is_own: bool,
     papers: Papers,
 }
 
-/// Additional output for papers.
+/// The output that a run directory contains in addition, for use in papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Papers {
-    /// The width for which the figure files are laid out, if not that of the page.
+    /// The width for which the files of figures are laid out; `None` for their width in the page.
     pub figure_width: Option<Width>,
-    /// Whether the tables of the page are written for LaTeX, into `tables/`.
+    /// Whether the tables of the page are also written as LaTeX files, into `tables/`.
     pub latex: bool,
 }
 
-/// Removes an empty directory, so that a run which failed before it wrote anything leaves none
-/// behind, unless the user named the directory.
+/// Removes the directory if it is empty and its name was generated, so that a run which failed
+/// before it wrote anything leaves nothing behind.
 impl Drop for RunDirectory {
     fn drop(&mut self) {
         if self.is_own {
@@ -74,10 +75,10 @@ pub enum CreateError {
         /// The path of the directory.
         path: PathBuf,
     },
-    /// A file with the name exists already.
+    /// A file with the name of the directory exists already.
     #[error("run directory {} is a file; name a directory", path.display())]
     NotADirectory {
-        /// The path that was named.
+        /// The path of that file.
         path: PathBuf,
     },
     /// A file system operation failed.
@@ -90,11 +91,11 @@ pub enum CreateError {
     },
 }
 
-/// The failure to write some files of a run directory; the others were written.
+/// Some files of a run directory could not be written; the others were.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", list(.failures))]
 pub struct WriteError {
-    /// The failures; never empty.
+    /// The files that could not be written; never empty.
     pub failures: Vec<FileFailure>,
     /// The files that were written.
     pub written: Vec<PathBuf>,
@@ -110,8 +111,9 @@ pub struct FileFailure {
 }
 
 impl RunDirectory {
-    /// Creates the directory before the run starts, so that a bad path fails early: the given
-    /// directory, which must be new or empty, or `runs/<UTC time>-probe`.
+    /// Creates the directory of a controller benchmark before the run starts, so that a bad path
+    /// fails early. It is the given directory, which must be new or empty, or `runs/<UTC
+    /// time>-probe`.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -119,7 +121,8 @@ impl RunDirectory {
         Self::create_for(given, "probe")
     }
 
-    /// Creates the directory for another verb: the given directory, or `runs/<UTC time>-<verb>`.
+    /// Creates the directory for the run of another command: the given directory, or `runs/<UTC
+    /// time>-<verb>`.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -140,7 +143,7 @@ impl RunDirectory {
         })
     }
 
-    /// Returns the directory with additional output for papers.
+    /// Returns the directory with the additional output that its reports are to have.
     #[must_use]
     pub fn for_papers(self, papers: Papers) -> Self {
         let mut own = self;
@@ -154,7 +157,7 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Writes `config.toml`, the resolved configuration; `report.html` will show it, too.
+    /// Writes `config.toml`, the resolved configuration. `report.html` will show it, too.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -167,8 +170,9 @@ impl RunDirectory {
         writing.finish().map(|_| ())
     }
 
-    /// Writes everything: `result.json`, `report.html`, the CSV files and the raw histograms.
-    /// Returns the files written. Partial and failed results are written in the same way.
+    /// Writes all files of a controller benchmark: `result.json`, `report.html`, the CSV files and
+    /// the raw histograms. Returns the files written. Partial and failed results are written in the
+    /// same way.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -190,8 +194,8 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes the report of earlier runs, `report.html` and its figures: of a single run, or of
-    /// several runs whose figures then share their plots.
+    /// Writes `report.html` and its figures for earlier controller benchmarks. If there are
+    /// several, their lines share plots.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -205,8 +209,8 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes a page with its figures as files, and additional text files, given by name and
-    /// content.
+    /// Writes a page as `report.html`, its figures as files, and additional text files, which are
+    /// given by name and content.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -258,7 +262,7 @@ impl RunDirectory {
         }
     }
 
-    /// Writes the tables of a page for LaTeX.
+    /// Writes the tables of a page as LaTeX files, if they were requested.
     fn latex(&self, writing: &mut Writing, page: &Page) {
         let files = latex::files(page);
         let directory = self.path.join("tables");
@@ -276,8 +280,8 @@ impl RunDirectory {
         }
     }
 
-    /// Writes a document: `result.json`, `report.html` with its figures, and `data/` with a CSV
-    /// file for each table.
+    /// Writes a report of several measurements: `result.json`, `report.html` with its figures, and
+    /// `data/` with a CSV file for each table.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -346,8 +350,8 @@ impl RunDirectory {
         }
     }
 
-    /// Writes a throughput benchmark of a program: `result.json`, `report.html`, `cases.csv`, and
-    /// its latencies as histograms.
+    /// Writes the throughput benchmark of a P4 program: `result.json`, `report.html`, `cases.csv`,
+    /// and its latencies as histograms.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -364,7 +368,7 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes a run of the tests of RFC 8456: `result.json`, `report.html`, `trials.csv`.
+    /// Writes a run of the tests of RFC 8456: `result.json`, `report.html` and `trials.csv`.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -394,7 +398,7 @@ impl RunDirectory {
         writing.finish()
     }
 
-    /// Writes bounds of a network: `result.json`, `report.html`, `bounds.csv`.
+    /// Writes the bounds of a network: `result.json`, `report.html` and `bounds.csv`.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -404,7 +408,7 @@ impl RunDirectory {
         self.write_page(&bounds::page(run), &[("result.json", &json), ("bounds.csv", &csv)])
     }
 
-    /// Writes a comparison: `result.json`, `report.html`, `differences.csv`.
+    /// Writes a comparison of results: `result.json`, `report.html` and `differences.csv`.
     ///
     /// # Errors
     /// See [`WriteError`]. The files that could be written remain.
@@ -420,9 +424,9 @@ impl RunDirectory {
         self.write_page(&page, &[("result.json", &json), ("differences.csv", &csv)])
     }
 
-    /// Writes only `result.json`. This is fast enough to be called after every trial of a long
-    /// sweep, so that a killed run leaves its measurements behind. [`write`](Self::write) replaces
-    /// the file.
+    /// Writes only `result.json` of a controller benchmark that is not finished. This is fast
+    /// enough to be called after every trial of a long sweep, so that a killed run leaves its
+    /// measurements behind. [`write`](Self::write) replaces the file.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -477,14 +481,14 @@ impl RunDirectory {
 
 type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
 
-/// The files written so far, and the failures.
+/// The files of a run directory that were written so far, and those that failed.
 #[derive(Default)]
 struct Writing {
     written: Vec<PathBuf>,
     failures: Vec<FileFailure>,
 }
 
-/// Whether a file must be on the disk before its name appears.
+/// Whether the content of a file must be on the disk before the file appears under its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Durability {
     /// The file is synced and survives a loss of power.
@@ -515,8 +519,8 @@ impl Writing {
     }
 }
 
-/// Writes to a temporary file in the same directory and renames it, so that the file is either
-/// complete or absent.
+/// Writes a file under a temporary name in the same directory and renames it, so that the file is
+/// either complete or absent.
 fn write_file(
     path: &Path,
     durability: Durability,
@@ -538,7 +542,7 @@ fn write_file(
     })
 }
 
-/// Creates the directory that the user named, or checks that it is empty.
+/// Creates the run directory that the user named, or checks that it is empty.
 fn claim(path: &Path) -> Result<PathBuf, CreateError> {
     let io = |source| CreateError::Io { path: path.to_owned(), source };
     match fs::metadata(path) {
@@ -553,7 +557,8 @@ fn claim(path: &Path) -> Result<PathBuf, CreateError> {
     }
 }
 
-/// Creates a directory named after the time; further runs within one second get a number.
+/// Creates a run directory that is named after the time. Further runs within one second get a
+/// number.
 fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, CreateError> {
     let io = |path: &Path, source| CreateError::Io { path: path.to_owned(), source };
     fs::create_dir_all(base).map_err(|source| io(base, source))?;
@@ -574,8 +579,9 @@ fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, Create
     }
 }
 
-/// Returns a directory name such as `point-03_openflow13_50-switches_100-per-s`. It contains no
-/// character that could lead out of the run directory.
+/// Returns the name of the directory for the histograms of one point, such as
+/// `point-03_openflow13_50-switches_100-per-s`. It contains no character that could lead out of the
+/// run directory.
 fn directory_name(number: usize, point: &Point) -> String {
     let load = match (point.rate_per_switch, point.window) {
         (Some(rate), _) => format!("{rate}-per-s"),

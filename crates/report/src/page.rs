@@ -1,9 +1,9 @@
-//! The model of a report page, for all kinds of reports.
+//! The model of a report page, for reports of all kinds.
 //!
-//! A report consists of [`Block`]s: facts, notes, tables, figures. Their appearance is defined in
-//! one place, the renderer, which also numbers the figures, merges and ranks the notes, and leaves
-//! out empty blocks. [`RunDirectory::write_page`](crate::RunDirectory::write_page) writes the page
-//! and each of its figures as files.
+//! A report consists of [`Block`]s: facts, notes, tables, figures. The renderer alone defines their
+//! appearance. It also numbers the figures, merges and ranks the notes, and leaves out empty
+//! blocks. [`RunDirectory::write_page`](crate::RunDirectory::write_page) writes the page and each
+//! of its figures as files.
 //!
 //! The page is a single file that opens offline: it loads no script, font or picture, and a content
 //! security policy would block any; figures are inline.
@@ -31,25 +31,26 @@ use crate::format::{command_line, duration, printable};
 use crate::notes;
 use crate::terminal::grid::Paint;
 
-/// The entry of the folder of figures for [`Block::files`].
+/// The entry that lists the folder of figures in a block made by [`Block::files`]: its name and its
+/// content.
 pub const FIGURE_FILES: (&str, &str) =
     ("figures/", "each figure as SVG, as PDF and, its data in base units, as CSV");
 
-/// A page.
+/// A report page, which is written as `report.html`.
 #[derive(Clone, Debug)]
 pub struct Page {
     kicker: String,
     title: String,
     facts: Vec<Text>,
-    /// The alarms, which stand above everything else.
+    /// The failures of the run, which stand above everything else on the page.
     alarms: Vec<Alarm>,
     lead: Vec<Block>,
-    /// The command line of the run; empty if the page is not of a run.
+    /// The command line of the run that the page reports; empty if the page does not report a run.
     command: String,
     sections: Vec<Section>,
 }
 
-/// A part of a page with a heading.
+/// A part of a page with a heading, to which the table of contents links.
 #[derive(Clone, Debug)]
 struct Section {
     id: String,
@@ -57,21 +58,21 @@ struct Section {
     blocks: Vec<Block>,
 }
 
-/// A part of a page; an empty one is not shown.
+/// A piece of content of a page. A block without content is not shown.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Block {
-    /// A heading within a section, or within the part above all sections.
+    /// A heading within a section, or within the part of the page above all sections.
     Heading(String),
     /// A paragraph.
     Paragraph(Text),
     /// A remark below a table or figure, in smaller print.
     Remark(Text),
-    /// Paragraphs in a box that stands out, with its tone.
+    /// Paragraphs in a box that stands out. Its tone says whether they are good or bad news.
     Card(Tone, Vec<Text>),
-    /// Headline figures.
+    /// The most important figures of the run, in large print.
     Tiles(Vec<Tile>),
-    /// Remarks on the run: those that differ only in numbers are merged, the most serious come
+    /// Remarks on the run. Those that differ only in numbers are merged, and the most serious come
     /// first.
     Notes(Vec<Note>),
     /// A command line as it would be typed.
@@ -88,34 +89,34 @@ pub enum Block {
     Facts(Vec<(Text, Text)>),
     /// Terms and their meanings here.
     Definitions(Vec<(Text, Text)>),
-    /// Claims with their verdicts.
+    /// Claims of publications, with the verdict of this run on each.
     Claims(Vec<claims::ClaimGroup>),
-    /// Blocks behind a line that opens them.
+    /// Blocks that are hidden until the reader opens them.
     Folded {
-        /// The identifier for links, unique in the page.
+        /// The identifier to which links can refer, unique in the page.
         id: Option<String>,
-        /// The line that opens the blocks.
+        /// The line that is always visible and opens the blocks.
         summary: Text,
-        /// The blocks.
+        /// The hidden blocks.
         blocks: Vec<Block>,
     },
 }
 
-/// A headline figure.
+/// One of the most important figures of a run, shown in large print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// The name of the figure.
+    /// The name of the measured quantity.
     pub name: String,
-    /// The figure with its unit and interval.
+    /// The value with its unit and confidence interval.
     pub value: String,
-    /// The method in a few words: samples, confidence, place.
+    /// A few words below the figure on how it was obtained, such as the number of samples.
     pub remark: String,
 }
 
 /// A remark on a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The severity of the remark.
+    /// The severity of the remark, which determines its colour and position.
     pub tone: Tone,
     /// The remark, as a sentence.
     pub text: String,
@@ -133,19 +134,19 @@ impl From<Tone> for Paint {
 }
 
 impl Note {
-    /// Creates a note for information.
+    /// Creates a remark that informs the reader.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { tone: Tone::Plain, text: text.into() }
     }
 
-    /// Creates a note that makes figures doubtful.
+    /// Creates a remark that makes the figures doubtful.
     pub fn warning(text: impl Into<String>) -> Self {
         Self { tone: Tone::Warning, text: text.into() }
     }
 }
 
-/// Returns the name of the program that wrote a result, with its version and build as far as the
-/// result has them.
+/// Returns the name of the program that wrote a result, with its version and build if the result
+/// states them.
 pub(crate) fn program(provenance: &Provenance) -> String {
     let version = printable(&provenance.planimeter_version);
     match &provenance.build {
@@ -155,8 +156,8 @@ pub(crate) fn program(provenance: &Provenance) -> String {
 }
 
 impl Page {
-    /// Returns a page without content. The kicker, in small print above the title, names the kind
-    /// of report.
+    /// Returns a page without content. `kicker`, which is shown in small print above the title,
+    /// names the kind of report.
     pub fn new(kicker: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             kicker: kicker.into(),
@@ -169,8 +170,8 @@ impl Page {
         }
     }
 
-    /// Returns the page of one run, with the version, the time and, below the lead, the command.
-    /// The kind of report is in the plural: `P4 programs`.
+    /// Returns a page that reports one run. It states the version, the time and the command line.
+    /// `kind` names the kind of report in the plural, such as `P4 programs`.
     pub fn of_run(provenance: &Provenance, kind: &str, title: impl Into<String>) -> Self {
         let mut page = Self::new(format!("{} · {kind}", program(provenance)), title);
         page.start_and_duration(provenance);
@@ -184,33 +185,33 @@ impl Page {
         self.facts.push(fact.into());
     }
 
-    /// Adds the start time and the duration of the run as a fact.
+    /// Adds the start time and the duration of the run to the line below the title.
     pub(crate) fn start_and_duration(&mut self, provenance: &Provenance) {
         let started = printable(&provenance.started_at);
         self.fact(format!("started {started}, took {}", duration(provenance.elapsed_s)));
     }
 
-    /// Adds an alarm. Alarms stand above everything else, the most serious first.
+    /// Adds a failure of the run. Failures stand above everything else, the most serious first.
     pub(crate) fn alarm(&mut self, alarm: Alarm) {
         self.alarms.push(alarm);
     }
 
-    /// Adds several alarms.
+    /// Adds several failures of the run.
     pub(crate) fn raise(&mut self, alarms: impl IntoIterator<Item = Alarm>) {
         self.alarms.extend(alarms);
     }
 
-    /// Adds a block above all sections, for the most important results.
+    /// Adds a block above all sections of the page, for the most important results.
     pub fn lead(&mut self, block: Block) {
         self.lead.push(block);
     }
 
-    /// Adds a section. The identifier must be unique in the page.
+    /// Adds a section to the page. The identifier must be unique in the page.
     pub fn section(&mut self, id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block>) {
         self.sections.push(Section { id: id.into(), title: title.into(), blocks });
     }
 
-    /// Returns the HTML document.
+    /// Returns the page as the text of an HTML document.
     #[must_use]
     pub fn html(&self) -> String {
         self.render().html
@@ -218,17 +219,17 @@ impl Page {
 }
 
 impl Block {
-    /// Returns a card with one paragraph.
+    /// Returns a box that stands out, with one paragraph.
     pub fn card(tone: Tone, text: impl Into<Text>) -> Self {
         Self::Card(tone, vec![text.into()])
     }
 
-    /// Builds a block of names and values; those without a value are not shown.
+    /// Returns a block of names and values. Those without a value are not shown.
     pub fn facts<K: Into<Text>, V: Into<Text>>(facts: impl IntoIterator<Item = (K, V)>) -> Self {
         Self::Facts(facts.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
-    /// Builds a block of terms and meanings.
+    /// Returns a block of terms and their meanings.
     pub fn definitions<K: Into<Text>, V: Into<Text>>(
         terms: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
@@ -237,12 +238,12 @@ impl Block {
         )
     }
 
-    /// Builds a block of the files in the run directory with their contents.
+    /// Returns a block that lists files of the run directory and what they contain.
     pub fn files<'a, V: Into<Text>>(files: impl IntoIterator<Item = (&'a str, V)>) -> Self {
         Self::facts(files.into_iter().map(|(name, content)| (Text::code(name), content)))
     }
 
-    /// Whether there is nothing to show.
+    /// Whether the block has no content, so that it is not shown.
     fn is_empty(&self) -> bool {
         match self {
             Self::Heading(_) => false,
@@ -262,7 +263,8 @@ impl Block {
     }
 }
 
-/// Returns notes as they are shown: merged, the most serious first.
+/// Returns remarks as the page shows them: those that differ only in numbers merged, the most
+/// serious first.
 fn ranked(notes: &[Note]) -> Vec<Note> {
     let mut ranked = Vec::new();
     for tone in [Tone::Bad, Tone::Warning, Tone::Good, Tone::Plain] {

@@ -1,7 +1,8 @@
-//! Reports of throughput benchmarks of P4 programs: terminal table, `report.html`, `result.json`,
-//! `cases.csv`.
+//! Reports of throughput benchmarks of P4 programs: terminal table, `report.html`, `result.json`
+//! and `cases.csv`.
 //!
-//! The input is [`throughput::run::Findings`] for each number of entries; nothing here measures.
+//! The input is [`throughput::run::Findings`] for each number of table entries; nothing here
+//! measures.
 
 mod findings;
 mod json;
@@ -25,25 +26,27 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
-/// The idle share of a worker's time above which a remark reports it.
+/// The share of a worker's time without packets above which a remark reports it.
 const NOTEWORTHY_IDLE: f64 = 0.05;
 
-/// A run of `planimeter bench`: its measurements and their origin.
+/// A run of `planimeter bench`, which measures the throughput of a P4 program: its measurements and
+/// their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The path of the program.
+    /// The path of the measured P4 program.
     pub program: &'a str,
-    /// The measurements by number of entries, in the order in which they were requested.
+    /// The measurements for each number of table entries, in the order in which they were
+    /// requested.
     pub points: &'a [Point],
     /// The settings of the run.
     pub settings: &'a ::throughput::run::Settings,
-    /// Sentences about conditions that do not hold.
+    /// The thresholds of the user that do not hold, each as a sentence.
     pub broken: &'a [String],
     /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
-/// Returns the alarms of a run.
+/// Returns the failures of a run, which reports show above everything else.
 fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let mut alarms = alarm::broken(run.broken);
     if run.points.iter().any(|point| point.findings.interrupted) {
@@ -60,30 +63,32 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     alarms
 }
 
-/// The measurements for one number of entries.
+/// The measurements of a program with one number of table entries.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Point {
-    /// The number of flows, each with its packet; it is the number of entries that was requested.
+    /// The number of flows, each of which repeats one packet. It equals the requested number of
+    /// entries.
     pub flows: usize,
-    /// The mean size of a packet over flows, in bytes.
+    /// The mean length of the packets over flows, in bytes.
     pub packet_bytes: f64,
-    /// The number of entries that were created, by table.
+    /// The number of entries that were created in each table, by the name of the table.
     pub entries: Vec<(String, usize)>,
     /// The number of flows whose packets are forwarded rather than dropped.
     pub leaving: usize,
-    /// Remarks on the traffic.
+    /// Remarks on the generated traffic, as sentences.
     pub notes: Vec<String>,
-    /// The measurements.
+    /// The measured throughputs and latencies.
     pub findings: Findings,
 }
 
-/// Returns the rate of all workers together.
+/// Returns the throughput of all workers together, in packets per second, as a mean over
+/// repetitions.
 #[must_use]
 pub fn rate(case: &Case) -> Option<Estimate> {
     Estimate::of(&case.rates)
 }
 
-/// Returns the seconds of one core per packet.
+/// Returns the time of one core that a packet takes, in seconds, as a mean over repetitions.
 fn cost(case: &Case) -> Option<Estimate> {
     let costs: Vec<f64> = case.rates.iter().map(|rate| case.cores as f64 / rate).collect();
     Estimate::of(&costs)
@@ -100,18 +105,19 @@ fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| whole(entries as u64))
 }
 
-/// Returns the packet times of the open loop.
+/// Returns the latencies of packets at a fixed rate; `None` if they were not measured.
 fn latency(case: &Case) -> Option<&Times> {
     case.latency.as_ref().map(|latency| &latency.times)
 }
 
-/// Formats a percentile with its interval over repetitions, or a dash.
+/// Formats a percentile of latencies with its interval over repetitions; a dash if there is none.
 fn percentile(times: Option<&Times>, share: f64) -> String {
     let found = times.and_then(|times| times.percentile(share));
     found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))
 }
 
-/// Returns the name of the limit that the machine has without a program.
+/// Returns a name for the throughput that is possible without any program, by copying packets or
+/// returning them.
 fn limit(io: Io) -> &'static str {
     match io {
         Io::Memory => "copying alone",
@@ -119,9 +125,9 @@ fn limit(io: Io) -> &'static str {
     }
 }
 
-/// Returns rows with, by entries and method, the processor cycles of a packet in the parser (with
-/// its copy), after the parser, and around both, and the share of the time that its table lookups
-/// take.
+/// Returns the rows of the table of costs, one for each number of entries and update method. The
+/// cells after those two are the cycles of a packet in the parser (with its copy), after the
+/// parser, and around both, and the share of the time that table lookups take.
 fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points
@@ -148,7 +154,7 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     rows.collect()
 }
 
-/// Whether methods of change were requested.
+/// Whether the run compares methods by which packets change table entries.
 fn has_methods(run: &Run<'_>) -> bool {
     run.points.iter().flat_map(|point| &point.findings.cases).any(|case| case.seen.is_some())
 }
@@ -162,7 +168,7 @@ fn checked(case: &Case) -> String {
     figure(case.counts.checked as f64 / case.counts.processed as f64, Unit::Fraction)
 }
 
-/// Returns a sentence about a wrong result of a case, if there is one.
+/// Returns a sentence about a wrong output of a case; `None` if all outputs were right.
 #[must_use]
 pub fn fault(case: &Case) -> Option<String> {
     if let Some(difference) = &case.comparison.difference {
@@ -194,18 +200,18 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the distribution from which flows are drawn, in words.
+/// Returns a description of the distribution from which the flow of each packet was drawn.
 fn drawn(skew: f64) -> String {
     if skew > 0.0 { format!("by Zipf's law with exponent {skew}") } else { "uniformly".to_owned() }
 }
 
-/// Returns the remarks on a run, without repetition.
+/// Returns the remarks on a run that reports show, without repetition.
 fn remarks(run: &Run<'_>) -> Vec<Note> {
     let warnings = crate::unoptimised("programs").into_iter().chain(busy(run)).map(Note::warning);
     warnings.chain(facts(run).into_iter().map(Note::plain)).collect()
 }
 
-/// Returns a warning if other processes used cores that packets waited for.
+/// Returns a warning if other processes used the cores of workers while latencies were measured.
 fn busy(run: &Run<'_>) -> Option<String> {
     let cases = run.points.iter().flat_map(|point| &point.findings.cases);
     let shares = cases.filter_map(|case| case.latency.as_ref()?.had_core);
@@ -261,7 +267,7 @@ fn facts(run: &Run<'_>) -> Vec<String> {
     remarks
 }
 
-/// Reports what a reader should know of the measurement of a case.
+/// Passes sentences that a reader should know about the measurement of a case to `say`.
 fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     for (place, what) in &case.interpreted {
         say(format!("compiled: {place} is interpreted: {what}"));
@@ -334,7 +340,7 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Returns how rates and latencies are measured with these ports.
+/// Returns an explanation of how rates and latencies are measured with these ports.
 fn how_measured(io: Io) -> String {
     match io {
         Io::Memory => "Rates are per second of the processor time of the workers. Packets lie in memory and in the \
@@ -360,7 +366,8 @@ fn how_measured(io: Io) -> String {
     }
 }
 
-/// Returns the latencies as histograms, with the number of the case and a description.
+/// Returns the latencies of each case as a histogram, with the number of the case and a
+/// description.
 pub(crate) fn histograms<'a>(
     run: &Run<'a>,
 ) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {

@@ -212,8 +212,8 @@ pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>>
     rows
 }
 
-/// Returns one word that says whether the figure became better, worse or different, and the tone in
-/// which it is shown.
+/// Returns how a figure compares with the base in a word or two, such as `higher` or `not shown`,
+/// and the tone of that news.
 pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
     let same = row.change.value == 0.0;
     match row.change.interval {

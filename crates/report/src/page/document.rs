@@ -1,5 +1,5 @@
-//! Documents: reports of several measurements, as pages, as text for a terminal ([`terminal`]), as
-//! JSON ([`json`]) and as a CSV file for each table ([`csv`]).
+//! Reports of several measurements, called documents. They are written as pages, as text for a
+//! terminal ([`terminal`]), as JSON ([`json`]) and as a CSV file for each table ([`csv`]).
 //!
 //! Tables and figures hold [values](crate::value::Value) with their unit, confidence and origin, so
 //! that every form distinguishes published values from measured ones.
@@ -18,7 +18,7 @@ use crate::format::printable;
 /// A report of several measurements.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The verb that wrote the document, such as `demo`.
+    /// The command that wrote the document, such as `demo`.
     pub kind: &'static str,
     /// The title of the document.
     pub title: String,
@@ -26,18 +26,18 @@ pub struct Document {
     pub findings: Vec<String>,
     /// Notes that a reader needs to judge the findings.
     pub notes: Vec<String>,
-    /// The reason why the document is incomplete, if it is.
+    /// The reason why the document is incomplete; `None` if it is complete.
     pub partial: Option<String>,
-    /// The claims of publications with their verdicts, above all sections.
+    /// The claims of publications with the verdict on each, which stand above all sections.
     pub claims: Vec<ClaimGroup>,
-    /// The sections in order.
+    /// The sections of the document, in order.
     pub sections: Vec<Section>,
     /// The command, the time and the host of the run.
     pub provenance: Provenance,
 }
 
 impl Document {
-    /// Records a reason why the document is incomplete.
+    /// Adds a reason why the document is incomplete.
     pub fn lacks(&mut self, reason: &str) {
         match &mut self.partial {
             Some(known) => {
@@ -49,27 +49,28 @@ impl Document {
     }
 }
 
-/// A part of a document.
+/// A section of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// The name in links and file names: lower-case letters, digits and hyphens.
+    /// The name of the section in links and file names: lower-case letters, digits and hyphens.
     pub id: String,
-    /// The heading.
+    /// The heading of the section.
     pub title: String,
-    /// The paragraphs below the heading.
+    /// The paragraphs of the section, below its heading.
     pub text: Vec<String>,
     /// The tables, below the text.
     pub tables: Vec<Table>,
     /// The figures, below the tables, with [lines of values](crate::plot::Line::of_values).
     pub figures: Vec<Figure>,
-    /// Commands that perform the measurement elsewhere: a description and the command.
+    /// Commands with which a reader can repeat the measurement: a description and the command of
+    /// each.
     pub commands: Vec<(String, String)>,
-    /// Links: a description and the place in the run directory.
+    /// Links to files of the run directory: a description and the path of each.
     pub links: Vec<(String, String)>,
 }
 
 impl Document {
-    /// Returns the document as a page.
+    /// Returns the document as a page, which is written as `report.html`.
     #[must_use]
     pub fn page(&self) -> Page {
         let mut page = Page::of_run(&self.provenance, self.kind, printable(&self.title));
@@ -101,7 +102,8 @@ impl Document {
 }
 
 impl Section {
-    /// Returns the short title of an earlier section that has the same table, if any.
+    /// Returns the short title of an earlier section that contains the same table; `None` if there
+    /// is none.
     fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
         let other = before.iter().find(|section| section.tables.contains(table))?;
         other.title.split(':').next()
@@ -129,7 +131,7 @@ impl Section {
     }
 }
 
-/// Returns the text with its label before the first colon emphasised, if it has one.
+/// Returns the text with the words before its first colon emphasised, if they are a label.
 fn labelled(text: &str) -> Text {
     match text.split_once(": ") {
         Some((label, rest)) if label.chars().count() <= 60 && !is_sentence(label) => {
@@ -139,8 +141,8 @@ fn labelled(text: &str) -> Text {
     }
 }
 
-/// Whether a text contains the end of a sentence, apart from the abbreviations before numbers of
-/// figures and equations.
+/// Whether a text contains the end of a sentence, so that it is no label. The full stops of
+/// abbreviations before numbers of figures and equations do not count.
 fn is_sentence(label: &str) -> bool {
     label.replace("Fig. ", "").replace("Eq. ", "").contains(['.', ';'])
 }

@@ -1,5 +1,5 @@
-//! States in sentences what a benchmark of a program found. Ratios are taken within each
-//! repetition.
+//! States in sentences what a throughput benchmark found. Ratios are computed within each
+//! repetition and then averaged.
 
 use ::throughput::UpdateMethod;
 use ::throughput::run::Case;
@@ -9,8 +9,9 @@ use statistics::{Estimate, Unit};
 use super::{Point, Run, latency, rate, size};
 use crate::format::{estimate, figure, plural};
 
-/// Returns sentences about the largest number of entries. They compare machine code with the
-/// interpreter, several cores with one, and the update methods with each other.
+/// Returns sentences on what was found with the largest number of table entries. They compare
+/// machine code with the interpreter, several cores with one, and the update methods with each
+/// other.
 pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     let measured = |point: &&Point| point.findings.cases.iter().any(|case| !case.rates.is_empty());
     let Some(point) = run.points.iter().filter(measured).max_by_key(|point| point.flows) else {
@@ -63,7 +64,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     findings
 }
 
-/// Returns the ratio of the rates of two cases, taken within each repetition.
+/// Returns how many times faster one case is than another, as text; `None` if either has no rates.
 fn times(case: &Case, other: &Case) -> Option<String> {
     let ratio = Estimate::of_ratio(&case.rates, &other.rates)?;
     Some(estimate(&ratio, Unit::Count))

@@ -1,4 +1,4 @@
-//! Writes `result.json` and `cases.csv` of a benchmark of a program.
+//! Writes `result.json` and `cases.csv` of a throughput benchmark.
 
 use ::throughput::run::Case;
 use ::throughput::times::Times;
@@ -12,12 +12,12 @@ use crate::json::{estimate, result};
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json");
 
-/// The percentiles of the latency.
+/// The percentiles of latency that are written: the name and the share of packets of each.
 const SHARES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// Returns everything that was measured as JSON. Times are in nanoseconds if the name ends so, and
-/// rates are per second.
+/// Returns a throughput benchmark as JSON. Times are in nanoseconds if the name ends so, and rates
+/// are per second.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let settings = run.settings;
@@ -96,7 +96,8 @@ fn case(case: &Case) -> Value {
     })
 }
 
-/// Returns the statistics of all samples together, and of each repetition.
+/// Returns statistics of latencies: those of the samples of all repetitions together, and those of
+/// each repetition.
 fn pooled(times: &Times) -> Map<String, Value> {
     let all = times.all();
     let mut fields = counted(&all);
@@ -113,7 +114,8 @@ fn repetition(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields
 }
 
-/// Returns the percentiles. A percentile is null if there are too few samples to state it.
+/// Returns the percentiles of a histogram, each with its name. A percentile is null if there are
+/// too few samples to state it.
 fn stated(histogram: &Histogram<u64>) -> impl Iterator<Item = (String, Value)> {
     SHARES.into_iter().map(|(name, share)| {
         let stated = can_state(share, histogram.len());
@@ -127,7 +129,7 @@ fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns a CSV row for each case.
+/// Returns a throughput benchmark as CSV, with a row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

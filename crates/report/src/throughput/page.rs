@@ -1,4 +1,4 @@
-//! Builds `report.html` of a benchmark with its plots, every case, and the method.
+//! Builds the `report.html` of a throughput benchmark: its plots, every case, and the method.
 
 use ::throughput::UpdateMethod;
 use ::throughput::ports::Io;
@@ -46,13 +46,13 @@ const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the whole document.
+/// Returns the `report.html` of a throughput benchmark of a P4 program.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
     page(run).html()
 }
 
-/// Returns the page.
+/// Returns the report page of a throughput benchmark of a P4 program.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let title = format!("How fast {} runs", printable(run.program));
@@ -87,7 +87,7 @@ fn cases<'a>(run: &Run<'a>) -> impl Iterator<Item = (&'a super::Point, &'a Case)
     run.points.iter().flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)))
 }
 
-/// Returns the plot of rates against the number of entries.
+/// Returns the plot of throughput against the number of table entries.
 fn rates(run: &Run<'_>) -> Figure {
     let name =
         |case: &Case| format!("{}, {}", named(case), plural(case.cores as u64, "core", "cores"));
@@ -116,7 +116,7 @@ fn rates(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, remark)
 }
 
-/// Returns the path of a case, and its update method unless it is the usual one.
+/// Returns the name of a case's execution path, with its update method unless that is the default.
 fn named(case: &Case) -> String {
     match case.method {
         UpdateMethod::Pointer => path(case).to_owned(),
@@ -124,7 +124,7 @@ fn named(case: &Case) -> String {
     }
 }
 
-/// Returns the plot of latencies on one core against the number of entries.
+/// Returns the plot of latencies on one core against the number of table entries.
 fn latencies(run: &Run<'_>) -> Figure {
     let timed = || cases(run).filter(|(_, case)| case.latency.is_some());
     let mut lines = Vec::new();
@@ -159,7 +159,7 @@ fn latencies(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, format!("Offered: {load} of the measured throughput."))
 }
 
-/// Returns a table of the cycles that a packet spends in each part of the program.
+/// Returns a table of the cycles that a packet spends in each stage of the program.
 fn parts(run: &Run<'_>) -> Block {
     let columns = [
         Column::figures("entries"),

@@ -1,4 +1,5 @@
-//! Prints a benchmark at its end, with a row for each path, number of entries and number of cores.
+//! Prints a throughput benchmark, with a row for each execution path, number of entries and number
+//! of cores.
 
 use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
@@ -11,7 +12,7 @@ use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the benchmark as text that fits the terminal. The text ends with a newline.
+/// Returns a throughput benchmark as text that fits the terminal. The text ends with a newline.
 #[must_use]
 pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let settings = run.settings;
@@ -64,7 +65,8 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns the flows and entries of a point, and the limit of its rate.
+/// Returns a line about one number of entries: its flows, its table entries, and the throughput
+/// that is possible without a program.
 fn setting(point: &Point) -> String {
     let tables: Vec<String> = point
         .entries
@@ -83,7 +85,7 @@ fn setting(point: &Point) -> String {
     )
 }
 
-/// Returns the table with a row for each case.
+/// Returns the table of throughput and latency, with a row for each case.
 fn cases(run: &Run<'_>) -> Grid {
     let cases = run
         .points
@@ -123,7 +125,7 @@ fn cases(run: &Run<'_>) -> Grid {
     grid
 }
 
-/// Returns the path of a case, and the update method if the run has several.
+/// Returns the name of a case's execution path, with the update method if the run compares several.
 fn named(case: &Case, has_methods: bool) -> String {
     if has_methods {
         format!("{}, {}", path(case), case.method.name())
@@ -132,7 +134,7 @@ fn named(case: &Case, has_methods: bool) -> String {
     }
 }
 
-/// Returns a table, by update method, of the time until packets see a change.
+/// Returns a table of the time until packets see a changed table entry, by update method.
 fn methods(run: &Run<'_>) -> Grid {
     let mut grid = Grid::new(vec![
         Column::left("method"),

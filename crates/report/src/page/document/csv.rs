@@ -1,4 +1,5 @@
-//! A CSV file for each table of a document. The data of charts are next to the figure files.
+//! Writes a CSV file for each table of a report of several measurements. The data of its figures
+//! are written next to the files of the figures.
 
 use super::super::table::{Content, Table};
 use super::Document;
@@ -6,7 +7,8 @@ use crate::csv::Text;
 use crate::put::put;
 use crate::value::{Spread, Value};
 
-/// Returns the names and contents of the files: `fig-4-table-1.csv`.
+/// Returns the name and the content of the CSV file of each table. A name is like
+/// `fig-4-table-1.csv`.
 pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
     document.sections.iter().flat_map(|section| {
         section
@@ -17,7 +19,7 @@ pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Formats a row for each cell with a value or words.
+/// Formats a table as CSV, with a row for each cell that has a value or words.
 fn table(table: &Table) -> String {
     let mut out = String::from("row,column,unit,value,ci95,stddev,approximate\n");
     for row in table.rows() {
@@ -35,7 +37,8 @@ fn table(table: &Table) -> String {
     out
 }
 
-/// Formats value, interval and deviation, and whether the value is approximate.
+/// Formats a value as CSV fields: the value, its interval, its deviation, and whether it is
+/// approximate.
 fn fields(value: Value) -> String {
     let number = value.value;
     match value.spread {

@@ -1,4 +1,4 @@
-//! The `result.json` of a document.
+//! Writes the `result.json` of a report of several measurements.
 
 use serde_json::{Value as Json, json};
 
@@ -64,7 +64,8 @@ fn cell(cell: &Cell) -> Json {
     }
 }
 
-/// Converts a value without its unit, which the axis or the cell has.
+/// Converts a value with its confidence to JSON. Its unit is left out, because the axis or the cell
+/// states it.
 fn value(number: f64, spread: Spread) -> Json {
     let number = number.is_finite().then_some(number);
     match spread {

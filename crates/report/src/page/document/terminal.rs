@@ -1,4 +1,4 @@
-//! A document as text for a terminal.
+//! Formats a report of several measurements as text for a terminal.
 
 use super::super::claims;
 use super::super::table::{Cell, Content, Table};
@@ -7,7 +7,8 @@ use crate::format::{duration, printable};
 use crate::notes::merged;
 use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint, wrap};
 
-/// Formats each section with its tables, then findings and notes. The text ends with a newline.
+/// Formats a document as text: each section with its tables, then findings and notes. The text ends
+/// with a newline.
 #[must_use]
 pub fn text(document: &Document, layout: Layout) -> String {
     let mut out = layout.paragraph("", &printable(&document.title), Paint::Strong);
@@ -56,12 +57,12 @@ fn section(section: &Section, before: &[Section], layout: Layout) -> String {
     out
 }
 
-/// The number of characters in a cell of words above which a table without values is written as
+/// The number of characters in a cell of words above which a table without figures is written as
 /// paragraphs rather than columns.
 const LONGEST: usize = 36;
-/// The smallest number of characters per line in a column of words.
+/// The smallest number of characters per line to which a column of words is narrowed.
 const LEAST: usize = 16;
-/// The space before a table, and between its columns.
+/// The number of spaces before a table, and between its columns.
 const INDENT: usize = 4;
 const GAP: usize = 2;
 
@@ -106,9 +107,9 @@ fn is_prose(table: &Table, place: usize) -> bool {
     table.rows().filter_map(|row| row.get(place)).all(|cell| cell.value().is_none())
 }
 
-/// Returns the columns that fit, each with its width. Words are wrapped if necessary, values never
-/// are. If that is not enough, columns of words are left out before columns of values, and later
-/// ones before earlier ones.
+/// Returns the columns of a table that fit into `room` characters, each with its width. Words are
+/// wrapped if necessary, figures never are. If that is not enough, columns of words are left out
+/// before columns of figures, and later ones before earlier ones.
 fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
         let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));
@@ -141,7 +142,7 @@ fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     shown
 }
 
-/// Wraps a cell into lines of `width` characters; a value is a single line.
+/// Wraps the text of a cell into lines of `width` characters. A figure stays on a single line.
 fn lines(cell: &Cell, width: usize) -> Vec<String> {
     match cell.content {
         Content::Text(_) => wrap(&words(cell), width),
