@@ -1,4 +1,4 @@
-//! Descriptions of what was measured, in words.
+//! Describes controller benchmarks in words.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn protocol(name: &str) -> String {
     }
 }
 
-/// Describes the load of each switch at a point: `100/s each`, `window 16`, `flood`.
+/// Describes the load of each switch at a point of a sweep: `100/s each`, `window 16`, `flood`.
 pub(crate) fn load(point: &Point) -> String {
     match (point.rate_per_switch, point.window) {
         (Some(rate), _) => format!("{} each", setting(rate, Unit::PerSecond)),
@@ -29,7 +29,7 @@ pub(crate) fn load(point: &Point) -> String {
     }
 }
 
-/// Describes a point: `OpenFlow 1.3, 50 switches, 100/s each`.
+/// Describes a point of a sweep: `OpenFlow 1.3, 50 switches, 100/s each`.
 pub(crate) fn point(point: &Point) -> String {
     format!("{}, {}", protocol(&point.protocol), switches(point))
 }
@@ -39,7 +39,7 @@ pub(crate) fn switches(point: &Point) -> String {
     format!("{}, {}", plural(u64::from(point.switches), "switch", "switches"), load(point))
 }
 
-/// Describes a point among others of its result, without the protocol if all points share it.
+/// Describes a point of a sweep, without the protocol if all points in `among` have the same.
 pub(crate) fn place(point: &Point, among: &[Point]) -> String {
     match among.iter().all(|other| other.protocol == point.protocol) {
         true => switches(point),
@@ -47,7 +47,8 @@ pub(crate) fn place(point: &Point, among: &[Point]) -> String {
     }
 }
 
-/// The columns of the table of ranks, each with whether it holds figures.
+/// The columns of the table of ranks (processes that share the switches of a run). Each column has
+/// its title and whether it holds figures.
 pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
     ("rank", false),
     ("host", false),
@@ -59,9 +60,9 @@ pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
     ("limit", false),
 ];
 
-/// Returns the rows of the ranks that shared the switches of a point, for the last trial in which
-/// there were several, with the trial's number. The clock column is the bound of the offset from
-/// the clock of rank 0 before traffic started.
+/// Returns the number of the last trial of a point in which several ranks (processes) shared the
+/// switches, and a table row for each rank. Returns `None` if there is no such trial. The clock
+/// column bounds the offset from the clock of rank 0 before traffic started.
 pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     let trial = point.trials.iter().rev().find(|trial| !trial.ranks.is_empty())?;
     let row = |rank: &RankOutcome| {
@@ -86,7 +87,7 @@ pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     Some((trial.repetition, trial.ranks.iter().map(row).collect()))
 }
 
-/// Describes the run in a sentence without a full stop: `OpenFlow 1.3, open loop, 1 to 50 switches,
+/// Describes a run in a sentence without a full stop: `OpenFlow 1.3, open loop, 1 to 50 switches,
 /// 10/s to 100/s each`.
 pub(crate) fn run(result: &RunResult) -> String {
     let points = &result.points;
@@ -125,7 +126,7 @@ pub(crate) fn run(result: &RunResult) -> String {
     parts.join(", ")
 }
 
-/// Describes the amount of measurement: `5 trials of 60 s at each of 18 points`.
+/// Describes how much a run measured: `5 trials of 60 s at each of 18 points`.
 pub(crate) fn effort(result: &RunResult) -> String {
     let trials: Vec<_> = result.points.iter().flat_map(|p| &p.trials).collect();
     if trials.is_empty() {
@@ -157,7 +158,7 @@ pub(crate) fn effort(result: &RunResult) -> String {
     }
 }
 
-/// Returns a mode in words.
+/// Returns a load mode, such as the open loop, in words.
 pub(crate) fn mode(name: &str) -> String {
     match name {
         "open" => "open loop".to_owned(),
@@ -166,7 +167,8 @@ pub(crate) fn mode(name: &str) -> String {
     }
 }
 
-/// Returns the state and reason of an incomplete run, which must be shown before any figure.
+/// Returns the state and the reason of an incomplete run; `None` if it is complete. Both must be
+/// shown before any figure.
 pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, String)> {
     match completion {
         Completion::Complete => None,
@@ -175,8 +177,8 @@ pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, Strin
     }
 }
 
-/// Returns the alarms of a run: thresholds that do not hold, incompleteness, reasons why nothing
-/// was answered.
+/// Returns the failures of a run: thresholds that do not hold, incompleteness, and reasons why
+/// nothing was answered.
 pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     let several = result.points.len() > 1;
     let broken = result.thresholds.iter().filter(|threshold| !threshold.held).map(|threshold| {
@@ -206,7 +208,8 @@ pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns the reasons why nothing was answered, each once, with the points that it explains.
+/// Returns the reasons why the controller answered nothing, each once, with the points of the sweep
+/// to which it applies.
 pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for at in &result.points {
@@ -221,15 +224,16 @@ pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
     reasons.into_iter().collect()
 }
 
-/// A row of the results of a search.
+/// A figure that a search for rates found, as a row of a table.
 pub(crate) struct SearchRow {
     pub(crate) name: &'static str,
     pub(crate) value: Option<f64>,
-    /// The reason why there is no value, or a remark on the value.
+    /// A remark on the figure, or the reason why there is none.
     pub(crate) remark: String,
 }
 
-/// Returns the results of a search, for all switches together.
+/// Returns what a search for rates found, for all switches together: the highest rate without loss
+/// and its upper limit, the highest answered rate, and the knee of the response time.
 pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
     let rate = |value: f64| figure(value, Unit::PerSecond);
     let row = |name, value: Option<f64>, without: &str, with: String| SearchRow {
@@ -262,7 +266,7 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
     ]
 }
 
-/// Returns values without repetition, in the order of their first appearance.
+/// Returns the different values, in the order of their first appearance.
 pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut kept = Vec::new();
     for value in values {
@@ -273,11 +277,12 @@ pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
     kept
 }
 
-/// Returns the least and the greatest value.
+/// Returns the smallest and the largest value.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
 }
-/// Formats the value that a threshold was compared with, in the unit of its metric.
+/// Formats the value with which the threshold of `condition` was compared, in the unit of its
+/// metric.
 pub(crate) fn threshold_value(condition: &str, value: Option<f64>) -> String {
     let Some(value) = value else { return "no value".to_owned() };
     let name = condition

@@ -28,18 +28,19 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
-/// A run of `planimeter tables`: its findings and their origin.
+/// A run of `planimeter tables`, which compares designs of match-action tables: its measurements
+/// and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The measurements.
+    /// The measurements of all table designs.
     pub findings: &'a Findings,
-    /// Sentences about conditions that do not hold.
+    /// The thresholds of the user that do not hold, each as a sentence.
     pub broken: &'a [String],
     /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
-/// Returns the alarms of a run.
+/// Returns the failures of a run, which reports show above everything else.
 fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     let findings = run.findings;
     let mut alarms = alarm::broken(run.broken);
@@ -60,7 +61,8 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns a short name for synchronisation and entry lock.
+/// Returns a short name for how workers share the table: its synchronisation, and whether entries
+/// have locks.
 pub(crate) fn sharing(case: &Case) -> String {
     let name = match case.design.synchronisation {
         Synchronisation::Optimistic => "optimistic".to_owned(),
@@ -76,7 +78,7 @@ pub(crate) fn sharing(case: &Case) -> String {
     }
 }
 
-/// Returns the name of the operation, or of the update method.
+/// Returns the name of the measured operation: `read`, or the method by which entries are updated.
 pub(crate) fn method(case: &Case) -> &'static str {
     match (case.operation, case.design.update) {
         (Operation::Read, _) => "read",
@@ -86,12 +88,12 @@ pub(crate) fn method(case: &Case) -> &'static str {
     }
 }
 
-/// Returns a design as the paper writes it: storage/synchronisation.
+/// Returns the name of a table design as the paper writes it: storage/synchronisation.
 pub(crate) fn design(case: &Case) -> String {
     format!("{}/{}", case.design.storage, sharing(case))
 }
 
-/// Formats a number of entries as a power of two (`2²⁰`) if it is one.
+/// Formats a number of table entries, as a power of two (`2²⁰`) if it is one.
 pub(crate) fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| crate::format::whole(entries as u64))
 }
@@ -105,23 +107,25 @@ pub(crate) fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }
 
-/// Returns the rate by the wall clock, whichever clock fits the design.
+/// Returns the rate of operations per second of wall-clock time, even for designs whose rate is
+/// usually stated by processor time.
 pub(crate) fn wall_rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates_by_wall())
 }
 
-/// Returns the clock to whose seconds the rate of a case refers.
+/// Returns the name of the clock by which the rate of a case is measured: `wall` if the case waits,
+/// otherwise `cpu`.
 pub(crate) fn clock(case: &Case) -> &'static str {
     if case.waits() { "wall" } else { "cpu" }
 }
 
-/// Whether the rates of some cases are by the wall clock and of others by processor time.
+/// Whether some of these rates are by the wall clock and others by processor time.
 pub(crate) fn mixes_clocks(measured: &[&Measured]) -> bool {
     let waits = |one: &&Measured| one.case.waits();
     measured.iter().any(waits) && !measured.iter().all(waits)
 }
 
-/// Returns the seconds of one core per operation.
+/// Returns the time of one core that an operation takes, in seconds, as a mean over repetitions.
 pub(crate) fn cost(one: &Measured) -> Option<Estimate> {
     let seconds: Vec<f64> = one.costs().into_iter().map(|nanoseconds| nanoseconds / 1e9).collect();
     Estimate::of(&seconds)
@@ -131,23 +135,25 @@ pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.misses())
 }
 
-/// Formats a percentile of all samples together; a dash if there are too few samples.
+/// Formats a percentile in nanoseconds of all samples together; a dash if there are too few
+/// samples.
 pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
     let seconds = nanoseconds.map(|time| f64::from(time) / 1e9);
     seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
 }
 
-/// Formats a percentile with its interval over turns, or a dash.
+/// Formats a percentile with its interval over repetitions; a dash if there is none.
 pub(crate) fn stated(percentile: Option<&Estimate>) -> String {
     percentile.map_or_else(|| "–".to_owned(), |found| estimate(found, Unit::Seconds))
 }
 
-/// Formats the number of lost updates; a dash if the entries cannot show it.
+/// Formats the number of updates that were lost; a dash if the table entries cannot show it.
 pub(crate) fn lost(one: &Measured) -> String {
     one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
 }
 
-/// Returns the combinations that are not offered, grouped by reason.
+/// Returns the combinations of storage and synchronisation that do not exist. Each element has the
+/// names of combinations and the reason that they have in common.
 pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
     for combination in &findings.not_offered {
@@ -166,7 +172,7 @@ pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     grouped.into_iter().map(line).collect()
 }
 
-/// Returns the key and parameter sizes of the run's tables in order, without repetition.
+/// Returns the different key and parameter sizes of the measured tables, in order.
 pub(crate) fn shapes(findings: &Findings) -> Vec<Shape> {
     crate::describe::distinct(findings.measured.iter().map(shape))
 }
@@ -176,7 +182,7 @@ pub(crate) fn shape(one: &Measured) -> Shape {
     Shape { key_bits: layout.key_bits(), parameter_bytes: layout.parameter_bytes() }
 }
 
-/// The sizes of keys and parameters.
+/// The sizes of a table's keys and action parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     key_bits: u32,
@@ -189,8 +195,8 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Answers the question "which design should my program use", for the largest table of the run, in
-/// sentences with figures.
+/// Returns sentences with figures that answer the question "which design should my program use",
+/// for the largest measured table.
 pub(crate) fn answers(findings: &Findings) -> Vec<String> {
     let mut answers = Vec::new();
     for shape_of in shapes(findings) {
@@ -256,7 +262,7 @@ fn is_shared(case: &Case) -> bool {
     !matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// Returns the remarks on all figures: clocks, pages, pinning, counters.
+/// Returns the remarks that concern all figures: on clocks, memory pages, pinning and counters.
 pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     let (mut warnings, mut remarks) = (Vec::new(), Vec::new());
     warnings.extend(crate::unoptimised("tables"));
@@ -322,8 +328,8 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
     warnings.chain(remarks.into_iter().map(Note::plain)).collect()
 }
 
-/// Returns the number of each case from 1, its description, and the times of its single operations
-/// as a histogram in nanoseconds.
+/// Returns, for each case, its number from 1, its description, and a histogram of the times of
+/// single operations in nanoseconds.
 pub(crate) fn histograms<'a>(
     run: &Run<'a>,
 ) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {

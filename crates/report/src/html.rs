@@ -21,16 +21,19 @@ use crate::page::{Block, Figure, Page, Text};
 pub(crate) use overlay::page as overlay;
 use tables::Links;
 
-/// The largest number of points whose course over time is shown; the CSV files have all points.
+/// The largest number of points of a sweep whose course over time the page shows; the CSV files
+/// have all points.
 const POINTS_IN_DETAIL: usize = 60;
 
-/// Returns the whole document. `configuration` is the resolved configuration in TOML.
+/// Returns the `report.html` of a controller benchmark. `configuration` is the resolved
+/// configuration in TOML.
 #[must_use]
 pub fn document(result: &RunResult, configuration: &str) -> String {
     page(result, configuration).html()
 }
 
-/// Returns the page of a result. `configuration` is the resolved configuration in TOML.
+/// Returns the report page of a controller benchmark. `configuration` is the resolved configuration
+/// in TOML.
 #[must_use]
 pub fn page(result: &RunResult, configuration: &str) -> Page {
     let load = Load::of(&result.configuration);
@@ -52,7 +55,8 @@ pub fn page(result: &RunResult, configuration: &str) -> Page {
     page
 }
 
-/// Returns figures with their texts adapted to what the switches of a run send.
+/// Returns a block of plots. Their texts are adapted to what the switches of the run send, such as
+/// packet-ins.
 fn figures(figures: Vec<Figure>, load: Load) -> Block {
     let reworded = |figure: Figure| figure.reworded(|text| load.words(text).into_owned());
     Block::Figures(figures.into_iter().map(reworded).collect())
@@ -64,7 +68,7 @@ fn of_point(point: &Point) -> Vec<Block> {
     blocks
 }
 
-/// Returns the blocks of each point of a sweep, folded.
+/// Returns the details of each point of a sweep, which stay hidden until the reader opens them.
 fn single_points(points: &[Point], load: Load) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (number, point) in (1..).zip(points).take(POINTS_IN_DETAIL) {

@@ -1,15 +1,17 @@
-//! Verdicts: which side was the limit, over the trials of a point and over the points of a run.
+//! Decides which side limited the rate of a controller benchmark: the controller, the probe, the
+//! network, or none of them. The verdict covers the trials of a point, or the points of a run.
 //!
-//! Trials of one point may disagree. If all of them have accounts, the accounts are added up: a
-//! side is the limit of the point if it accounts for more than 1 % of everything that was due.
-//! Otherwise the most serious verdict stands for all trials.
+//! Trials of one point may disagree. Each trial may have an account: the number of packets for
+//! whose absence each side is responsible. If all trials have accounts, the accounts are added up:
+//! a side is the limit of the point if it is responsible for more than 1 % of all packets that were
+//! due. Otherwise the most serious verdict stands for all trials.
 
 use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 
 use crate::format::{capital, printable};
 use crate::{describe, notes};
 
-/// The sides, the most serious first.
+/// The sides that may limit the rate, the most serious first.
 const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Probe,
     Saturated::Network,
@@ -17,20 +19,21 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// The share of what was due above which a side is the limit.
+/// The share of all packets that were due above which a side that is responsible for their absence
+/// counts as the limit.
 const NOTABLE: f64 = 0.01;
 
-/// The verdict of a point.
+/// Which side limited the rate at one point of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PointVerdict {
-    /// The side that was the limit of all trials together.
+    /// The side that limited the trials of the point, taken together.
     pub(crate) side: Saturated,
-    /// The number of trials with this verdict.
+    /// The number of trials of the point that this side limited.
     times: usize,
     trials: usize,
 }
 
-/// Returns the verdict of a point.
+/// Returns which side limited the rate at a point of a sweep.
 pub(crate) fn of_point(point: &Point) -> PointVerdict {
     let sides = point.trials.iter().map(|trial| match trial.completion {
         // A trial that failed measured nothing, so its verdict is unknown.
@@ -47,8 +50,8 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// Returns the side that accounts for the most in all trials together, if its share is above
-/// [`NOTABLE`].
+/// Returns the side that is responsible for the absence of most packets in all trials together;
+/// `None` if its share is not above [`NOTABLE`].
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
     let sides = [
@@ -72,7 +75,8 @@ impl PointVerdict {
         Self { side, times, trials: sides.len() }
     }
 
-    /// Formats the side, with the number of trials if they disagree: `controller 3/5`.
+    /// Formats the side that was the limit, with the number of trials if they disagree: `controller
+    /// 3/5`.
     pub(crate) fn short(self) -> String {
         if self.times == self.trials {
             word(self.side).to_owned()
@@ -107,18 +111,18 @@ impl PointVerdict {
 const NEITHER: &str = "all offered packet-ins left and were answered";
 const PROBE: &str = "the controller may take more";
 
-/// The verdict of a run in words.
+/// Which side limited the rates of a run, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunVerdict {
-    /// The most serious verdict of any trial.
+    /// The side that limited any trial; if there are several, the most serious.
     pub(crate) side: Saturated,
-    /// The verdict as a sentence.
+    /// A sentence that says which side was the limit.
     pub(crate) sentence: String,
-    /// Further explanations of a sentence or two each.
+    /// Further explanations of the verdict, of a sentence or two each.
     pub(crate) further: Vec<String>,
 }
 
-/// Returns the verdict of a run; `None` if there is no point.
+/// Returns which side limited the rates of a run; `None` if the run has no point.
 pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
     match result.points.as_slice() {
         [] => None,
@@ -165,7 +169,7 @@ fn of_points(points: &[Point]) -> RunVerdict {
     RunVerdict { side: worst.unwrap_or(Saturated::Unknown), sentence, further: sentences }
 }
 
-/// Formats the names of points: the first [`MOST_NAMED`](places), and the number of the others.
+/// Formats a list of points: the names of the first few, and the number of the others.
 fn places(points: &[&Point], among: &[Point]) -> String {
     const MOST_NAMED: usize = 4;
     let named = points.iter().take(MOST_NAMED);
@@ -176,8 +180,8 @@ fn places(points: &[&Point], among: &[Point]) -> String {
     names.join("; ") + "."
 }
 
-/// Returns the reasons that the trials of a point give for `side`; reasons that differ only in
-/// numbers are merged.
+/// Returns the reasons for which trials of a point name `side` as the limit. Reasons that differ
+/// only in numbers are merged.
 fn reasons(point: &Point, side: Saturated) -> Vec<String> {
     let said =
         point.trials.iter().filter(|t| t.verdict.saturated == side).map(|t| &t.verdict.because);
@@ -189,7 +193,7 @@ fn reasons(point: &Point, side: Saturated) -> Vec<String> {
     notes::merged(reasons.iter().map(String::as_str))
 }
 
-/// Returns the name of a side.
+/// Returns the word for a side that may limit the rate.
 pub(crate) fn word(side: Saturated) -> &'static str {
     match side {
         Saturated::Neither => "neither",

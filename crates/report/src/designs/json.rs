@@ -1,4 +1,4 @@
-//! Writes `result.json` and `cases.csv` of a comparison.
+//! Writes `result.json` and `cases.csv` of a comparison of table designs.
 
 use ::tables::measure::{Case, Measured};
 use ::tables::{EntryLock, Synchronisation, Wait};
@@ -11,8 +11,8 @@ use crate::json::{estimate, result};
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/tables-result.v1.schema.json");
 
-/// Returns everything that was measured as JSON. Times are in nanoseconds if the name ends so, and
-/// rates are per second.
+/// Returns the measurements of a comparison of table designs as JSON. Times are in nanoseconds if
+/// the name ends so, and rates are per second.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let findings = run.findings;
@@ -57,7 +57,7 @@ pub fn to_json(run: &Run<'_>) -> String {
     result(run.provenance, value)
 }
 
-/// Returns the reason of a failure, or `None` (`null` in JSON) for a success.
+/// Returns the text of an error, or `None` (`null` in JSON) for a success.
 fn reason<E: ToString>(outcome: &Result<(), E>) -> Option<String> {
     outcome.as_ref().err().map(ToString::to_string)
 }
@@ -136,7 +136,7 @@ fn percentiles(times: &Ordered<u32>) -> Value {
     })
 }
 
-/// Returns a CSV row for each case.
+/// Returns a comparison of table designs as CSV, with a row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

@@ -1,10 +1,10 @@
-//! Compares update methods as in Table 1 of the paper. The page shows what writing in place gains
-//! over a change through two replicas and over a digest to the controller, and what the paper
-//! found.
+//! Compares the methods by which packets update table entries, as in Table 1 of the paper. The page
+//! shows how much better writing in place is than a change through two replicas and than a digest
+//! to the controller, and what the paper found.
 //!
-//! All rates are by wall-clock time, since CPU time does not include waiting. A ratio is taken
-//! within each turn, in which both methods had the same conditions. Its interval is the 95 %
-//! confidence interval of the mean over turns.
+//! All rates are by wall-clock time, since processor time does not include waiting. A ratio is
+//! computed within each repetition, in which both methods had the same conditions. Its interval is
+//! the 95 % confidence interval of the mean over repetitions.
 
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Synchronisation, UpdateMethod, Wait};
@@ -17,9 +17,9 @@ use crate::page::{Block, Column, Data, Figure, Table};
 use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
 use crate::value::Spread;
 
-/// The paper's result for a method on one core with 2²⁰ entries, for packets that pass a switch and
-/// its network cards (Simon et al., ANCS 2021, Table 1; for the change without its wait, section
-/// 5.1).
+/// The paper's result for an update method on one core with 2²⁰ entries, for packets that pass a
+/// switch and its network cards (Simon et al., ANCS 2021, Table 1; for the change without its wait,
+/// section 5.1).
 struct Published {
     name: &'static str,
     /// The number of updates per second.
@@ -34,21 +34,22 @@ const CHANGE_WITHOUT_WAIT: Published =
     Published { name: "change, quiescent", rate: 1.12e6, median: 27.9e-6 };
 const DIGEST: Published = Published { name: "digest", rate: 4.1e3, median: 65.3e-6 };
 
-/// A method that does not write in place, compared with the one that writes in place on the same
-/// storage.
+/// An update method that does not write in place, compared with the one that writes in place on the
+/// same storage.
 pub(super) struct Against<'a> {
-    /// The other method.
+    /// The measurement of the method that does not write in place.
     pub(super) other: &'a Measured,
-    /// The ratio of the update rate in place to that of the other method.
+    /// How many times more updates per second are possible in place.
     pub(super) rate: Option<Estimate>,
-    /// The ratio of the median time of an update by the other method to that in place.
+    /// How many times longer the median update by the other method takes than one in place.
     pub(super) median: Option<Estimate>,
-    /// The same two ratios in the paper.
+    /// The ratios of rates and of median times in the paper; `None` if the paper has no such
+    /// method.
     pub(super) published: Option<(f64, f64)>,
 }
 
-/// Returns the methods on one core without locks, at the largest size that has a method other than
-/// in place.
+/// Returns the measurements of update methods on one core without entry locks, for the largest
+/// table with which a method other than in place was measured.
 pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     let is_alone = |case: &Case| {
         case.cores == 1
@@ -65,8 +66,8 @@ pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     found
 }
 
-/// Compares each method that does not write in place with its counterpart that does, if this was
-/// measured.
+/// Compares each update method that does not write in place with the one that does on the same
+/// storage, if that was measured.
 pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     let in_place = |one: &Measured, like: &Measured| {
         let (design, other) = (one.case.design, like.case.design);
@@ -94,7 +95,7 @@ pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     others.filter_map(|other| one(other)).collect()
 }
 
-/// Returns the paper's result for a method, if it has one.
+/// Returns the paper's result for the update method of a case; `None` if the paper has none.
 fn published(case: &Case) -> Option<&'static Published> {
     match (case.design.update, case.design.synchronisation) {
         (UpdateMethod::Pointer, _) => Some(&POINTER),
@@ -109,23 +110,23 @@ fn published(case: &Case) -> Option<&'static Published> {
     }
 }
 
-/// Returns a ratio with its interval, such as `510 ± 12`, or a dash if there is none.
+/// Formats a ratio with its interval, such as `510 ± 12`; a dash if there is none.
 pub(super) fn times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| estimate(ratio, Unit::Count))
 }
 
-/// Returns the mean of a ratio, or a dash if there is none.
+/// Formats the mean of a ratio; a dash if there is none.
 pub(super) fn mean_times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio.mean, Unit::Count))
 }
 
-/// Returns a ratio of the paper, or a dash if it has none.
+/// Formats a ratio of the paper; a dash if the paper has none.
 pub(super) fn published_times(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio, Unit::Count))
 }
 
-/// Returns the section with the results of each method, the gain of writing in place, and a plot of
-/// both.
+/// Returns the section about update methods: the results of each, how much better writing in place
+/// is, and a plot of both.
 pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     let methods = measured(findings);
     let Some(first) = methods.first() else { return Vec::new() };
@@ -199,8 +200,8 @@ fn gains(against: &[Against<'_>]) -> Table {
     table
 }
 
-/// Returns the plot of throughput against median latency. It has a point for each method and
-/// storage, and the points of the paper are hollow.
+/// Returns the plot of update methods: throughput against median latency. It has a point for each
+/// method and storage, and the points of the paper are hollow.
 fn drawn(methods: &[&Measured], place: &str) -> Figure {
     let name = |one: &Measured| format!("{}, {}", method(&one.case), sharing(&one.case));
     let mut lines = Vec::new();

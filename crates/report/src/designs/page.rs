@@ -1,5 +1,5 @@
-//! Builds `report.html` of a comparison with the answer, the plots, Table 1 of the paper, every
-//! case, and the method.
+//! Builds the `report.html` of a comparison of table designs: the answer, the plots, Table 1 of the
+//! paper, every case, and the method.
 
 use ::tables::measure::Measured;
 use statistics::Unit;
@@ -12,7 +12,7 @@ use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
 
-/// The definitions of columns and figures.
+/// The definitions of columns and figures, which the page lists.
 const DEFINITIONS: [(&str, &str); 10] = [
     (
         "The paper",
@@ -67,13 +67,13 @@ const DEFINITIONS: [(&str, &str); 10] = [
     ),
 ];
 
-/// Returns the whole document.
+/// Returns the `report.html` of a comparison of table designs, as the text of an HTML document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
     page(run).html()
 }
 
-/// Returns the page.
+/// Returns the report page of a comparison of table designs.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let findings = run.findings;
@@ -96,8 +96,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Adds the completeness of the run, the kept or broken promises of the designs, the answer, and
-/// remarks.
+/// Adds to the top of a page whether the run is complete, whether each design kept its promises,
+/// which design suits best, and remarks.
 fn lead(page: &mut Page, run: &Run<'_>) {
     let findings = run.findings;
     page.fact(format!(
@@ -112,7 +112,8 @@ fn lead(page: &mut Page, run: &Run<'_>) {
     page.lead(Block::Notes(remarks(findings)));
 }
 
-/// Returns tables with a row for each case. Cases of one size stand together.
+/// Returns tables with a row for each case. Cases with the same number of entries follow each
+/// other.
 fn cases(run: &Run<'_>) -> Vec<Block> {
     let findings = run.findings;
     let several = shapes(findings).len() > 1;

@@ -1,5 +1,5 @@
-//! Draws a comparison: cost against size with the latency of memory, and Fig. 4, 5 and 6 of the
-//! paper.
+//! Plots a comparison of table designs: cost against table size with the latency of memory, and
+//! Fig. 4, 5 and 6 of the paper.
 
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Model, Storage, Synchronisation, UpdateMethod};
@@ -12,10 +12,10 @@ use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
 use crate::value::Spread;
 
-/// The number of combinations of key and parameter sizes that get plots.
+/// The largest number of combinations of key and parameter sizes that have plots.
 const MOST_SHAPES: usize = 4;
 
-/// Returns all plots for which there are enough cases.
+/// Returns all plots of a comparison of table designs for which there are enough cases.
 pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
     let findings = run.findings;
     let shapes = shapes(findings);
@@ -47,12 +47,12 @@ struct Drawing<'a> {
     place: String,
 }
 
-/// A function that returns the value which a plot shows of a case.
+/// A function that returns the value of a case that a plot shows.
 type Value = fn(&Measured) -> Option<Estimate>;
 
 impl Drawing<'_> {
-    /// Returns the plot of core time per operation, in nanoseconds, against size. It also shows the
-    /// memory latencies of the machine.
+    /// Returns the plot of processor time per operation, in nanoseconds, against the number of
+    /// table entries. It also shows the memory latencies of the machine.
     fn cost(&self) -> Figure {
         let one_core = |case: &Case| {
             case.cores == 1
@@ -87,8 +87,8 @@ impl Drawing<'_> {
         )
     }
 
-    /// Returns the paper's Fig. 4, which shows storages and replicas on one core, with the sizes
-    /// that fit the cache.
+    /// Returns the paper's Fig. 4, which compares storages and replicas on one core for different
+    /// numbers of entries, with marks at the sizes that fit the caches.
     fn storages(&self) -> Figure {
         let wanted = |case: &Case| case.cores == 1 && case.design.entry_lock == EntryLock::None;
         let name = |case: &Case| {
@@ -128,7 +128,7 @@ impl Drawing<'_> {
         Figure::plot(plot, remark)
     }
 
-    /// Returns the plot of cache misses per operation, if they were counted.
+    /// Returns the plot of cache misses per operation; `None` if they were not counted.
     fn misses(&self) -> Option<Figure> {
         self.findings.machine.counters.as_ref().ok()?;
         let wanted = |case: &Case| {
@@ -209,7 +209,7 @@ impl Drawing<'_> {
         )
     }
 
-    /// Returns a line for each name, in the order of the cases.
+    /// Returns a line of `value` for each name, in the order of the cases.
     fn lines(
         &self,
         wanted: &dyn Fn(&Case) -> bool,
@@ -250,7 +250,7 @@ impl Drawing<'_> {
     }
 }
 
-/// Whether the case belongs in the plots of table designs. Update methods have a plot of their own.
+/// Whether a case belongs in the plots of table designs. Update methods have a plot of their own.
 fn is_plotted(case: &Case) -> bool {
     case.operation == Operation::Read || case.design.update == UpdateMethod::Pointer
 }
@@ -259,8 +259,8 @@ fn is_sharded(case: &Case) -> bool {
     matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// Returns the number of a colour for each storage. Sharded storages and those with two replicas
-/// have other colours.
+/// Returns the number of the colour for a case, which depends on its storage. Sharded storages and
+/// those with two replicas have other colours.
 fn hue(case: &Case) -> usize {
     let storage =
         Storage::ALL.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);

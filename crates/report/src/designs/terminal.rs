@@ -1,4 +1,5 @@
-//! Prints a comparison at its end, with rates by size and then the largest table in detail.
+//! Prints a comparison of table designs on the terminal, with rates by number of entries and then
+//! the largest table in detail.
 
 use ::tables::measure::{Findings, Measured};
 use statistics::{Estimate, Unit};
@@ -12,13 +13,14 @@ use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The largest number of cases for which every case has a detailed row. With more cases, only those
-/// of the largest size have one.
+/// The largest number of cases of which each has a detailed row. If there are more, only those with
+/// the most table entries have one.
 const MOST_DETAILED: usize = 24;
-/// The number of sizes that fit side by side.
+/// The largest number of table sizes that are shown side by side.
 const MOST_SIZES: usize = 7;
 
-/// Returns the comparison as text that fits the terminal. The text ends with a newline.
+/// Returns a comparison of table designs as text that fits the terminal. The text ends with a
+/// newline.
 #[must_use]
 pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let findings = run.findings;
@@ -66,7 +68,8 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns the gain of writing in place over the other methods, beside the figures of the paper.
+/// Returns a table of how much faster updates in place are than other update methods, beside the
+/// figures of the paper.
 fn gains(findings: &Findings, layout: Layout) -> String {
     let measured = methods::measured(findings);
     let against = methods::against(&measured);
@@ -107,7 +110,7 @@ fn gains(findings: &Findings, layout: Layout) -> String {
     out
 }
 
-/// Returns the latency of each level of the machine's memory.
+/// Returns a line with the latency of each level of the machine's memory.
 fn latencies(findings: &Findings) -> String {
     let levels: Vec<String> = findings
         .machine
@@ -121,7 +124,8 @@ fn latencies(findings: &Findings) -> String {
     format!("dependent access: {}", levels.join(", "))
 }
 
-/// Returns a table with a row for each design and a column for each size.
+/// Returns a table of rates with a row for each table design and a column for each number of
+/// entries.
 fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     let sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
     if sizes.len() < 2 {
@@ -191,9 +195,9 @@ fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     out
 }
 
-/// Returns half of the 95 % confidence interval divided by the mean. It has a column of its own
-/// that a narrow terminal leaves out, since intervals beside the figures would make the table too
-/// wide.
+/// Returns half of the 95 % confidence interval, divided by the mean. It has a column of its own,
+/// which a narrow terminal leaves out, because intervals beside the figures would make the table
+/// too wide.
 fn relative_half(estimate: &Estimate) -> Option<f64> {
     estimate.ci95.map(|half| half / estimate.mean)
 }
@@ -202,7 +206,7 @@ fn half_interval(share: Option<f64>) -> String {
     share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0))
 }
 
-/// Returns a rate in millions with three significant digits.
+/// Formats a rate in millions with three significant digits.
 fn millions(rate: f64) -> String {
     let millions = rate / 1e6;
     match millions {
@@ -213,7 +217,7 @@ fn millions(rate: f64) -> String {
     }
 }
 
-/// Returns a table with a row of all figures for each case.
+/// Returns a table with all figures, one row for each case.
 fn in_detail(
     measured: &[&Measured],
     shape_of: Shape,
@@ -286,7 +290,7 @@ fn in_detail(
     out
 }
 
-/// Returns a time in nanoseconds with three digits.
+/// Formats a time in nanoseconds with three significant digits.
 fn nanoseconds(seconds: f64) -> String {
     let nanoseconds = seconds * 1e9;
     match nanoseconds {

@@ -1,4 +1,5 @@
-//! Draws a single point: its course over time, the distribution of its times, and its switches.
+//! Plots a single point of a sweep: its course over time, the distribution of its latencies, and
+//! its switches.
 
 use hdrhistogram::Histogram;
 use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
@@ -15,7 +16,7 @@ use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decad
 const MOST_COLOURED: usize = 8;
 const MOST_LINES: usize = 64;
 
-/// Returns all plots of a point for which there is data. Courses over time are those of the first
+/// Returns all plots of a single point for which there is data. Those over time show the first
 /// usable trial, and distributions cover all trials.
 pub(super) fn figures(point: &Point) -> Vec<Figure> {
     let Some(trial) = usable(point).next() else { return Vec::new() };
@@ -32,7 +33,7 @@ pub(super) fn figures(point: &Point) -> Vec<Figure> {
     figures
 }
 
-/// Returns a plot over time.
+/// Returns a plot of lines over the time of one trial.
 fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial: &Trial) -> Plot {
     let series = &trial.series;
     let span = (series.measure_to_s > series.measure_from_s).then(|| Span {
@@ -101,9 +102,9 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     Figure::plot(plot, format!("{remark} {which}")).with_data(Data::Extremes)
 }
 
-/// Returns the number of outstanding packet-ins per switch. Up to [`MOST_LINES`] switches have a
-/// line each, and more are shown as bands. Above [`MOST_COLOURED`] switches there is a line of
-/// their mean as well.
+/// Returns lines and bands of the number of unanswered packet-ins of each switch over time. Up to
+/// [`MOST_LINES`] switches have a line each, and more are shown as bands. Above [`MOST_COLOURED`]
+/// switches there is a line of their mean as well.
 fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>) {
     let interval = trial.series.sample_interval_s;
     if switches.is_empty() {
@@ -290,7 +291,7 @@ fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
     }
 }
 
-/// Returns a thin line per trial, if there are several trials.
+/// Returns a thin line for the latencies of each trial; none if there is only one trial.
 fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
@@ -303,7 +304,7 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// Returns a line for the pooled samples of all trials.
+/// Returns the line of the distribution of a latency, for the samples of all trials together.
 pub(super) fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
     let mut histograms = usable(point).map(|trial| histogram(kind, &trial.histograms));
     let mut pool = histograms.next().cloned().unwrap_or_else(|| Histograms::default().send_lag);
@@ -316,8 +317,8 @@ pub(super) fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Lin
     Line::new(name, curve_of(&pool, &latencies), style)
 }
 
-/// Returns the curve of a histogram. A result that was read back from `result.json` has no
-/// histogram, so its curve goes through the percentiles of the summaries.
+/// Returns the points of the curve of a latency distribution. A result that was read back from
+/// `result.json` has no histogram, so its curve goes through the percentiles of the summaries.
 fn curve_of(histogram: &Histogram<u64>, latencies: &[&Latency]) -> Vec<Dot> {
     if !histogram.is_empty() {
         let most = histogram.len() as f64;

@@ -1,4 +1,4 @@
-//! Builds the first screen of a report.
+//! Builds the top of the report of a controller benchmark.
 
 use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
 use statistics::{Estimate, Unit};
@@ -9,8 +9,8 @@ use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::{describe, verdict};
 
-/// Returns a page with a description of the run, the verdict, the headline figures, thresholds and
-/// remarks.
+/// Returns a page that contains the top of a report: a description of the run, which side was the
+/// limit, the most important figures, thresholds and remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
     let mut page = Page::of_run(&result.provenance, "controller benchmark", title);
     let process =
@@ -45,8 +45,8 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
     page
 }
 
-/// Returns `n = 5 trials` with the level of confidence, or the remark that a single trial has no
-/// interval.
+/// Returns the text below a figure: `n = 5 trials` with the level of confidence, or that a single
+/// trial has no interval.
 fn confidence(estimate: &Estimate) -> String {
     match estimate.n {
         1 => "one trial, no interval".to_owned(),
@@ -92,7 +92,7 @@ fn of_point(point: &Point) -> Vec<Tile> {
     tiles.into_iter().flatten().collect()
 }
 
-/// Returns the rates that a search found.
+/// Returns the most important figures of a search for rates, such as the highest rate without loss.
 fn of_search(search: &SearchOutcome) -> Vec<Tile> {
     let mut tiles = vec![Tile {
         name: "Highest rate answered".to_owned(),

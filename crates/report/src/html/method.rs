@@ -1,5 +1,5 @@
-//! Describes how a run was measured, by its windows, counts, seeds, definitions, host,
-//! configuration and files.
+//! Builds the section of a report that describes how a controller benchmark was measured: windows,
+//! counts, seeds, definitions, host, configuration and files.
 
 use probe::config::Load;
 use probe::outcome::{RunResult, Trial};
@@ -10,7 +10,7 @@ use crate::estimates::usable;
 use crate::format::{duration, figure, plural, printable};
 use crate::page::{Block, Column, Page, Table, Text};
 
-/// The definition of each figure.
+/// The definition of each figure in the report.
 const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Offered, due",
@@ -97,7 +97,7 @@ const DEFINITIONS: [(&str, &str); 17] = [
     ),
 ];
 
-/// The files beside the report and what they contain.
+/// The files in the run directory of a controller benchmark, and what they contain.
 const FILES: [(&str, &str); 7] = [
     ("result.json", "everything here and the series of every switch, by a versioned schema"),
     ("summary.csv", "a row per point: mean, interval and n of each metric"),
@@ -111,7 +111,7 @@ const FILES: [(&str, &str); 7] = [
     ("config.toml", "the configuration as resolved"),
 ];
 
-/// Adds the method section to a page.
+/// Adds the section about the method to the page of a controller benchmark.
 pub(super) fn add(page: &mut Page, result: &RunResult, configuration: &str) {
     let load = Load::of(&result.configuration);
     let meaning = |text: &str| load.words(text).replace("{answer}", load.answer());

@@ -1,4 +1,4 @@
-//! Shows several runs in one page, with their figures in the same plots.
+//! Shows several controller benchmarks in one page, with their lines in the same plots.
 //!
 //! The P4RCProbe paper compares two protocols in one plot (Fig. 4c, 6a, 6b), and this also suits a
 //! comparison of versions of a controller. Every run keeps a paragraph that states what was
@@ -20,7 +20,7 @@ use crate::page::{Block, Figure, Note, Page, Text};
 use crate::plot::{Axis, Line, Plot, Style, spans_decades};
 use crate::verdict;
 
-/// Returns the page of several runs.
+/// Returns the page that shows several controller benchmarks.
 pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     let mut loads = runs.iter().map(|run| Load::of(&run.result.configuration));
     let load = loads.next().unwrap_or_default();
@@ -47,7 +47,8 @@ pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     page
 }
 
-/// Adds what was measured, whether it is complete, and which side was the limit.
+/// Adds a paragraph about one run to a page: what was measured, whether it is complete, and which
+/// side was the limit.
 fn about(page: &mut Page, run: &Candidate<'_>) {
     let result = run.result;
     page.lead(Block::Heading(printable(run.name)));
@@ -72,7 +73,7 @@ fn about(page: &mut Page, run: &Candidate<'_>) {
     page.lead(Block::Notes(notes(result).into_iter().map(Note::plain).collect()));
 }
 
-/// Returns round-trip times by percentile for runs of a single point each.
+/// Returns a plot of round-trip times by percentile for several runs, if each has a single point.
 fn percentiles(runs: &[Candidate<'_>]) -> Option<Figure> {
     let mut lines: Vec<Line> = Vec::new();
     for (number, run) in runs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Builds the tables of points, times and switches.
+//! Builds the tables of a controller benchmark: points of a sweep, latencies and switches.
 
 use probe::outcome::{Point, Saturated, SwitchOutcome};
 use statistics::{Estimate, Unit};
@@ -8,18 +8,18 @@ use crate::format::{duration, estimate, figure, optional, plural, printable, set
 use crate::page::{Block, Cell, Column, Table, Text, Tone};
 use crate::{describe, verdict};
 
-/// The most switches that have a row each.
+/// The largest number of switches that have a row each.
 const SWITCH_ROWS: usize = 64;
 
-/// Returns a mean with its interval, or a dash if there is none.
+/// Formats a mean with its interval; a dash if there is none.
 fn mean(value: Option<&Estimate>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
 }
 
-/// A column of figures, as its title and the function that fills its cells.
+/// A column of the table of points: its title, and the function that formats the cell of a point.
 type Shown = (&'static str, fn(&Point) -> String);
 
-/// The columns of the table of points.
+/// The columns of the table with a row for each point of a sweep.
 const COLUMNS: [Shown; 10] = [
     ("offered", |point| {
         point.offered_rate.map_or_else(|| "–".to_owned(), |rate| setting(rate, Unit::PerSecond))
@@ -35,7 +35,8 @@ const COLUMNS: [Shown; 10] = [
     ("trials", |point| usable(point).count().to_string()),
 ];
 
-/// Returns a mean without its interval, for columns in which the interval is not important.
+/// Formats the mean of a metric without its interval, for columns in which the interval is not
+/// important.
 fn short(point: &Point, name: &str, unit: Unit) -> String {
     optional(metric(point, name).map(|estimate| estimate.mean), unit)
 }
@@ -49,7 +50,7 @@ pub(super) enum Links {
     None,
 }
 
-/// Returns tables with a row per point. The rows of a protocol stand together.
+/// Returns tables with a row for each point of a sweep. The rows of a protocol follow each other.
 pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
     let mut columns = vec![Column::figures(""), Column::figures("switches"), Column::words("load")];
     columns.extend(COLUMNS.map(|(name, _)| Column::figures(name)));
@@ -86,8 +87,8 @@ pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// Returns a line that summarises a point by its answered rate, its RTT and the side that was the
-/// limit.
+/// Returns a line that summarises a point: its answered rate, its round-trip time, and which side
+/// was the limit.
 pub(super) fn summary(point: &Point) -> String {
     let received = mean(metric(point, "received_rate"), Unit::PerSecond);
     let p99 = mean(metric(point, "rtt.p99"), Unit::Seconds);
@@ -95,7 +96,8 @@ pub(super) fn summary(point: &Point) -> String {
     format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
-/// Returns a cell with the limiting side. Its colour shows how far the figures can be trusted.
+/// Returns a cell that names the side which was the limit. Its colour shows how far the figures can
+/// be trusted.
 fn limit(side: Saturated, word: &str) -> Cell {
     match side {
         Saturated::Probe => Cell::toned(Tone::Bad, word),
@@ -105,7 +107,7 @@ fn limit(side: Saturated, word: &str) -> Cell {
     }
 }
 
-/// Returns the rates, times, counts, handshake and verdicts of a point.
+/// Returns tables of the rates, latencies, counts, handshake and verdicts of a point.
 pub(super) fn of_point(point: &Point) -> Vec<Block> {
     let mut tables = Vec::new();
     let mut remark = String::new();
@@ -124,7 +126,8 @@ pub(super) fn of_point(point: &Point) -> Vec<Block> {
     vec![Block::Tables(tables), Block::Remark(remark.into())]
 }
 
-/// Returns a table with what each rank did, if several shared the switches.
+/// Returns a table of what each rank did, one of the processes that shared the switches of a point.
+/// Returns `None` if a single process had all switches.
 fn ranks(point: &Point) -> Option<Table> {
     let (trial, rows) = describe::ranks(point)?;
     let columns = describe::RANK_COLUMNS.map(|(name, is_figure)| match is_figure {
@@ -194,7 +197,7 @@ fn counts(point: &Point) -> Table {
     table
 }
 
-/// Returns a table with the verdict of each trial and the reason for it.
+/// Returns a table of which side was the limit in each trial of a point, and the reason.
 fn trials(point: &Point) -> Table {
     let columns = [
         Column::figures("trial"),
@@ -218,7 +221,7 @@ fn trials(point: &Point) -> Table {
     table
 }
 
-/// Returns how many switches became ready, for the trial in which the fewest did.
+/// Returns a table of how many switches became ready, for the trial in which the fewest did.
 fn handshake(point: &Point) -> Option<Table> {
     let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready)?;
     let after = worst
@@ -237,8 +240,8 @@ fn handshake(point: &Point) -> Option<Table> {
     Some(table)
 }
 
-/// Returns a table with a row per switch of the first usable trial. If there are many switches, it
-/// shows some that span the range.
+/// Returns a table with a row for each switch in the first usable trial of a point. If there are
+/// many switches, it shows some that span the range.
 pub(super) fn switches(point: &Point) -> Option<Block> {
     let trial = usable(point).next().filter(|t| t.per_switch.len() > 1)?;
     let all = &trial.per_switch;
