@@ -1,5 +1,5 @@
-//! Alarms: the failures of a run. They stand above everything else on its page and on the terminal,
-//! and suppress all praise below them.
+//! Failures of a run. They stand above everything else on its page and on the terminal, and good
+//! news below them are shown in a neutral tone.
 
 use provenance::Provenance;
 
@@ -7,14 +7,14 @@ use crate::format::{plural, printable};
 use crate::terminal::grid::Paint;
 use crate::terminal::layout::Layout;
 
-/// The kind of an alarm, the most serious first.
+/// The kind of a failure, the most serious first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// A threshold of the user does not hold.
     Threshold,
     /// The run did not measure everything that was requested.
     Partial,
-    /// Processes that shared the work left a part out.
+    /// A process of a run that several processes share did not do its part.
     Missing,
     /// A measured output is wrong, or no message was answered.
     Wrong,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub(crate) kind: Kind,
-    /// The word before the sentence on the terminal, in capitals.
+    /// The word in capitals that the terminal shows before the sentence, such as `FAIL`.
     pub(crate) word: &'static str,
     /// The failure as a sentence.
     pub(crate) text: String,
@@ -41,17 +41,17 @@ impl Alarm {
         Self { more: more.into(), ..self }
     }
 
-    /// Returns the alarm of a run that was interrupted before everything was measured.
+    /// Returns the failure of a run that was interrupted before everything was measured.
     pub(crate) fn interrupted(more: impl Into<String>) -> Self {
         Self::new(Kind::Partial, "PARTIAL", "This run is partial: it was interrupted.").with(more)
     }
 }
 
-/// The largest number of conditions that are named.
+/// The largest number of thresholds that have a failure each.
 const MOST_NAMED: usize = 6;
 
-/// Returns alarms for conditions that do not hold, given as sentences: the first [`MOST_NAMED`],
-/// and the number of the others.
+/// Returns a failure for each threshold that does not hold, given as sentences: for the first
+/// [`MOST_NAMED`], and one that counts the others.
 pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
     let mut alarms: Vec<Alarm> =
@@ -63,13 +63,13 @@ pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns the alarm for work that processes of a shared run left out, if any.
+/// Returns the failure that processes of a shared run did not do their part; `None` if all did.
 pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
     let text = format!("This run is partial: {}", printable(&provenance.missing()?));
     Some(Alarm::new(Kind::Missing, "PARTIAL", text))
 }
 
-/// Formats the alarms as paragraphs for a terminal, the most serious first. The text ends with a
+/// Formats failures as paragraphs for a terminal, the most serious first. The text ends with a
 /// newline unless it is empty.
 pub(crate) fn text(alarms: &[Alarm], layout: Layout) -> String {
     let mut out = String::new();

@@ -1,4 +1,5 @@
-//! Reports of network bounds: the table, `result.json`, plots of curves.
+//! Reports of bounds on delay and backlog in a network: the table, `result.json`, and plots of
+//! curves.
 //!
 //! The input is the result of [`calculus::network::Analyser`]; nothing here computes a bound. Every
 //! form states the analysis and the convention of a bound, and how close a simulated run came to
@@ -31,42 +32,42 @@ pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
-/// The number of flows whose derivations the report shows.
+/// The largest number of flows of which the report shows how their bounds were derived.
 pub const EXPLAINED: usize = table::MOST_ROWS;
 
 /// The largest number of flows that a sentence names.
 const MOST_NAMED: usize = 5;
 
-/// The bounds to be reported.
+/// The bounds of a network, with everything that their report shows.
 #[derive(Debug)]
 pub struct Bounds<'a> {
-    /// The network.
+    /// The network to which the bounds apply.
     pub network: &'a Network,
-    /// The analyses that were requested.
+    /// The analyses with which bounds were computed.
     pub analyses: &'a [Analysis],
-    /// The conventions of the analyses.
+    /// The conventions that all analyses follow.
     pub settings: &'a Settings,
-    /// The bounds of each requested flow, one for each analysis.
+    /// The bounds of each requested flow: one element per flow, which has one bound per analysis.
     pub flows: &'a [Vec<Assessed>],
-    /// The bounds of servers.
+    /// The bounds on delay and backlog at each server.
     pub servers: &'a [ServerBound],
-    /// The loads of servers, in the order of the network.
+    /// The load of each server, in the order of the network.
     pub loads: &'a [Load],
-    /// The unit in which times are shown.
+    /// The unit in which the report shows times.
     pub time_unit: Unit,
-    /// The unit in which data are shown.
+    /// The unit in which the report shows amounts of data.
     pub data_unit: Unit,
-    /// The thresholds, and whether they hold.
+    /// The thresholds of the user, and whether they hold.
     pub thresholds: &'a [Threshold],
-    /// Whether to show how each bound was derived.
+    /// Whether the report shows how each bound was derived.
     pub derivations: bool,
-    /// The analyses that were omitted to save time.
+    /// The analyses that were left out to save time.
     pub untried: Vec<Untried>,
     /// Whether bursts of cross traffic were rounded up because their numbers had become long.
     pub rounded: bool,
 }
 
-/// A run of `planimeter bound`: its bounds and their origin.
+/// A run of `planimeter bound`, which computes bounds of a network: the bounds and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// The bounds.
@@ -76,8 +77,9 @@ pub struct Run<'a> {
 }
 
 impl Bounds<'_> {
-    /// Returns the bounds whose derivations are shown. A bound whose derivation equals that of an
-    /// earlier analysis of its flow is left out; `best` equals the analysis that it selected.
+    /// Returns the bounds of which the report shows the derivation. A bound is left out if its
+    /// derivation equals that of an earlier analysis of its flow, as the analysis `best` equals the
+    /// one that it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {
         self.flows.iter().flat_map(|row| {
             row.iter().enumerate().filter_map(|(place, assessed)| {
@@ -91,7 +93,7 @@ impl Bounds<'_> {
         })
     }
 
-    /// Returns sentences about bounds that are below a simulated run. There are none unless
+    /// Returns a sentence for each bound that a simulated run exceeded. There are none unless
     /// something is wrong.
     #[must_use]
     pub fn contradictions(&self) -> Vec<String> {
@@ -115,7 +117,7 @@ impl Bounds<'_> {
         found
     }
 
-    /// Returns sentences about flows for which no analysis has a bound, with the reason.
+    /// Returns sentences about flows for which no analysis found a finite bound, with the reason.
     #[must_use]
     pub fn unbounded(&self) -> Vec<String> {
         let infinite = |assessed: &Assessed| {
@@ -137,7 +139,8 @@ impl Bounds<'_> {
         self.network.unbounded(&flows).into_iter().map(sentence).collect()
     }
 
-    /// Returns the names of the elements whose curves are substitutes for longer ones.
+    /// Returns the names of the servers, flows and links whose curves were replaced by simpler
+    /// ones, because the exact curves are too long.
     #[must_use]
     pub fn stand_ins(&self) -> Vec<String> {
         let server = |id| &self.network.server(id).name;
@@ -149,13 +152,13 @@ impl Bounds<'_> {
         self.network.outlined().map(name).collect()
     }
 
-    /// Whether some bounds were computed with simpler curves around those of the network.
+    /// Whether some bounds were computed with simpler curves in place of those of the network.
     fn outlined(&self) -> bool {
         let mut bounds = self.flows.iter().flatten().map(|assessed| &assessed.bound);
         bounds.any(|bound| bound.delay_by.outlined || bound.backlog_by.outlined)
     }
 
-    /// Returns sentences about overloaded servers.
+    /// Returns a sentence for each overloaded server.
     #[must_use]
     pub fn overloads(&self) -> Vec<String> {
         let over = self.loads.iter().filter(|load| load.is_over());
@@ -174,7 +177,7 @@ impl Bounds<'_> {
         .collect()
     }
 
-    /// Returns the number of flows of one priority at a server.
+    /// Returns the number of flows that have this priority at a server.
     fn in_class(&self, server: ServerId, priority: Priority) -> usize {
         let flows = self.network.flows_at(server).iter();
         flows.filter(|id| self.network.flow(**id).priority == priority).count()
@@ -185,7 +188,7 @@ impl Bounds<'_> {
     }
 }
 
-/// Returns the notes that stand before the figures, the most serious first.
+/// Returns the remarks that stand above the bounds, the most serious first.
 fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
     let wrong = [
         bounds.contradictions(),
@@ -233,7 +236,7 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
     notes
 }
 
-/// Returns names as part of a sentence: only the first few if there are many.
+/// Formats names as part of a sentence: only the first few if there are many.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMED);
     let first: Vec<String> = names.take(MOST_NAMED).collect();
@@ -243,7 +246,7 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// Returns a value in a unit.
+/// Converts a value in seconds or bits to another unit.
 fn scaled(value: &Extended, unit: &Unit) -> Extended {
     match value {
         Extended::Finite(value) => Extended::Finite(in_unit(value, unit)),

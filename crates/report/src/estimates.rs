@@ -1,45 +1,46 @@
-//! Estimates of the metrics of a point over its trials.
+//! Estimates of the metrics of a point of a sweep over its trials.
 //!
-//! Most are in the summary already. Those for which the summary has no mean are computed here in
-//! the same way: mean over trials with a 95 % confidence interval.
+//! The summary of the point has most of them already. Those that it lacks are computed here in the
+//! same way: mean over trials with a 95 % confidence interval.
 
 use probe::outcome::{Completion, Counts, Latency, Point, Trial};
 use statistics::{Estimate, Unit, can_state};
 
-/// The kind of a latency.
+/// The latency or delay that is measured for each packet-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The round-trip time, counted from when the packet-in was due.
+    /// The round-trip time from the time at which the packet-in was to be sent.
     FromDue,
-    /// The round-trip time, counted from when the packet-in was sent.
+    /// The round-trip time from the time at which the packet-in was actually sent.
     FromSent,
-    /// The round-trip time from sending, of all answers in the measure window.
+    /// The round-trip time from sending, for all answers that arrived in the measure window.
     InWindow,
-    /// The delay of sending behind the schedule.
+    /// The delay from the time at which the packet-in was to be sent to that at which it was.
     Lag,
-    /// The longest time that an answer may have waited before the probe read it.
+    /// The longest time that an answer may have waited at the probe before the probe read it.
     Unread,
 }
 
-/// The share of missing packet-ins above which a mean does not represent all of them.
+/// The share of packet-ins without a sample above which a mean does not represent all of them.
 const NOTABLE: f64 = 0.01;
-/// The mark of a statistic that is unbounded over all packet-ins.
+/// The sign beside a statistic that covers too few packet-ins, because the missing ones could make
+/// it arbitrarily large.
 pub(crate) const UNBOUNDED: &str = "†";
-/// The explanation of the mark.
+/// The explanation of the sign [`UNBOUNDED`], which stands below tables.
 pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have no answer, or never left, than lie beyond \
      this percentile (of a mean, more than 1 %)";
 
-/// A statistic of a latency.
+/// A statistic of a latency, such as the median.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statistic {
-    /// The name as shown in reports.
+    /// The name of the statistic in reports.
     pub(crate) name: &'static str,
-    /// The share of samples at or below the statistic; `None` for the mean.
+    /// The share of samples that do not exceed the statistic; `None` for the mean.
     pub(crate) quantile: Option<f64>,
     read: fn(&Latency) -> f64,
 }
 
-/// The statistics that reports show, in order.
+/// The statistics of latencies that reports show, in order.
 pub(crate) const STATISTICS: [Statistic; 8] = [
     Statistic { name: "mean", quantile: None, read: |l| l.mean_ns },
     Statistic { name: "min", quantile: Some(0.0), read: |l| l.min_ns as f64 },
@@ -52,7 +53,7 @@ pub(crate) const STATISTICS: [Statistic; 8] = [
 ];
 
 impl Statistic {
-    /// Whether the statistic can be stated from a number of samples.
+    /// Whether this number of samples is enough to state the statistic.
     fn is_stated(self, samples: u64) -> bool {
         match self.quantile {
             Some(share) if share > 0.0 && share < 1.0 => can_state(share, samples),
@@ -60,7 +61,7 @@ impl Statistic {
         }
     }
 
-    /// Returns the statistic in seconds.
+    /// Returns the value of the statistic for a latency, in seconds.
     pub(crate) fn of(self, latency: &Latency) -> f64 {
         // Histograms hold no time below one nanosecond, so one nanosecond stands for zero, too.
         let nanoseconds = (self.read)(latency);
@@ -69,7 +70,7 @@ impl Statistic {
 }
 
 impl Kind {
-    /// Returns this latency of a trial.
+    /// Returns the summary of this latency in a trial.
     pub(crate) fn of(self, trial: &Trial) -> &Latency {
         match self {
             Self::FromDue => &trial.rtt_from_due,
@@ -80,19 +81,19 @@ impl Kind {
         }
     }
 
-    /// Whether the samples are packets rather than moments.
+    /// Whether each sample belongs to a packet rather than to a moment in time.
     pub(crate) fn is_of_packets(self) -> bool {
         self != Self::Unread
     }
 
-    /// Returns the number of samples over all trials of a point.
+    /// Returns the number of samples in all trials of a point.
     pub(crate) fn samples(self, point: &Point) -> u64 {
         usable(point).map(|trial| self.of(trial).samples).sum()
     }
 
-    /// Returns the number of packet-ins over all trials of a point that have no sample although
-    /// they should: of those due, for times from due and for the delay behind the schedule; of
-    /// those sent, for times from sending.
+    /// Returns the number of packet-ins in all trials of a point that should have a sample of this
+    /// latency but have none. Times from due, and delays behind the schedule, should have one for
+    /// each packet-in that was due; times from sending, for each that was sent.
     pub(crate) fn missing(self, point: &Point) -> u64 {
         let missing = |trial: &Trial| {
             let counts = &trial.counts;
@@ -106,15 +107,16 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Whether more samples are missing than lie beyond a quantile, so that the quantile says
-    /// nothing about all packet-ins.
+    /// Whether so many packet-ins of a point lack a sample that the statistic says nothing about
+    /// all packet-ins: more than lie beyond its quantile.
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
         let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);
         samples > 0.0 && missing > beyond * (missing + samples)
     }
 
-    /// Returns a statistic in seconds, over the trials of a point that have enough samples for it.
+    /// Returns the value of a statistic in seconds, as a mean over those trials of a point that
+    /// have enough samples for it.
     pub(crate) fn estimate(self, point: &Point, statistic: Statistic) -> Option<Estimate> {
         let with_samples =
             usable(point).map(|t| self.of(t)).filter(|l| statistic.is_stated(l.samples));
@@ -123,7 +125,7 @@ impl Kind {
     }
 }
 
-/// Returns the latencies of a point that have samples, each with its name.
+/// Returns the latencies of which a point has samples, each with its name in reports.
 pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     let kinds = [
         (Kind::FromDue, "RTT from due"),
@@ -136,15 +138,16 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
 }
 
-/// Whether a notable share of the answers in the window belongs to packet-ins that were due before
-/// it, so that the times of the window differ.
+/// Whether many of the answers in the measure window belong to packet-ins that were due before it.
+/// The round-trip times of the window then differ from those of the packet-ins in it.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);
     earlier > NOTABLE * sum(|trial| trial.in_window.answers)
 }
 
-/// Returns the rates and loads of a point that apply, in the order of reports.
+/// Returns the rates and loads of a point that reports show, in order: name, value and unit of
+/// each.
 pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
     let rules = metric(point, "rules_rate").is_some_and(|rules| rules.max > 0.0);
     // Loss is a share of what was sent.
@@ -171,8 +174,8 @@ pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
         .collect()
 }
 
-/// Returns the counts of a point over its trials, in the order of reports. Rare events that did not
-/// occur are left out.
+/// Returns the counts that reports show for a point, summed over its trials: name and count of
+/// each. Rare events that did not occur are left out.
 pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     const ALWAYS: usize = 8;
     let total = |of: fn(&Counts) -> u64| point.trials.iter().map(|t| of(&t.counts)).sum::<u64>();
@@ -207,7 +210,8 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     rows.filter(|(place, row)| *place < ALWAYS || row.1 > 0).map(|(_, row)| row).collect()
 }
 
-/// Returns the mark of a statistic of the round-trip time from due; empty if it needs none.
+/// Returns the sign [`UNBOUNDED`] if the named statistic of the round-trip time covers too few
+/// packet-ins; otherwise an empty text.
 pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
     let statistic = STATISTICS.into_iter().find(|statistic| statistic.name == name);
     match statistic.is_some_and(|statistic| Kind::FromDue.is_unbounded(point, statistic)) {
@@ -216,12 +220,12 @@ pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
     }
 }
 
-/// Returns a metric of the summary.
+/// Returns a metric of a point's summary by its name.
 pub(crate) fn metric<'a>(point: &'a Point, name: &str) -> Option<&'a Estimate> {
     point.summary.get(name)
 }
 
-/// Returns the trials that measured something.
+/// Returns the trials of a point that measured something.
 pub(crate) fn usable(point: &Point) -> impl Iterator<Item = &Trial> {
     point.trials.iter().filter(|t| !matches!(t.completion, Completion::Failed { .. }))
 }

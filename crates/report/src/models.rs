@@ -1,4 +1,4 @@
-//! Reports of device models: terminal tables, `report.html` with heat maps, `result.json`,
+//! Reports of device models: terminal tables, `report.html` with heat maps, `result.json` and
 //! `cells.csv`.
 //!
 //! The input is what [`device`] derived, predicted and verified; nothing here computes a delay.
@@ -25,20 +25,22 @@ pub use paths::paths_table;
 pub use prediction::prediction_table;
 pub use terminal::{model_table, verification_table};
 
-/// A run of `planimeter device verify`: its results and their origin.
+/// A run of `planimeter device verify`, which tests a device model with measurements: its results
+/// and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The derived model.
+    /// The model that was derived from the measurements.
     pub model: &'a Model,
-    /// The verifications of the model, by setting.
+    /// The comparison of predicted and measured delays, one for each setting (such as the packet
+    /// length).
     pub verifications: &'a [Verification],
-    /// The thresholds, and whether they hold.
+    /// The thresholds of the user, and whether they hold.
     pub thresholds: &'a [Threshold],
     /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
-/// Returns sentences about thresholds that do not hold.
+/// Returns a sentence for each threshold that does not hold.
 fn broken(run: &Run<'_>) -> Vec<String> {
     let missed = run.thresholds.iter().filter(|threshold| !threshold.held);
     missed
@@ -52,12 +54,12 @@ fn broken(run: &Run<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A threshold with its outcome.
+/// A threshold of the user, and whether it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// The condition as it was given.
+    /// The condition as the user wrote it.
     pub condition: String,
-    /// The value that the condition was compared with; `None` if there is no such figure.
+    /// The value with which the condition was compared; `None` if the run has no such figure.
     pub value: Option<f64>,
     /// The unit of the value.
     pub unit: Unit,
@@ -65,7 +67,7 @@ pub struct Threshold {
     pub held: bool,
 }
 
-/// Formats a share in percent, without the percent sign, with a meaningful number of digits.
+/// Formats a share in percent, without the percent sign, with a suitable number of digits.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = match percent.abs() {
@@ -91,12 +93,12 @@ fn share(share: f64) -> String {
     format!("{} %", crate::format::trim_zeros(&format!("{percent:.digits$}")))
 }
 
-/// Formats a standard deviation.
+/// Formats a standard deviation of delays.
 fn spread(deviation: Picoseconds) -> String {
     figure(deviation.0 as f64 / 1e12, Unit::Seconds)
 }
 
-/// Formats an estimate as `50.0 µs (49.8 to 50.1)`, as far as its interval is known.
+/// Formats the estimate of a delay as `50.0 µs (49.8 to 50.1)`, as far as its interval is known.
 fn estimate(estimate: &Estimate) -> String {
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) if estimate.level != Level::Minimum => {
@@ -106,8 +108,8 @@ fn estimate(estimate: &Estimate) -> String {
     }
 }
 
-/// Formats a predicted interval as `62.192 to 62.36 µs`; a unit that both ends share is written
-/// once.
+/// Formats the confidence interval of a predicted delay as `62.192 to 62.36 µs`. A unit that both
+/// ends share is written once.
 fn predicted_interval(predicted: &Predicted) -> String {
     match (predicted.low, predicted.high) {
         (Some(low), Some(high)) => {
@@ -120,8 +122,9 @@ fn predicted_interval(predicted: &Predicted) -> String {
     }
 }
 
-/// The rows and columns of a heat map: cells by their functions in two dimensions; `baseline`
-/// stands for no function.
+/// The rows and columns of a heat map of cells with two functions. Each row is a function of one
+/// kind (such as matches), each column one of another (such as actions). The first of each belongs
+/// to the baseline.
 #[derive(Debug, PartialEq)]
 struct Axes {
     rows: Vec<String>,
@@ -131,8 +134,8 @@ struct Axes {
 }
 
 impl Axes {
-    /// Returns the axes of the two dimensions whose functions all test cells combine; `None` if the
-    /// cells do not form such a table.
+    /// Returns the rows and columns of a heat map, if all cells that test the model combine one
+    /// function of each of the same two kinds. Otherwise returns `None`.
     fn of(model: &Model, verification: &Verification) -> Option<Self> {
         let under = model.settings.iter().find(|under| under.setting == verification.setting)?;
         let dimension = |name: &::device::campaign::FunctionName| {
@@ -167,7 +170,8 @@ impl Axes {
         })
     }
 
-    /// Returns the cell at a place; the first row and column are those of the baseline.
+    /// Returns the cell that combines the functions of a row and a column of the heat map. The
+    /// first row and the first column stand for the baseline.
     fn cell<'v>(
         &self,
         verification: &'v Verification,
@@ -188,8 +192,8 @@ impl Axes {
     }
 }
 
-/// Returns remarks that must precede the figures, the most serious first, each with whether it is a
-/// warning.
+/// Returns remarks that a reader needs before the figures, the most serious first. The `bool` says
+/// whether a remark is a warning.
 fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let counts = verification
@@ -258,8 +262,8 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     remarks
 }
 
-/// Returns remarks on the drift of the device during the measurement, each with whether it is a
-/// warning.
+/// Returns remarks on how the device changed during the measurement. The `bool` says whether a
+/// remark is a warning.
 fn remarks_on_drift(drift: &Drift) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let interval =

@@ -1,15 +1,15 @@
-//! Remarks of a run and of its trials, without repetition.
+//! Merges the remarks of a run and of its trials.
 //!
 //! Trials rarely agree in every digit, so that a sweep would show one remark dozens of times.
-//! Remarks that differ only in numbers are merged into one, with the least and the greatest of each
-//! number.
+//! Remarks that differ only in numbers are merged into one, with the smallest and the largest of
+//! each number.
 
 use probe::outcome::RunResult;
 
 use crate::describe;
 use crate::format::printable;
 
-/// Returns remarks, with those that differ only in numbers merged.
+/// Returns the remarks, with those that differ only in numbers merged.
 pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut remarks = Vec::new();
     for note in notes {
@@ -18,8 +18,9 @@ pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     remarks.iter().map(Remark::text).collect()
 }
 
-/// Returns the rank of a remark: 0 for remarks that make figures those of the probe itself, 2 for
-/// remarks that concern only tails of distributions or the machine in general, 1 for all others.
+/// Returns the position of a remark among others, by its importance. It is 0 for remarks that
+/// measured latencies are mainly those of the probe itself, 2 for remarks on tails of distributions
+/// or the machine in general, and 1 for all others.
 fn rank(note: &str) -> u8 {
     // The words of a remark about the percentiles that it names.
     const OWN: &str = "are the probe's own by a quarter or more";
@@ -37,8 +38,8 @@ fn rank(note: &str) -> u8 {
     }
 }
 
-/// Returns the remarks of the run and of its trials by rank. A remark of trials names its place
-/// unless all trials have it.
+/// Returns the remarks of a run and of its trials, the most important first. A remark of trials
+/// names the first point to which it applies, unless all trials have it.
 pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     let mut notes = merged(result.notes.iter().map(String::as_str));
     let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
@@ -65,14 +66,15 @@ pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     notes
 }
 
-/// Remarks that differ only in numbers.
+/// A remark, or several that differ only in numbers.
 struct Remark {
-    /// The words before, between and after the numbers: one more than there are numbers.
+    /// The words before, between and after the numbers. There is one element more than there are
+    /// numbers.
     words: Vec<String>,
-    /// The least and the greatest of each number, as they were written.
+    /// The smallest and the largest value of each number in the text, as they were written.
     numbers: Vec<(String, String)>,
     count: usize,
-    /// The place of the first of the remarks.
+    /// The name of the point to which the first of the merged remarks applies.
     first: String,
 }
 
@@ -140,9 +142,9 @@ fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     (words, numbers)
 }
 
-/// Returns the length of the number with which a text begins: digits, with a fraction if digits
-/// follow a point. Text that continues with letters or another point, such as an address or a
-/// version, is not a number.
+/// Returns the length of the number at the start of a text, or 0 if there is none. A number
+/// consists of digits, with a fraction if digits follow a point. Text that continues with letters
+/// or another point, such as an address or a version, is not a number.
 fn number(text: &str) -> usize {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(text);
@@ -157,8 +159,8 @@ fn number(text: &str) -> usize {
     if goes_on { 0 } else { length }
 }
 
-/// Returns the length of the list of percentiles with which a text begins, such as `p90, p95 and
-/// p99`.
+/// Returns the length of the list of percentiles at the start of a text, such as `p90, p95 and
+/// p99`, or 0 if there is none.
 fn percentiles(text: &str) -> usize {
     let mut length = 0;
     let mut rest = text;
@@ -174,8 +176,8 @@ fn percentiles(text: &str) -> usize {
     length
 }
 
-/// Parses a number. Text that is not a number compares as neither less nor greater, so its first
-/// form is kept.
+/// Parses a number of a remark. Text that is not a number compares as neither less nor greater, so
+/// the text that came first is kept.
 fn value(number: &str) -> f64 {
     number.parse().unwrap_or(f64::NAN)
 }

@@ -1,10 +1,10 @@
 //! Decides which side limited the rate of a controller benchmark: the controller, the probe, the
 //! network, or none of them. The verdict covers the trials of a point, or the points of a run.
 //!
-//! Trials of one point may disagree. Each trial may have an account: the number of packets for
-//! whose absence each side is responsible. If all trials have accounts, the accounts are added up:
-//! a side is the limit of the point if it is responsible for more than 1 % of all packets that were
-//! due. Otherwise the most serious verdict stands for all trials.
+//! Trials of one point may disagree. A trial may have an account, which states for how many
+//! unanswered packet-ins each side is responsible. If all trials have accounts, the accounts are
+//! added up: a side is the limit of the point if it is responsible for more than 1 % of all
+//! packet-ins that were due. Otherwise the most serious verdict stands for all trials.
 
 use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 
@@ -19,8 +19,8 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// The share of all packets that were due above which a side that is responsible for their absence
-/// counts as the limit.
+/// The share of all packet-ins that were due above which the side that is responsible for their
+/// missing answers counts as the limit.
 const NOTABLE: f64 = 0.01;
 
 /// Which side limited the rate at one point of a sweep.
@@ -50,8 +50,8 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// Returns the side that is responsible for the absence of most packets in all trials together;
-/// `None` if its share is not above [`NOTABLE`].
+/// Returns the side that is responsible for most unanswered packet-ins in all trials together;
+/// `None` if its share of all that were due is not above [`NOTABLE`].
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
     let sides = [

@@ -1,5 +1,5 @@
-//! Describes in sentences which analyses were not tried, whether a deadline was met, and how
-//! numbers were rounded, as far as this affects the bounds.
+//! Describes in sentences which analyses of a network were left out, how many flows meet the
+//! requested deadline, and how numbers were rounded, as far as this affects the bounds.
 
 use calculus::Extended;
 use calculus::network::describe::Round;
@@ -8,7 +8,9 @@ use calculus::network::{Analysis, Assessed, Estimate, Untried};
 use super::{Bounds, table};
 use crate::format::{duration, plural};
 
-/// Returns what a reader should know about bounds if some analyses were not tried.
+/// Returns sentences on how close the bounds are to the best that could be computed: which analyses
+/// may have smaller bounds, how many flows meet the requested deadline, and how numbers were
+/// rounded.
 pub(super) fn sentences(bounds: &Bounds<'_>) -> Vec<String> {
     let is_of = |analysis| bounds.analyses.contains(&analysis);
     let mut sentences = Vec::new();
@@ -56,8 +58,8 @@ fn describe(untried: &Untried) -> String {
     format!("{} ({time})", untried.analysis)
 }
 
-/// Returns how many flows meet the deadline, and for how many the search ended there before it
-/// found the best bound.
+/// Returns a sentence on how many flows are proven to meet the requested deadline, and for how many
+/// of them no smaller bound was searched after that. Returns `None` if no deadline was requested.
 fn deadline(bounds: &Bounds<'_>) -> Option<String> {
     let deadline = bounds.settings.deadline.as_ref()?;
     let limit = Extended::from(deadline);

@@ -1,5 +1,5 @@
-//! Draws the network as a graph of servers and the paths of flows. Servers with a higher load have
-//! a deeper colour.
+//! Draws a network as a graph of servers and the paths of flows. Servers with a higher load have a
+//! deeper colour.
 
 use calculus::network::ServerId;
 use calculus::network::describe::Round;
@@ -10,12 +10,12 @@ use crate::format::printable;
 use crate::page::Figure;
 use crate::plot::{Graph, GraphNode, GraphWay};
 
-/// The largest number of servers for which all are drawn.
+/// The largest number of servers of which all are drawn.
 const ALL_DRAWN: usize = 40;
-/// The number of servers that are drawn of a larger network.
+/// The number of servers that are drawn if the network has more than [`ALL_DRAWN`].
 const SOME_DRAWN: usize = 30;
 
-/// Returns the figure, or `None` for a network without flows.
+/// Returns the graph of a network, or `None` if the network has no flows.
 pub(super) fn figure_of(bounds: &Bounds<'_>) -> Option<Figure> {
     let network = bounds.network;
     let ratio = |id: &ServerId| bounds.loads.get(id.index()).map_or(0.0, |load| load.ratio());

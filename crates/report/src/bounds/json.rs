@@ -1,5 +1,5 @@
-//! Writes `result.json` of bounds. Every number appears exactly, as text, and as a double. The
-//! double of a bound is rounded up, and that of a run is rounded down.
+//! Writes the `result.json` of the bounds of a network. Every number appears exactly, as text, and
+//! as a double. The double of a bound is rounded up, and that of a simulated run is rounded down.
 
 use calculus::network::{Assessed, ClassBound, Estimate, Source, Untried, describe};
 use calculus::{Curve, Extended, Rational};
@@ -12,7 +12,7 @@ use crate::json::result;
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/bounds-result.v1.schema.json");
 
-/// Returns the bounds as JSON, in seconds and bits.
+/// Returns the bounds of a network as JSON, in seconds and bits.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let bounds = run.bounds;
@@ -69,7 +69,7 @@ pub fn to_json(run: &Run<'_>) -> String {
     result(run.provenance, value)
 }
 
-/// Returns a flow with its bounds, or `None` for an empty row.
+/// Returns the bounds of one flow as JSON, or `None` for an empty row.
 fn flow<'a>(bounds: &Bounds<'a>, row: &'a [Assessed]) -> Option<Value> {
     let flow = bounds.network.flow(row.first()?.bound.flow);
     let path: Vec<&str> =
@@ -96,8 +96,8 @@ fn flow<'a>(bounds: &Bounds<'a>, row: &'a [Assessed]) -> Option<Value> {
     }))
 }
 
-/// Returns a CSV row for each flow and analysis, in seconds and bits. The cell of an infinite bound
-/// is empty.
+/// Returns the bounds of a network as CSV, with a row for each flow and analysis, in seconds and
+/// bits. The cell of an infinite bound is empty.
 #[must_use]
 pub fn to_csv(bounds: &Bounds<'_>) -> String {
     let mut out = String::from(
@@ -172,8 +172,8 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
     })
 }
 
-/// Returns a bound as exact text and as the smallest double that is not below it. An infinite bound
-/// has no double.
+/// Returns a bound as JSON: exactly, as text, and as the smallest double that is not below it. An
+/// infinite bound has no double.
 pub(super) fn number(value: &Extended) -> Value {
     json!({
         "exact": value.to_string(),
@@ -181,7 +181,8 @@ pub(super) fn number(value: &Extended) -> Value {
     })
 }
 
-/// Returns a value from a run as exact text and as the largest double that is not above it.
+/// Returns a value of a simulated run as JSON: exactly, as text, and as the largest double that is
+/// not above it.
 pub(super) fn observed(value: &Rational) -> Value {
     json!({"exact": value.to_string(), "value": value.to_f64_down()})
 }

@@ -1,5 +1,5 @@
-//! Builds `report.html` of bounds. It has every flow with its bounds and curves, every server, and
-//! the derivation of each bound.
+//! Builds the `report.html` of the bounds of a network: every flow with its bounds and curves,
+//! every server, and the derivation of each bound.
 
 use calculus::Extended;
 use calculus::network::{Analysis, Assessed, describe};
@@ -9,14 +9,14 @@ use super::{Bounds, Run, graph, listed, notes, plots};
 use crate::format::{capital, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
-/// The number of flows of which the curves are drawn.
+/// The largest number of flows of which the curves are drawn.
 const MOST_DRAWN: usize = 24;
 
-/// The caption that explains rows of priorities.
+/// The remark that explains the rows of priorities in the table of servers.
 const CLASSES: &str = "A priority's delay holds for each of its flows at that server; its backlog is what a queue of its own must \
                        hold.";
 
-/// The definitions of terms on the page.
+/// The definitions of terms, which the page lists.
 pub(super) const DEFINITIONS: [(&str, &str); 5] = [
     (
         "Delay bound",
@@ -44,7 +44,7 @@ pub(super) const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the whole page.
+/// Returns the report page of the bounds of a network.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let bounds = run.bounds;
@@ -83,7 +83,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Returns tiles with the largest delay bound and the most loaded server.
+/// Returns the most important figures of a page: the largest delay bound, and the load of the most
+/// loaded server.
 fn tiles(bounds: &Bounds<'_>) -> Vec<Tile> {
     let best =
         |row: &[Assessed]| row.iter().map(|assessed| assessed.bound.delay.clone()).min_by(compare);
@@ -135,7 +136,7 @@ fn thresholds(bounds: &Bounds<'_>) -> Table {
     table
 }
 
-/// Returns the tables of flows, with a row for each flow and analysis.
+/// Returns the tables of bounds, with a row for each flow and analysis.
 fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
     use describe::Round::{Down, Up};
     let (time, data) = (&bounds.time_unit.name, &bounds.data_unit.name);

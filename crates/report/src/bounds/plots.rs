@@ -1,4 +1,4 @@
-//! Draws the curves of a flow.
+//! Draws the arrival and service curves of a flow.
 
 use calculus::network::Assessed;
 use calculus::network::describe::{self, Round};
@@ -9,8 +9,8 @@ use super::Bounds;
 use crate::page::{Data, Figure};
 use crate::plot::{Axis, Drawing, Line, Plot, Point, Style};
 
-/// Returns the arrival curve, residual service curve and output arrival curve of a flow as an SVG
-/// file.
+/// Returns a drawing of the arrival curve, residual service curve and output arrival curve of a
+/// flow, as an SVG file.
 ///
 /// # Errors
 /// Returns an error if the drawing cannot be read back, which is needed to fix its colours. No
@@ -20,7 +20,8 @@ pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> std::io::Result<Strin
     Ok(drawing.map_err(std::io::Error::other)?.svg())
 }
 
-/// Returns the same drawing as a figure of a page.
+/// Returns the drawing of a flow's arrival, residual service and output arrival curves, as a figure
+/// of a page.
 pub(super) fn figure(bounds: &Bounds<'_>, assessed: &Assessed) -> Figure {
     Figure::plot(plot(bounds, assessed), "").with_data(Data::Extremes)
 }
@@ -87,27 +88,28 @@ fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     Plot { lines, ..plot }
 }
 
-/// A point on a curve.
+/// A point on a curve: a time and an amount of data.
 struct Corner {
     time: Rational,
     data: Rational,
 }
 
-/// Marks on the curves of a flow that show its bounds.
+/// Additions to the drawing of a flow's curves that show its delay and backlog bounds.
 #[derive(Default)]
 struct Marks {
-    /// The arrival curve, delayed by the delay bound. It bounds the output where no other curve
-    /// does.
+    /// The arrival curve, shifted by the delay bound. It bounds the output of the flow where no
+    /// other curve does.
     delayed: Option<Curve>,
-    /// The ends of the segment that shows the horizontal deviation.
+    /// The ends of the horizontal segment whose length is the delay bound.
     delay: Option<[Corner; 2]>,
-    /// The ends of the segment that shows the vertical deviation.
+    /// The ends of the vertical segment whose length is the backlog bound.
     backlog: Option<[Corner; 2]>,
 }
 
-/// Finds where the horizontal and vertical deviation between arrival curve and service curve are
-/// attained. Marks only deviations that equal the bounds, since the backlog bound may be that of
-/// another analysis, and the packetizer may add to either bound.
+/// Returns the additions that show a flow's bounds: where its arrival curve and service curve have
+/// the largest horizontal and vertical distance. A distance is shown only if it equals the bound,
+/// since the backlog bound may be that of another analysis, and the packetizer may add to either
+/// bound.
 fn marks(assessed: &Assessed, arrival: &Curve) -> Marks {
     let bound = &assessed.bound;
     let Extended::Finite(late) = &bound.delay else { return Marks::default() };
@@ -145,7 +147,8 @@ fn vertical(arrival: &Curve, service: &Curve, bound: &Extended) -> Option<[Corne
     Some([Corner { time: at.clone(), data: bottom }, Corner { time: at, data: top }])
 }
 
-/// Returns a time at which the plot can end without hiding a bend of a curve or a bound.
+/// Returns a time at which the plot of a flow's curves can end without hiding a bend of a curve or
+/// a bound.
 fn horizon(shown: &[(String, Curve, Style)], delay: &Extended) -> Rational {
     let mut until = match delay {
         Extended::Finite(delay) => delay * &Rational::from(2),

@@ -11,16 +11,16 @@ use super::table::figure;
 use super::{Bounds, MOST_NAMED, listed};
 use calculus::network::describe::Round;
 
-/// A flow with a maximum delay.
+/// A flow that has a maximum delay, with the bound that is to prove it.
 #[derive(Clone, Debug)]
 pub struct Required<'a> {
-    /// The flow.
+    /// The flow that has the maximum delay.
     pub flow: FlowId,
     /// The maximum delay of the flow.
     pub limit: &'a Rational,
     /// The smallest delay bound of any analysis.
     pub bound: Extended,
-    /// The longest delay in a run, if there was a run.
+    /// The longest delay of the flow in a simulated run; `None` if there was no run.
     pub run: Option<&'a Rational>,
 }
 
@@ -31,24 +31,24 @@ impl Required<'_> {
         self.bound <= Extended::from(self.limit)
     }
 
-    /// Whether a run shows that the delay may exceed its maximum.
+    /// Whether a packet of a simulated run had a longer delay than the maximum.
     #[must_use]
     pub fn is_missed_in_a_run(&self) -> bool {
         self.run.is_some_and(|run| run > self.limit)
     }
 
-    /// Returns the verdict as one word.
+    /// Returns one word that says whether the maximum delay is met.
     pub(super) fn word(&self) -> &'static str {
         if self.is_met() { "met" } else { "missed" }
     }
 }
 
-/// A threshold and the value that was compared with it.
+/// A threshold of the user, and the value with which it was compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// The condition in the words of the user.
+    /// The condition as the user wrote it.
     pub condition: String,
-    /// The unit of its metric.
+    /// The unit of the metric to which the condition applies.
     pub unit: Unit,
     /// The value that violates the condition by most. If none violates it, this is the largest
     /// value. It is `None` if the value is infinite.
@@ -66,7 +66,8 @@ impl<'a> Bounds<'a> {
         self.flows.iter().filter_map(|row| self.required_of(row)).collect()
     }
 
-    /// Returns the requirement on the flow of a row, if it has one.
+    /// Returns the maximum delay of the flow to which a row of bounds belongs; `None` if the flow
+    /// has none.
     pub(super) fn required_of(&self, row: &'a [Assessed]) -> Option<Required<'a>> {
         let first = row.first()?;
         let flow = first.bound.flow;
@@ -157,13 +158,13 @@ impl<'a> Bounds<'a> {
 }
 
 impl Threshold {
-    /// Returns the value with its unit.
+    /// Formats the value with which the condition was compared, with its unit.
     pub(super) fn figure(&self) -> String {
         self.value.map_or_else(|| "infinite".to_owned(), |value| crate::quantity(value, self.unit))
     }
 }
 
-/// Returns the ratio of a bound to its limit.
+/// Returns the ratio of a flow's delay bound to its maximum delay.
 fn excess(one: &Required<'_>) -> f64 {
     match &one.bound {
         Extended::Finite(bound) => {

@@ -1,5 +1,5 @@
-//! Reports of bounds while one quantity of the network varies: a table, `result.json`, `sweep.csv`,
-//! a page with plots.
+//! Reports how the bounds of a network change while one of its quantities varies: a table,
+//! `result.json`, `sweep.csv`, and a page with plots.
 
 use calculus::network::{Analysis, Assessed, Settings, Unit, describe};
 use calculus::{Extended, Rational};
@@ -19,48 +19,48 @@ use crate::terminal::{self, Grid, Layout, Paint};
 /// The JSON schema of the output of [`Sweep::to_json`].
 pub const SWEEP_SCHEMA: &str = include_str!("../../schemas/bounds-sweep.v1.schema.json");
 
-/// The largest number of flows that a figure shows.
+/// The largest number of flows that a plot shows.
 const MOST_DRAWN: usize = 8;
 
-/// The bounds at each value of a quantity.
+/// The bounds of a network for several values of one of its quantities.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     /// The name of the network; may be empty.
     pub network: &'a str,
-    /// The quantity that varies, such as `video.rate`.
+    /// The name of the quantity that varies, such as `video.rate`.
     pub place: &'a str,
-    /// The unit of the values; empty for the default unit of the file.
+    /// The unit of the quantity's values; empty for the default unit of the network file.
     pub unit: &'a str,
-    /// The analyses that were requested.
+    /// The analyses with which bounds were computed.
     pub analyses: &'a [Analysis],
-    /// The conventions of the analyses.
+    /// The conventions that all analyses follow.
     pub settings: &'a Settings,
-    /// The orders of service in the network, in words.
+    /// A description of the orders in which servers serve flows.
     pub orders: &'a str,
-    /// The names of the requested flows.
+    /// The names of the flows whose bounds were requested.
     pub flows: &'a [String],
-    /// The points, at least one.
+    /// The bounds for each value of the quantity; never empty.
     pub points: &'a [SweepPoint],
-    /// The unit in which times are shown.
+    /// The unit in which the report shows times.
     pub time_unit: Unit,
-    /// The unit in which data are shown.
+    /// The unit in which the report shows amounts of data.
     pub data_unit: Unit,
 }
 
-/// The bounds at one value of the quantity.
+/// The bounds of a network for one value of the quantity that varies.
 #[derive(Debug)]
 pub struct SweepPoint {
     /// The value of the quantity.
     pub value: Rational,
-    /// The bounds of each flow, one for each analysis.
+    /// The bounds of each flow: one element per flow, which has one bound per analysis.
     pub flows: Vec<Vec<Assessed>>,
-    /// Sentences about flows without a bound.
+    /// Sentences about flows without a finite bound.
     pub unbounded: Vec<String>,
-    /// Sentences about bounds below a run.
+    /// Sentences about bounds that a simulated run exceeded.
     pub contradictions: Vec<String>,
 }
 
-/// The quantity of a bound that a figure shows.
+/// The kind of bound that a plot shows.
 #[derive(Clone, Copy)]
 enum What {
     Delay,
@@ -85,8 +85,8 @@ impl What {
 }
 
 impl Sweep<'_> {
-    /// Formats the delay bounds as a table with a row for each value and a column for each flow.
-    /// The text ends with a newline.
+    /// Returns the delay bounds as a text table with a row for each value of the quantity and a
+    /// column for each flow. The text ends with a newline.
     #[must_use]
     pub fn table(&self, layout: Layout) -> String {
         let mut out = layout.paragraph("", &self.title(), Paint::Strong);
@@ -133,8 +133,8 @@ impl Sweep<'_> {
         out
     }
 
-    /// Formats a row for each value, flow and analysis as CSV, in seconds and bits; the value is in
-    /// its own unit. The cell of an infinite bound is empty.
+    /// Returns the bounds as CSV in seconds and bits, with a row for each value of the quantity,
+    /// flow and analysis. The value is in its own unit. The cell of an infinite bound is empty.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut out = format!(
@@ -163,8 +163,8 @@ impl Sweep<'_> {
         out
     }
 
-    /// Formats the sweep as JSON: every number exactly, as text, and as a double in seconds and
-    /// bits, with bounds rounded up and runs rounded down.
+    /// Returns the bounds as JSON. Every number appears exactly, as text, and as a double in
+    /// seconds and bits; bounds are rounded up, and values of simulated runs are rounded down.
     #[must_use]
     pub fn to_json(&self, provenance: &Provenance) -> String {
         let point = |point: &SweepPoint| {
@@ -203,7 +203,7 @@ impl Sweep<'_> {
         result(provenance, value)
     }
 
-    /// Returns the sweep as a page.
+    /// Returns the report page of the sweep.
     #[must_use]
     pub fn page(&self, provenance: &Provenance) -> Page {
         let mut page = Page::of_run(provenance, "delay and backlog bounds", self.title());
@@ -235,7 +235,8 @@ impl Sweep<'_> {
         page
     }
 
-    /// Returns notes about values at which a flow has no bound, or a bound is below a run.
+    /// Returns remarks about values of the quantity for which a flow has no bound, or a simulated
+    /// run exceeded a bound.
     fn notes(&self) -> Vec<Note> {
         let bad = |text: String| Note { tone: Tone::Bad, text: printable(&text) };
         let contradictions = self.ranges(|point| &point.contradictions).into_iter().map(bad);
@@ -243,7 +244,8 @@ impl Sweep<'_> {
         contradictions.chain(unbounded).collect()
     }
 
-    /// Returns sentences with the first and the last value at which they hold.
+    /// Merges the sentences that `of` returns for each point. Each appears once, with the first and
+    /// the last value of the quantity for which it holds.
     fn ranges(&self, of: impl Fn(&SweepPoint) -> &Vec<String>) -> Vec<String> {
         let mut found: Vec<(&str, &Rational, &Rational)> = Vec::new();
         for point in self.points {
@@ -273,7 +275,7 @@ impl Sweep<'_> {
         printable(&format!("Bounds of {name}, {} from {} to {}", self.place, ends[0], ends[1]))
     }
 
-    /// Returns the quantity with its unit.
+    /// Returns the name of the quantity that varies, with its unit.
     fn axis(&self) -> String {
         match self.unit {
             "" => self.place.to_owned(),
@@ -281,7 +283,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns the flow, the analysis and the name of each column.
+    /// Returns the columns of the table: the index of the flow, the index of the analysis, and the
+    /// title of each.
     fn columns(&self) -> Vec<(usize, usize, String)> {
         let mut columns = Vec::new();
         for (flow, name) in self.flows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Prints bounds as tables in the terminal.
+//! Prints the bounds of a network as tables on the terminal.
 
 use calculus::network::describe::{self, Round, extended, rounded};
 use calculus::network::{Analysis, Assessed, Network, Settings, Source, Unit};
@@ -8,16 +8,16 @@ use super::{Bounds, notes, scaled};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The number of digits of a figure that is not exact.
+/// The number of digits with which figures are shown that are not exact.
 const DIGITS: u32 = 7;
 
-/// The most analyses that one table shows side by side.
+/// The largest number of analyses that one table shows side by side.
 const MOST_ANALYSES: usize = 5;
 
-/// The most rows that a table shows. The JSON file has all of them.
+/// The largest number of rows of a table. The JSON file has all of them.
 pub(super) const MOST_ROWS: usize = 200;
 
-/// Returns the bounds as text that fits the terminal. The text ends with a newline.
+/// Returns the bounds of a network as text that fits the terminal. The text ends with a newline.
 #[must_use]
 pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     let network = bounds.network;
@@ -81,7 +81,8 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns a sentence that counts the requirements that are not met, or `None` if all are met.
+/// Returns a sentence that counts the maximum delays and thresholds that are not met, or `None` if
+/// all are met.
 pub(super) fn failed(bounds: &Bounds<'_>) -> Option<String> {
     let required = bounds.required();
     let missed = required.iter().filter(|one| !one.is_met()).count();
@@ -100,7 +101,7 @@ pub(super) fn conventions(bounds: &Bounds<'_>) -> String {
     conventions_of(&orders(bounds.network), bounds.analyses, bounds.settings)
 }
 
-/// Returns the multiplexing of the servers of a network in words.
+/// Returns a description of the orders in which the servers of a network serve flows.
 #[must_use]
 pub fn orders(network: &Network) -> String {
     let mut orders: Vec<String> =
@@ -135,7 +136,7 @@ pub(super) fn conventions_of(orders: &str, analyses: &[Analysis], settings: &Set
     )
 }
 
-/// Returns a table with a row per flow for a single analysis.
+/// Returns a table of the bounds of a single analysis, with a row for each flow.
 fn of_one(bounds: &Bounds<'_>) -> Grid {
     let is_required = !bounds.required().is_empty();
     let mut columns = vec![Column::left("flow").indent(2), Column::right("delay")];
@@ -189,7 +190,7 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
     grid
 }
 
-/// Returns two cells with the maximum delay of the flow and whether it is met. They are empty if
+/// Returns two table cells for a flow: its maximum delay, and whether it is met. They are empty if
 /// the flow has no maximum delay.
 fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     match bounds.required_of(row) {
@@ -201,8 +202,8 @@ fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     }
 }
 
-/// Returns a table with a row per flow and a column for each of up to [`MOST_ANALYSES`] analyses,
-/// from number `start` on.
+/// Returns a table of the bounds of several analyses, with a row for each flow and a column for
+/// each of up to [`MOST_ANALYSES`] analyses, the first of which is number `start`.
 fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
     let analyses = bounds.analyses.iter().skip(start).take(MOST_ANALYSES);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
@@ -329,18 +330,21 @@ fn by(source: &Source) -> String {
     }
 }
 
-/// Returns a line which says how many rows are not shown, or `None` if all are.
+/// Returns a line which says how many of `count` rows the table leaves out, or `None` if it shows
+/// all.
 pub(super) fn more(count: usize, what: &str) -> Option<String> {
     (count > MOST_ROWS).then(|| format!("and {} more {what}; the JSON has all", count - MOST_ROWS))
 }
 
-/// Returns a value in the unit of the table. If few digits cannot show the value exactly, bounds
-/// are rounded up and values from runs are rounded down, so that both statements remain true.
+/// Formats a time or an amount of data in the unit of the table. If few digits cannot show the
+/// value exactly, bounds are rounded up and values of simulated runs are rounded down, so that both
+/// statements remain true.
 pub(super) fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
     figure_in(value, if time { &bounds.time_unit } else { &bounds.data_unit }, round)
 }
 
-/// Returns the same for a given unit.
+/// Formats a value in the given unit. If few digits cannot show it exactly, it is rounded as
+/// `round` says.
 pub(super) fn figure_in(value: &Extended, unit: &Unit, round: Round) -> String {
     let value = scaled(value, unit);
     let Extended::Finite(exact) = &value else { return extended(&value) };

@@ -1,4 +1,5 @@
-//! Draws heat maps of errors. Training cells have no colour.
+//! Draws heat maps of the errors of a device model. Cells from which the model was derived have no
+//! colour.
 
 use ::device::Level;
 use ::device::verify::{Verification, VerifiedCell};
@@ -8,7 +9,8 @@ use super::{Axes, percent};
 use crate::page::Figure;
 use crate::plot::{HeatCell, HeatMap};
 
-/// Returns the heat map of a level (figures 5 and 7 of the paper).
+/// Returns the heat map of the errors at one level, such as the median (figures 5 and 7 of the
+/// paper).
 pub(super) fn map(axes: &Axes, verification: &Verification, level: Level) -> Figure {
     let cell = |row: usize, column: usize, cell: &VerifiedCell| {
         let error = cell.errors.iter().find(|error| error.level == level)?;

@@ -1,4 +1,4 @@
-//! Writes `result.json` and `cells.csv` of a verification.
+//! Writes `result.json` and `cells.csv` of the verification of a device model.
 
 use ::device::campaign::Picoseconds;
 use ::device::verify::{CellError, Verification, VerifiedCell, VerifiedLevel};
@@ -11,8 +11,8 @@ use crate::json::result;
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/device-result.v1.schema.json");
 
-/// Returns a verification as JSON. Times are in picoseconds, rates in bit/s, errors and shares as
-/// fractions.
+/// Returns the verification of a device model as JSON. Times are in picoseconds, rates in bit/s,
+/// errors and shares as fractions.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let value = json!({
@@ -123,7 +123,7 @@ fn shift(shift: &Shift) -> Value {
     })
 }
 
-/// Returns a CSV row for each cell and level.
+/// Returns the verification of a device model as CSV, with a row for each cell and level.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(

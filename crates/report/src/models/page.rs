@@ -1,4 +1,4 @@
-//! Builds `report.html` of a verification.
+//! Builds the `report.html` of the verification of a device model.
 
 use ::device::verify::{Verification, VerifiedLevel};
 use ::device::{Level, Verdict};
@@ -9,7 +9,7 @@ use crate::alarm;
 use crate::format::{capital, printable};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 
-/// The definitions of terms on the page.
+/// The definitions of terms, which the page lists.
 const DEFINITIONS: [(&str, &str); 7] = [
     (
         "e_rel",
@@ -51,13 +51,14 @@ const DEFINITIONS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Returns the whole document.
+/// Returns the `report.html` of the verification of a device model, as the text of an HTML
+/// document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
     page(run).html()
 }
 
-/// Returns the page.
+/// Returns the report page of the verification of a device model.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let title = format!("Device model: {}", printable(&run.model.device.name));
@@ -83,8 +84,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Adds how well the model predicts under a setting, the remarks against it, and what to measure
-/// next.
+/// Adds to the top of a page how well the model predicts under one setting, remarks that limit
+/// this, and what to measure next.
 fn lead(page: &mut Page, verification: &Verification) {
     page.lead(Block::Tiles(tiles(verification)));
     let note = |(bad, text)| Note { tone: if bad { Tone::Warning } else { Tone::Good }, text };
@@ -225,7 +226,8 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// Returns a figure with its interval below it, so that many fit side by side.
+/// Returns a table cell with a figure and, on a second line, its interval, so that many fit side by
+/// side.
 fn below(stated: &str) -> Cell {
     match stated.split_once(" (") {
         Some((value, interval)) => Text::from(value).and_faint(format!("({interval}")).into(),
@@ -233,8 +235,8 @@ fn below(stated: &str) -> Cell {
     }
 }
 
-/// Adds the method section. The host in it is the one that verified the model; the campaign
-/// describes the one that measured.
+/// Adds the section about the method to a page. Its host is the one that verified the model; the
+/// campaign describes the one that measured.
 fn method(page: &mut Page, run: &Run<'_>) {
     let reference = run.model.clock.reference.as_ref().map(|reference| {
         format!(

@@ -1,4 +1,4 @@
-//! Prints the paths of a program.
+//! Prints the predicted delays of the paths through a P4 program.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use ::device::{Model, SettingModel};
 use crate::format::{plural, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The number of paths that are shown.
+/// The largest number of paths that are shown.
 const MOST_SHOWN: usize = 20;
 
-/// Returns the predicted delay of each path, with the slowest first, and the functions that the
-/// model does not know. The text ends with a newline.
+/// Returns the predicted delay of each path through a program, with the slowest first, and the
+/// parts of paths that the model does not cover. The text ends with a newline.
 #[must_use]
 pub fn paths_table(
     model: &Model,
@@ -76,7 +76,7 @@ pub fn paths_table(
     out
 }
 
-/// Returns the table with a row for each of the slowest paths.
+/// Returns a table with a row for each of the slowest paths.
 fn grid(model: &Model, paths: &[PathPrediction]) -> Grid {
     let mut columns = vec![Column::right("path").indent(2)];
     columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
@@ -103,7 +103,8 @@ fn grid(model: &Model, paths: &[PathPrediction]) -> Grid {
     grid
 }
 
-/// Returns the functions that the model does not know, with the number of paths that need each.
+/// Returns the parts of paths that the model does not cover, each with the number of paths that
+/// contain it.
 fn unmeasured(under: &SettingModel, paths: &[PathPrediction], layout: Layout) -> String {
     let mut out = String::new();
     let mut unmeasured: BTreeMap<&str, usize> = BTreeMap::new();

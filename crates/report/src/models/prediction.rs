@@ -1,4 +1,4 @@
-//! Prints a prediction.
+//! Prints the prediction of a device's delays for a packet that needs several functions.
 
 use ::device::Model;
 use ::device::compose::{Composition, Curves, Guarantee};
@@ -7,8 +7,8 @@ use super::{predicted_interval, share};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the predicted delays, bounds and curves of a device for a packet that needs some
-/// functions, with the guarantee for each. The text ends with a newline.
+/// Returns the predicted delays, bounds and service curves of a device for a packet that needs
+/// several functions, each with how strong a statement it is. The text ends with a newline.
 #[must_use]
 pub fn prediction_table(
     model: &Model,

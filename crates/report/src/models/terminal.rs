@@ -1,4 +1,4 @@
-//! Prints models and verifications.
+//! Prints device models and their verifications on the terminal.
 
 use ::device::{FunctionModel, Level, Model, SettingModel, Source, Verdict};
 
@@ -9,8 +9,8 @@ use crate::alarm;
 use crate::format::{capital, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the baseline of a model and the cost of each function, with the test whether this cost
-/// is constant. The text ends with a newline.
+/// Returns a device model as text: the delays of the baseline, and the cost of each function, with
+/// the result of the test whether this cost is constant. The text ends with a newline.
 #[must_use]
 pub fn model_table(model: &Model, layout: Layout) -> String {
     let title = format!("Model of {}", printable(&model.device.name));
@@ -77,7 +77,7 @@ fn costs(model: &Model, under: &SettingModel, layout: Layout) -> String {
     grid.render(layout)
 }
 
-/// Returns the result of the test for constant costs.
+/// Returns a table of whether the cost of each function counts as constant.
 fn shifts(under: &SettingModel, layout: Layout) -> String {
     let mut out = String::new();
     if let Some(beyond) = under.f0.profile.beyond_maximum {
@@ -121,8 +121,8 @@ fn rate(bits_per_second: u64) -> String {
     }
 }
 
-/// Returns the result of a verification: failures, figures by level, and the errors of the median.
-/// The text ends with a newline.
+/// Returns the verification of a device model as text: failures, errors by level (such as the
+/// median), and the error of the median for each cell. The text ends with a newline.
 #[must_use]
 pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
     let mut out = alarm::text(&alarm::broken(&broken(run)), layout);
@@ -168,7 +168,8 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns test cells that do not form a table of two dimensions, with the largest errors first.
+/// Returns a list of the cells that test the model, with the largest errors first. It is used if
+/// the cells do not form a table of two dimensions.
 fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> String {
     const MOST_SHOWN: usize = 12;
     let error = |cell: &VerifiedCell| {
@@ -302,7 +303,7 @@ fn thresholds(run: &Run<'_>, layout: Layout) -> String {
     layout.heading("Thresholds") + &grid.render(layout)
 }
 
-/// Returns the cost at a level with its interval, for use in other tables.
+/// Formats the cost of a function at a level, such as the median, with its interval.
 pub(super) fn with_interval(function: &FunctionModel, level: Level) -> String {
     function.measurement.profile.level(level).map_or_else(|| "–".to_owned(), estimate)
 }
