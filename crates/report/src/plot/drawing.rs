@@ -1,4 +1,4 @@
-//! A plot as plain shapes with colours, for figure files.
+//! A plot as plain shapes with colours, from which figure files are written.
 //!
 //! In a page, a plot takes its colours from the style sheet, which other programs do not have. So
 //! that a figure in a file cannot differ from that in the page, it is read back from the page's
@@ -12,7 +12,8 @@ use quick_xml::events::{BytesStart, Event};
 use super::coincide::DEEPEST;
 use super::palette::{LIGHT, SERIES};
 
-/// Shapes in drawing order. Lengths are pixels at the usual size, from the top left.
+/// A plot as shapes in the order in which they are drawn. Lengths are pixels at the size in a page,
+/// from the top left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Drawing {
     pub(super) width: f64,
@@ -22,7 +23,7 @@ pub(crate) struct Drawing {
     pub(super) items: Vec<Item>,
 }
 
-/// A shape, or a change of the clipping area.
+/// A shape, or a change of the area to which later shapes are limited.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     Path {
@@ -30,23 +31,23 @@ pub(super) enum Item {
         look: Look,
     },
     Text(Text),
-    /// Limits the following items to a rectangle: left, top, width and height.
+    /// Limits the following shapes to a rectangle: left, top, width and height.
     Clip([f64; 4]),
-    /// Removes the limit.
+    /// Ends the limitation of shapes to a rectangle.
     Unclip,
 }
 
-/// A part of a path, in absolute coordinates.
+/// A segment of the outline of a shape, in absolute coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Segment {
     Move(f64, f64),
     Line(f64, f64),
-    /// A half circle to the given point, anticlockwise as seen.
+    /// A half circle to this point, anticlockwise as a reader sees it.
     HalfCircle(f64, f64),
     Close,
 }
 
-/// The appearance of a path; colours are `#rrggbb`.
+/// The appearance of a shape; colours are written as `#rrggbb`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Look {
     pub(super) fill: Option<&'static str>,
@@ -62,9 +63,9 @@ pub(super) struct Look {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Text {
     pub(super) text: String,
-    /// The position of the anchor on the base line.
+    /// The position on the base line to which `anchor` refers.
     pub(super) at: (f64, f64),
-    /// The share of the text's width before the anchor: 0, 0.5 or 1.
+    /// The share of the text's width that lies before `at`: 0, 0.5 or 1.
     pub(super) anchor: f64,
     pub(super) upwards: bool,
     pub(super) size: f64,
@@ -73,16 +74,17 @@ pub(super) struct Text {
     pub(super) rim: bool,
 }
 
-/// The error for a drawing that cannot be read, which would be a defect of this crate.
+/// The error for an SVG text that cannot be read as a drawing, which would be a defect of this
+/// crate.
 #[derive(Debug, thiserror::Error)]
 #[error("a plot cannot be written to a file: {0}")]
 pub(crate) struct DrawingError(String);
 
-/// The colour of the page.
+/// The colour of the page's background.
 pub(super) const PAGE: &str = LIGHT.page;
 
 impl Drawing {
-    /// Reads the output of [`super::Plot::svg`].
+    /// Reads a drawing from the output of [`super::Plot::svg`].
     pub(crate) fn read(svg: &str) -> Result<Self, DrawingError> {
         let mut reader = Reader::from_str(svg);
         let mut state = State::default();
@@ -112,7 +114,7 @@ impl DrawingError {
 #[derive(Default)]
 struct State {
     drawing: Drawing,
-    /// The names and classes of the open elements.
+    /// The names and classes of the SVG elements that are open.
     open: Vec<(String, String)>,
     clip: [f64; 4],
     pending: Option<Text>,
@@ -194,7 +196,7 @@ impl State {
         Ok(())
     }
 
-    /// Starts the next line of a text, at a distance below.
+    /// Starts the next line of a text, `below` pixels under the present one.
     fn next_line(&mut self, below: f64) {
         let Some(above) = &mut self.pending else { return };
         let (x, y) = above.at;
@@ -252,7 +254,7 @@ impl State {
         self.open.iter().any(|(_, classes)| classes.split(' ').any(|own| own == class))
     }
 
-    /// Returns the colour of the nearest enclosing element that has one.
+    /// Returns the colour of the innermost open element that has one.
     fn colour(&self) -> &'static str {
         if self.has("muted") {
             return LIGHT.muted;
@@ -261,7 +263,7 @@ impl State {
         number.and_then(|number| LIGHT.series.get(number)).copied().unwrap_or(LIGHT.text)
     }
 
-    /// Returns the appearance that the style sheet defines for the innermost element.
+    /// Returns the appearance that the style sheet defines for the innermost open element.
     fn look(&self) -> Look {
         let own =
             self.open.last().map_or("", |(_, classes)| classes.split(' ').next().unwrap_or(""));
@@ -312,7 +314,7 @@ impl State {
     }
 }
 
-/// Parses path data, limited to the commands that are used here.
+/// Parses SVG path data, limited to the commands that plots contain.
 fn segments(data: &str) -> Result<Vec<Segment>, DrawingError> {
     let mut segments = Vec::new();
     let (mut at, mut begin) = ((0.0, 0.0), (0.0, 0.0));

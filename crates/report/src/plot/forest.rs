@@ -1,5 +1,5 @@
-//! Forest plots: a row for each comparison, with the difference, its interval, and both figures in
-//! words.
+//! Forest plots, which show differences: a row for each comparison, with the difference, its
+//! interval, and both figures in words.
 
 use super::frame::{Frame, LETTER, LINE};
 use super::scale::{Axis, Scale};
@@ -8,53 +8,54 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// The space for the mark of a row, below its words.
+/// The height in pixels of the mark that shows the difference of a row, below the row's text.
 const MARK: f64 = 16.0;
-/// The space between rows.
+/// The space between two rows, in pixels.
 const BETWEEN: f64 = 8.0;
-/// The space left and right of the axis.
+/// The space left and right of the axis, in pixels.
 const MARGIN: f64 = 16.0;
 
-/// A forest plot.
+/// A forest plot, which shows a difference with its interval in each row.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Forest {
     /// The title, which names what is compared with what.
     pub title: String,
-    /// A sentence or two for those who cannot see the figure.
+    /// A sentence or two for those who cannot see the plot.
     pub description: String,
     /// The label of the horizontal axis, without the unit.
     pub axis: String,
     /// The unit of the differences.
     pub unit: Unit,
-    /// The meaning of a difference of zero.
+    /// The label at zero, which says what it means if there is no difference.
     pub none: String,
-    /// The rows, from the top.
+    /// The rows of the plot, from the top.
     pub rows: Vec<ForestRow>,
 }
 
 /// A row of a forest plot.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ForestRow {
-    /// The metric and the place that are compared.
+    /// The name of the figure that is compared: its metric and what was measured.
     pub name: String,
-    /// Both figures, and the difference with its interval, in words.
+    /// The text of the row: both figures, and the difference with its interval.
     pub words: String,
-    /// The difference.
+    /// The difference between the figures, in the unit of the axis.
     pub value: f64,
-    /// The ends of the interval, if there is one.
+    /// The ends of the confidence interval of the difference; `None` if there is none.
     pub interval: Option<(f64, f64)>,
-    /// Whether the interval excludes zero, so that there is a difference.
+    /// Whether the interval excludes zero, so that the figures differ.
     pub shown: bool,
 }
 
 impl Forest {
-    /// Whether there is nothing to draw.
+    /// Whether the plot has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Draws the plot for a width. `id` must be unique in the page and a valid identifier.
+    /// Returns the plot as SVG in the given width. `id` must be unique in the page and a valid
+    /// identifier.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let axis = Axis { from_zero: true, ..Axis::linear(self.axis.as_str(), self.unit) };
@@ -91,7 +92,7 @@ impl Forest {
         self.rows.iter().flat_map(move |row| ends(row).into_iter().chain([row.value]))
     }
 
-    /// Draws the axis, and a line at zero difference.
+    /// Draws the axis of differences, and a line at zero.
     fn frame(&self, svg: &mut String, frame: &Frame, x: &Scale, label: &[String]) {
         let (top, bottom) = (frame.top, frame.bottom);
         svg.push_str("<path class=\"grid\" d=\"");
@@ -139,7 +140,7 @@ impl Forest {
     }
 }
 
-/// Draws the meaning of filled and hollow marks.
+/// Draws the legend, which explains filled and hollow marks.
 fn legend(svg: &mut String) {
     svg.push_str("<g class=\"legend\">");
     let entries = [("s0", "differs", 8.0), ("s0 hollow", "no difference shown", 100.0)];
@@ -154,7 +155,7 @@ fn legend(svg: &mut String) {
     svg.push_str("</g>");
 }
 
-/// The wrapped words of a row.
+/// The text of a row, wrapped into lines.
 struct RowText {
     name: Vec<String>,
     words: Vec<String>,

@@ -1,4 +1,4 @@
-//! Graphs: boxes joined by paths, the darker the larger their value.
+//! Graphs: boxes joined by paths. A box is the darker the larger its value is.
 //!
 //! If there are few paths, each has a colour, so that the eye can follow it. Otherwise each line is
 //! labelled with the number of paths that take it.
@@ -13,14 +13,14 @@ use crate::page::escape;
 use crate::put::put;
 use layout::{HEIGHT, Layout, Place};
 
-/// The number of paths up to which each has a colour.
+/// The largest number of paths of which each has its own colour.
 const COLOURED: usize = super::palette::SERIES;
-/// The distance in pixels between paths that run side by side.
+/// The distance in pixels between the lines of paths that run side by side.
 const APART: f64 = 3.4;
-/// The length of the line at which a path begins or ends, next to its box.
+/// The length in pixels of the line beside a box with which a path begins or ends.
 const STUB: f64 = 12.0;
 
-/// A graph.
+/// A graph of boxes that are joined by paths, such as servers and flows.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Graph {
     /// The title.
@@ -31,36 +31,37 @@ pub struct Graph {
     pub node_title: String,
     /// The word for a path, such as `flow`.
     pub way_title: String,
-    /// The word for a value, such as `load`; 1 is full.
+    /// The word for the value of a box, such as `load`. A value of 1 means full.
     pub value_title: String,
-    /// The boxes.
+    /// The boxes of the graph.
     pub nodes: Vec<GraphNode>,
-    /// The paths through the boxes.
+    /// The paths from box to box.
     pub ways: Vec<GraphWay>,
 }
 
-/// A box.
+/// A box of a graph, such as a server.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct GraphNode {
     /// The name of the box.
     pub name: String,
-    /// The value as a share; above 1 it is an overload.
+    /// The value of the box as a share; above 1, the box is overloaded.
     pub value: f64,
     /// The tool tip of the box.
     pub tip: String,
 }
 
-/// A path through boxes.
+/// A path from box to box, such as a flow.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct GraphWay {
     /// The name of the path.
     pub name: String,
-    /// The indices of its boxes, in order; `None` where it passes something that is not drawn.
+    /// The indices of the boxes along the path, in order; `None` where it passes something that is
+    /// not drawn.
     pub nodes: Vec<Option<usize>>,
 }
 
 impl GraphWay {
-    /// Returns the pairs of consecutive boxes.
+    /// Returns the pairs of boxes that follow each other directly on the path.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, usize)> {
         self.nodes.windows(2).filter_map(|pair| match pair {
             [Some(from), Some(to)] => Some((*from, *to)),
@@ -69,7 +70,7 @@ impl GraphWay {
     }
 }
 
-/// A rectangle of the drawing.
+/// A rectangle in the drawing.
 struct Rectangle {
     left: f64,
     top: f64,
@@ -78,13 +79,14 @@ struct Rectangle {
 }
 
 impl Graph {
-    /// Whether there is nothing to draw.
+    /// Whether the graph has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Draws the graph for a width. `id` must be unique in the page and a valid identifier.
+    /// Returns the graph as SVG in the given width. `id` must be unique in the page and a valid
+    /// identifier.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let mut legend = String::new();
@@ -114,7 +116,7 @@ impl Graph {
         self.ways.len() <= COLOURED
     }
 
-    /// Draws a line for each path, with a dot where it begins and an arrow where it ends.
+    /// Draws each path in its own colour, with a dot where it begins and an arrow where it ends.
     fn coloured_ways(&self, svg: &mut String, layout: &Layout) {
         for (number, way) in self.ways.iter().enumerate() {
             let aside = (number as f64 - (self.ways.len() as f64 - 1.0) / 2.0) * APART;
@@ -139,8 +141,8 @@ impl Graph {
         }
     }
 
-    /// Draws a line for each pair of consecutive boxes, labelled with the number of paths that take
-    /// it.
+    /// Draws one line for each pair of boxes that follow each other on a path, labelled with the
+    /// number of such paths.
     fn counted_ways(&self, svg: &mut String, layout: &Layout) {
         for (step, count) in layout::steps(self) {
             let name = |node: usize| self.nodes.get(node).map_or("", |node| node.name.as_str());
@@ -163,7 +165,8 @@ impl Graph {
         }
     }
 
-    /// Draws the legend of the colours. Returns the height at which the graph begins.
+    /// Draws the legend of the colours of boxes. Returns the y coordinate below it, at which the
+    /// graph begins.
     fn legend(&self, svg: &mut String, edge: f64) -> f64 {
         svg.push_str("<g class=\"legend\">");
         let (mut x, mut y) = (8.0, 4.0);
@@ -248,7 +251,7 @@ fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
     svg.push_str("</g>");
 }
 
-/// Draws a rectangle in the colour of a value. Values above 1 have a colour of their own.
+/// Draws a rectangle in the colour of a box's value. Values above 1 have a colour of their own.
 fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     if value <= 1.0 {
         let Rectangle { left: x, top: y, width, height } = *place;
@@ -275,8 +278,8 @@ fn arrow(svg: &mut String, x: f64, y: f64, across: f64) {
     );
 }
 
-/// Shortens a name to at most `letters` letters: its beginning and its end, which often has a
-/// number.
+/// Shortens the name of a box to at most `letters` letters. Its beginning and its end, which often
+/// has a number, remain.
 fn cut(name: &str, letters: usize) -> String {
     let count = name.chars().count();
     if count <= letters {

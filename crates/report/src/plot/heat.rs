@@ -1,5 +1,5 @@
-//! Heat maps: tables whose cells are the darker the larger their value. Each cell shows its value,
-//! so that no reader depends on the colour.
+//! Heat maps: tables in which a cell is the darker the larger its value is. Each cell also shows
+//! its value, so that no reader depends on the colour.
 
 use super::frame::{LETTER, LINE};
 use super::{Unit, Width};
@@ -8,35 +8,36 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// The opacity of the largest value's colour, at which text remains readable.
+/// The opacity of the colour of the largest value, at which the text in the cell remains readable.
 pub(super) const DEEPEST: f64 = 0.6;
-/// The height of a row.
+/// The height of a row of cells, in pixels.
 const ROW: f64 = 24.0;
-/// The smallest width of a column whose cells show their values, rotated if necessary.
+/// The smallest width of a column, in pixels, in which cells show their values, if necessary
+/// rotated.
 const UPRIGHT: f64 = 14.0;
-/// The largest share of the width that the names of rows may take.
+/// The largest share of a drawing's width that the names of rows may take.
 const NAMES: f64 = 0.4;
 
-/// A heat map.
+/// A heat map: a table in which a cell is the darker the larger its value is.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatMap {
-    /// The subject of the map.
+    /// The title of the heat map.
     pub title: String,
     /// A description in a sentence or two, for those who cannot see the map.
     pub description: String,
-    /// The title of the rows.
+    /// The word for what rows stand for, such as `match`.
     pub row_title: String,
     /// The names of the rows.
     pub rows: Vec<String>,
-    /// The title of the columns.
+    /// The word for what columns stand for, such as `action`.
     pub column_title: String,
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The title of the values.
+    /// The word for the values in cells.
     pub value_title: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// The meaning of cells without colour, such as `training`.
+    /// The word that the legend shows for cells without colour, such as `training`.
     pub set_off: String,
     /// The cells, row by row; `None` for cells that were not measured.
     pub cells: Vec<Option<HeatCell>>,
@@ -47,29 +48,30 @@ pub struct HeatMap {
 pub struct HeatCell {
     /// The value, not negative.
     pub value: f64,
-    /// The text in the cell.
+    /// The text that the cell shows.
     pub text: String,
     /// The tool tip of the cell.
     pub tip: String,
-    /// Whether the cell has no colour, because it is of another kind.
+    /// Whether the cell has no colour, because its value is of another kind.
     pub set_off: bool,
 }
 
 impl HeatMap {
-    /// Returns the cell at a place.
+    /// Returns the cell in this row and column; `None` if it was not measured.
     #[must_use]
     pub fn cell(&self, row: usize, column: usize) -> Option<&HeatCell> {
         self.cells.get(row * self.columns.len() + column)?.as_ref()
     }
 
-    /// Whether there is nothing to draw.
+    /// Whether the heat map has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.iter().all(Option::is_none)
     }
 
-    /// Draws the map for a width. `id` must be unique in the page and a valid identifier. Letters
-    /// have one size at each width; if columns are narrow, the text in cells is rotated.
+    /// Returns the heat map as SVG in the given width. `id` must be unique in the page and a valid
+    /// identifier. Letters have the same size at every width; if columns are narrow, the text in
+    /// cells is rotated.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let grid = Grid::of(self, edge);
@@ -146,12 +148,13 @@ impl HeatMap {
         svg
     }
 
-    /// Returns the values that have a colour.
+    /// Returns the values of the cells that have a colour.
     fn colours(&self) -> impl Iterator<Item = f64> {
         self.cells.iter().flatten().filter(|cell| !cell.set_off).map(|cell| cell.value)
     }
 
-    /// Draws the legend: the colours of the largest value, half of it, and cells without colour.
+    /// Draws the legend, which shows the colours of the largest value and of half of it, and cells
+    /// without colour.
     fn legend(&self, left: f64, edge: f64) -> Legend {
         let most = self.colours().fold(0.0, f64::max);
         let mut legend = Legend { svg: "<g class=\"legend\">".to_owned(), rows: 1.0 };
@@ -184,19 +187,19 @@ impl HeatMap {
     }
 }
 
-/// A drawn legend with its number of rows.
+/// The legend of a heat map as SVG, with its number of rows.
 struct Legend {
     svg: String,
     rows: f64,
 }
 
-/// The layout of the cells of a map.
+/// The sizes and texts of a heat map.
 struct Grid {
-    /// The left edge of the cells.
+    /// The x coordinate of the left edge of the cells.
     left: f64,
-    /// The width of a column.
+    /// The width of each column.
     column: f64,
-    /// The height of a row.
+    /// The height of each row.
     row: f64,
     cells: Cells,
     /// The names of the rows, wrapped into lines.
@@ -205,12 +208,12 @@ struct Grid {
     remarks: Vec<String>,
 }
 
-/// The orientation of the text in cells.
+/// The orientation of the values in cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Level,
     Upright,
-    /// No text, for lack of space.
+    /// Cells show no values, for lack of space.
     Silent,
 }
 
@@ -272,7 +275,7 @@ fn text(svg: &mut String, at: Place, text: &str) {
     }
 }
 
-/// The rectangle of a cell.
+/// The rectangle of one cell.
 #[derive(Clone, Copy)]
 pub(super) struct Square {
     pub(super) x: f64,

@@ -1,4 +1,4 @@
-//! A drawing as a PDF of one page, for papers.
+//! Writes a drawing as a PDF file of one page, for papers.
 //!
 //! The file has only vectors and text: a page with a content stream, a font with the letters of the
 //! figure (PDF 1.7, ISO 32000-1, 9.7.4), and a graphics state for each opacity. It is written here
@@ -10,13 +10,14 @@ use std::fmt::Write as _;
 use super::drawing::{Drawing, DrawingError, Item, Look, PAGE, Segment, Text};
 use super::font::Letters;
 
-/// The number of points per pixel: an inch is 96 pixels and 72 points.
+/// The number of PDF points per pixel: an inch is 96 pixels and 72 points.
 const SCALE: f64 = 0.75;
-/// The distance of the control points of a quarter circle, as a share of its radius.
+/// The distance of the control points of a Bézier curve that approximates a quarter circle, as a
+/// share of the circle's radius.
 const KAPPA: f64 = 0.552_284_749_8;
 
 impl Drawing {
-    /// Returns the content of the file.
+    /// Returns the drawing as the bytes of a PDF file.
     pub(crate) fn pdf(&self) -> Result<Vec<u8>, DrawingError> {
         let mut content = Content::new(Letters::new()?);
         // The y axis of drawings points downwards.
@@ -79,11 +80,11 @@ fn stream(bytes: &[u8]) -> Object {
     Object(out)
 }
 
-/// The name of the font. The prefix of six letters marks a subset.
+/// The name of the embedded font. The prefix of six letters marks a subset of a font.
 const FONT: &str = "PLANIM+DejaVuSansCondensed";
 
-/// Returns the objects of the font, from object 5 on: the font, its metrics, its file, and the map
-/// from glyphs to text.
+/// Returns the objects of the PDF file that embed the font, from object 5 on: the font, its
+/// metrics, its file, and the map from glyphs to text.
 fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
     let measures = letters.measures();
     let bounds = measures.bounds.map(|side| format!("{side:.0}")).join(" ");
@@ -111,7 +112,7 @@ fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
     ])
 }
 
-/// Assembles the file: header, objects, their offsets, and the trailer (ISO 32000-1, 7.5).
+/// Assembles the PDF file: header, objects, their offsets, and the trailer (ISO 32000-1, 7.5).
 fn file(objects: &[Object]) -> Vec<u8> {
     let mut out = b"%PDF-1.7\n".to_vec();
     let mut places = Vec::new();
@@ -136,11 +137,11 @@ fn file(objects: &[Object]) -> Vec<u8> {
     out
 }
 
-/// The content stream of the page.
+/// The content stream of the PDF page.
 struct Content {
-    /// The operators, in ASCII.
+    /// The operators that draw the page, in ASCII.
     text: String,
-    /// The pairs of opacities in use, of fill and stroke.
+    /// The different pairs of opacities, of fill and stroke, that shapes have.
     opacities: Vec<(f64, f64)>,
     letters: Letters,
 }
@@ -196,7 +197,7 @@ impl Content {
         });
     }
 
-    /// Appends two quarter circles, anticlockwise as seen.
+    /// Appends a half circle as two quarter circles, anticlockwise as a reader sees it.
     fn half_circle(&mut self, from: (f64, f64), to: (f64, f64)) {
         let centre = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
         let out = (from.0 - centre.0, from.1 - centre.1);
@@ -247,7 +248,8 @@ impl Content {
     }
 }
 
-/// Returns the components of `#rrggbb`, each from 0 to 1.
+/// Returns the red, green and blue components of a colour `#rrggbb`, each from 0 to 1, as PDF
+/// operands.
 fn components(colour: &str) -> String {
     let part = |from: usize| {
         let digits = colour.get(from..from + 2).unwrap_or_default();
@@ -256,8 +258,8 @@ fn components(colour: &str) -> String {
     format!("{:.3} {:.3} {:.3}", part(1), part(3), part(5))
 }
 
-/// Encodes a text for the file's information as the content of a hexadecimal string: UTF-16 with a
-/// byte order mark (ISO 32000-1, 7.9.2.2).
+/// Encodes a text for the information dictionary of the file, as the content of a hexadecimal
+/// string: UTF-16 with a byte order mark (ISO 32000-1, 7.9.2.2).
 fn unicode(text: &str) -> String {
     let units = std::iter::once(0xfeff).chain(text.encode_utf16());
     units.map(|unit| format!("{unit:04x}")).collect()

@@ -1,4 +1,4 @@
-//! Line plots as SVG.
+//! Draws line plots as SVG.
 
 use super::axes::{Labels, draw_axes};
 use super::coincide::{Coincidence, Drawn};
@@ -14,16 +14,18 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// The height of the inner part of a drawing per pixel of the drawing's width.
+/// The ratio of the height of the area in which lines are drawn to the width of the whole drawing.
 const INNER_HEIGHT: f64 = 270.0 / 640.0;
-/// The largest number of characters in the note about coinciding lines: two rows.
+/// The largest number of characters in the remark about lines that coincide; they fit into two
+/// rows.
 const NOTE: usize = 170;
-/// The number of points drawn over all lines of a plot, and the largest number for one line.
+/// The largest numbers of points that are drawn: in all lines of a plot together (`POINTS`), and in
+/// one line (`POINTS_PER_LINE`).
 const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
 
 impl Plot {
-    /// Whether there is anything to draw.
+    /// Whether the plot has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let any_line =
@@ -31,12 +33,13 @@ impl Plot {
         !any_line && self.areas.iter().all(|a| a.points.is_empty())
     }
 
-    /// Draws the plot for a page. `id` must be unique in the page and a valid identifier.
+    /// Returns the plot as SVG in the width that figures have in a page. `id` must be unique in the
+    /// page and a valid identifier.
     pub(crate) fn svg(&self, id: &str) -> String {
         self.svg_at(id, Width::PAGE)
     }
 
-    /// Draws the plot for a width; letters have one size at each width.
+    /// Returns the plot as SVG in the given width. Letters have the same size at every width.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let inner = (width.pixels() * INNER_HEIGHT).clamp(150.0, 420.0);
         let fitted = Width::new(width.pixels() - 100.0);
@@ -235,12 +238,12 @@ fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) ->
     described
 }
 
-/// A line as it is drawn.
+/// A line of a plot, and how it is drawn.
 struct DrawnLine<'a> {
     line: &'a Line,
-    /// The points that are drawn of it.
+    /// The points of the line that are drawn; a long line is drawn with fewer points.
     points: &'a [Point],
-    /// The number of lines on top of it.
+    /// The number of lines that hide this one, so that it must be drawn wider.
     lines_on_top: usize,
 }
 
@@ -293,7 +296,8 @@ impl DrawnLine<'_> {
     }
 }
 
-/// Whether values range so widely that a logarithmic axis is preferable; all must be positive.
+/// Whether values range so widely that a logarithmic axis shows them better than a linear one.
+/// Returns false if a value is not positive.
 pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -301,8 +305,8 @@ pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
 }
 
 impl Axis {
-    /// Returns a logarithmic axis if the values range over more than two decades, else a linear
-    /// one.
+    /// Returns a logarithmic axis if the values range over more than two decades, otherwise a
+    /// linear one.
     pub(crate) fn fitting(
         label: impl Into<String>,
         unit: statistics::Unit,

@@ -1,4 +1,4 @@
-//! Scales: from data to a position on an axis, with its ticks.
+//! Scales, which convert values to positions on an axis of a plot, and the ticks of the axis.
 
 use statistics::Unit;
 
@@ -6,37 +6,38 @@ use super::Width;
 use super::frame::LETTER;
 use crate::format::{figure, scaling, trim_zeros, whole};
 
-/// The spacing of values on an axis.
+/// The way in which values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
-    /// Linear.
+    /// Equal distances are equal differences.
     Linear,
-    /// Logarithmic. Values must be positive; others lie on the lower edge.
+    /// Equal distances are equal ratios. Values must be positive; others are drawn at the low end.
     Logarithmic,
-    /// Logarithmic to base two, with ticks at powers of two.
+    /// Equal distances are equal ratios, and ticks are powers of two.
     Binary,
-    /// Quantiles as HDR plots show them: the value is 1 / (1 - quantile), on a logarithmic scale,
-    /// so that each further nine takes the same space.
+    /// Quantiles as HDR plots show them. The value is 1 / (1 - quantile), on a logarithmic scale,
+    /// so that each further nine (90 %, 99 %, 99.9 %) takes the same space.
     Quantile,
-    /// Names side by side: the value is the number of the name, from 1. If names are too long, the
-    /// drawing shows their numbers.
+    /// Names side by side. The value is the number of a name, from 1. If names are too long, the
+    /// drawing shows their numbers instead.
     Named,
 }
 
-/// An axis: label, unit and spacing.
+/// An axis of a plot: its label, unit and spacing.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Axis {
     /// The label of the axis, without the unit.
     pub label: String,
-    /// The unit of the values.
+    /// The unit of the values along the axis.
     pub unit: Unit,
-    /// The spacing of the values.
+    /// The way in which values are spread along the axis.
     pub spacing: Spacing,
-    /// Whether a linear axis starts at zero, as it should wherever lengths are compared.
+    /// Whether a linear axis starts at zero. It should if readers compare the lengths of bars or
+    /// areas.
     pub from_zero: bool,
-    /// Values that a line across the plot marks, each with its label.
+    /// Values at which a line crosses the whole plot, each with the label of its line.
     pub levels: Vec<(f64, String)>,
-    /// The labels at 1, 2 and so on, for an axis of names.
+    /// The labels of the values 1, 2 and so on; empty unless the spacing is [`Spacing::Named`].
     #[serde(default)]
     pub names: Vec<String>,
 }
@@ -49,7 +50,7 @@ impl Axis {
         Self { label, unit, spacing: Spacing::Linear, from_zero: true, levels, names }
     }
 
-    /// Returns an axis of names, side by side in their order.
+    /// Returns an axis on which these names stand side by side, in their order.
     pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
         Self { spacing: Spacing::Named, names, ..Self::linear(label, Unit::Index) }
     }
@@ -64,13 +65,13 @@ impl Axis {
         Self { spacing: Spacing::Binary, ..Self::logarithmic(label, Unit::Count) }
     }
 
-    /// Returns the axis with lines across the plot.
+    /// Returns the axis with lines that cross the plot at these values, each with a label.
     #[must_use]
     pub fn with_levels(self, levels: Vec<(f64, String)>) -> Self {
         Self { levels, ..self }
     }
 
-    /// Formats a value of this axis for tables.
+    /// Formats a value of this axis for the tables of reports.
     pub(crate) fn value(&self, value: f64) -> String {
         match self.spacing {
             Spacing::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
@@ -79,7 +80,8 @@ impl Axis {
         }
     }
 
-    /// Returns a value of this axis for data files: the quantile or the name if the axis has those.
+    /// Returns a value of this axis as data files contain it: the quantile or the name if the axis
+    /// has those, otherwise the number.
     pub(crate) fn data(&self, value: f64) -> Datum<'_> {
         match self.spacing {
             Spacing::Quantile => Datum::Number(1.0 - 1.0 / value),
@@ -88,7 +90,8 @@ impl Axis {
         }
     }
 
-    /// Returns the list of names by number; empty if the names fit on an axis of the given length.
+    /// Returns a sentence that lists the numbers and the names of this axis, for an axis on which
+    /// only numbers fit. Returns an empty text if the names fit on an axis of this length.
     pub(super) fn key(&self, length: Width) -> String {
         if self.spacing != Spacing::Named || fit(&self.names, length) {
             return String::new();
@@ -100,13 +103,13 @@ impl Axis {
         format!("{}{more}.", named.collect::<Vec<_>>().join("; "))
     }
 
-    /// Returns the name at a position.
+    /// Returns the name that a value of an axis of names stands for.
     fn called(&self, value: f64) -> Option<&str> {
         let place = (value.round() as usize).checked_sub(1)?;
         self.names.get(place).map(String::as_str)
     }
 
-    /// Returns the label with the unit that the values have in files.
+    /// Returns the label of the axis, with the unit in which data files contain its values.
     pub(crate) fn name(&self) -> String {
         match (self.spacing, self.unit) {
             (Spacing::Quantile, _) => format!("{} [fraction]", self.label),
@@ -116,22 +119,22 @@ impl Axis {
         }
     }
 
-    /// Returns an axis of quantiles.
+    /// Returns an axis of quantiles, on which each further nine takes the same space.
     pub fn quantile(label: impl Into<String>) -> Self {
         Self { spacing: Spacing::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
 }
 
-/// The largest number of names that a key lists.
+/// The largest number of names that the list of numbers and names contains.
 const KEYS: usize = 12;
 
-/// Whether names fit side by side on an axis of the given length.
+/// Whether names fit side by side on an axis of this length.
 fn fit(names: &[String], length: Width) -> bool {
     let room = length.pixels() / names.len().max(1) as f64;
     names.iter().all(|name| name.chars().count() as f64 * LETTER + 6.0 <= room)
 }
 
-/// A value of an axis in a data file.
+/// A value of an axis as a data file contains it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Datum<'a> {
     /// A number in the unit of the axis.
@@ -140,7 +143,7 @@ pub(crate) enum Datum<'a> {
     Name(&'a str),
 }
 
-/// An axis fitted to data.
+/// An axis fitted to the values of a plot: its ends and ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     spacing: Spacing,
@@ -148,7 +151,7 @@ pub(crate) struct Scale {
     label: String,
     low: f64,
     high: f64,
-    /// The unit that all ticks share; empty if they do not share one.
+    /// The unit after the label of each tick; empty if ticks have different units.
     suffix: &'static str,
     ticks: Vec<Tick>,
 }
@@ -158,17 +161,18 @@ pub(crate) struct Scale {
 pub(crate) struct Tick {
     /// The value at the tick.
     pub(crate) value: f64,
-    /// The label; empty for intermediate ticks.
+    /// The label of the tick; empty for ticks between labelled ones.
     pub(crate) label: String,
 }
 
 impl Scale {
-    /// Fits an axis to the values that it must show, with about `wanted` labelled ticks.
+    /// Fits an axis to the values that a plot shows, with about `wanted` labelled ticks.
     pub(crate) fn fit(axis: &Axis, values: impl Iterator<Item = f64>, wanted: usize) -> Self {
         Self::fit_in(axis, values, wanted, Width::PAGE)
     }
 
-    /// Fits an axis; names, if it has any, must fit side by side in `length`.
+    /// Fits an axis to the values that a plot shows, with about `wanted` labelled ticks. An axis of
+    /// names shows numbers instead if the names do not fit side by side in `length`.
     pub(super) fn fit_in(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -201,8 +205,8 @@ impl Scale {
         scale
     }
 
-    /// Returns the position of a value, from 0 (low end) to 1 (high end). Values beyond an end are
-    /// placed at it.
+    /// Returns the position of a value on the axis, from 0 (low end) to 1 (high end). Values beyond
+    /// an end are placed at that end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let position = match self.spacing {
             Spacing::Linear | Spacing::Named => (value - self.low) / (self.high - self.low),
@@ -219,12 +223,12 @@ impl Scale {
         (self.low - slack..=self.high + slack).contains(&value)
     }
 
-    /// Returns the ticks in ascending order.
+    /// Returns the ticks of the axis in ascending order.
     pub(crate) fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
-    /// Returns the unit of the values.
+    /// Returns the unit of the values along the axis.
     pub(crate) fn unit(&self) -> Unit {
         self.unit
     }
@@ -283,8 +287,8 @@ impl Scale {
             .collect();
     }
 
-    /// Formats the label of a tick; thousands and millions are abbreviated on the whole axis or not
-    /// at all.
+    /// Formats the label of a tick on a linear axis. `largest` is the largest value of the axis; it
+    /// decides whether all labels are abbreviated to thousands or millions, or none.
     fn linear_label(&self, value: f64, decimals: usize, largest: f64) -> String {
         let value = if value == 0.0 { 0.0 } else { value };
         if matches!(self.unit, Unit::Count | Unit::PerSecond) && largest >= 10_000.0 && value != 0.0
@@ -352,7 +356,7 @@ impl Scale {
             .collect();
     }
 
-    /// Fits an axis of names, which share the space equally.
+    /// Fits an axis of names, each of which gets an equal share of the length.
     fn fit_names(&mut self, names: &[String], length: Width) {
         (self.low, self.high) = (0.5, names.len().max(1) as f64 + 0.5);
         let are_there = fit(names, length);
@@ -405,7 +409,7 @@ pub(crate) fn power_of_two(value: f64) -> Option<String> {
     Some(format!("2{}", (exponent as i32).to_string().chars().map(raised).collect::<String>()))
 }
 
-/// Returns the suffix of units that an axis never scales.
+/// Returns the suffix of a unit in which an axis never uses multiples, such as percent.
 fn plain_suffix(unit: Unit) -> &'static str {
     match unit {
         Unit::PerSecond => "1/s",

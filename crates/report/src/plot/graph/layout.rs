@@ -1,11 +1,11 @@
-//! The layout of a graph: positions of boxes and paths.
+//! Computes the layout of a graph: the positions of its boxes and of the lines between them.
 //!
 //! Boxes stand in columns by their distance from the starts of paths, so that paths lead from one
 //! column to the next (Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical
 //! system structures", IEEE Transactions on Systems, Man, and Cybernetics 11, 1981). Columns that
 //! do not fit side by side continue in the next row, in the opposite direction. Within its column a
-//! box stands near the mean position of its neighbours. A path that skips columns has a bend in
-//! each of them, and one that goes back runs below all boxes.
+//! box stands near the mean position of its neighbours. A line that skips columns has a bend in
+//! each of them, and one that leads back to an earlier column runs below all boxes.
 
 use std::collections::BTreeMap;
 
@@ -17,58 +17,58 @@ use crate::put::put;
 pub(super) const HEIGHT: f64 = 32.0;
 /// The height of a box with the space around it.
 const ROW: f64 = 46.0;
-/// The space between rows of columns.
+/// The space between two rows of columns.
 const BETWEEN: f64 = 26.0;
-/// The height of a bend, where a path passes a column.
+/// The height that a line takes where it passes a column without a box.
 const BEND: f64 = 13.0;
-/// The smallest and the largest number of columns side by side.
+/// The smallest and the largest number of columns in one row.
 const COLUMNS: [usize; 2] = [3, 8];
-/// The largest width of a box, and the space next to each.
+/// The largest width of a box (`WIDEST`), and the space beside each box (`BESIDE`).
 const WIDEST: f64 = 120.0;
 const BESIDE: f64 = 38.0;
-/// The number of rounds in which boxes move towards their neighbours.
+/// The number of times that boxes are moved towards their neighbours.
 const SWEEPS: usize = 8;
-/// The distance between paths that go back.
+/// The distance between lines that lead back to earlier columns.
 const LANE: f64 = 9.0;
 
-/// A step of paths from one box to another.
+/// The connection from one box to another, by the indices of both.
 pub(super) type Step = (usize, usize);
 
-/// The position of a box or of a bend.
+/// The position of a box, or of a bend of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Place {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// The direction of the row: 1 if columns continue to the right, -1 if to the left.
+    /// The direction in which paths cross this row: 1 to the right, -1 to the left.
     pub(super) direction: f64,
     row: usize,
 }
 
 impl Place {
-    /// Returns the x coordinate at which paths enter.
+    /// Returns the x coordinate at which lines enter a box of this width.
     pub(super) fn entry(&self, width: f64) -> f64 {
         self.x - self.direction * width / 2.0
     }
 
-    /// Returns the x coordinate at which paths leave.
+    /// Returns the x coordinate at which lines leave a box of this width.
     pub(super) fn exit(&self, width: f64) -> f64 {
         self.x + self.direction * width / 2.0
     }
 }
 
-/// The positions of all boxes and bends.
+/// The positions of all boxes of a graph, and of the bends of the lines between them.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) places: Vec<Place>,
     pub(super) box_width: f64,
     pub(super) height: f64,
-    /// The bends of each step.
+    /// The bends of the line for each connection.
     bends: BTreeMap<Step, Vec<Place>>,
-    /// The heights of steps that go back.
+    /// The y coordinates of lines that lead back to earlier columns, below all boxes.
     lanes: BTreeMap<Step, f64>,
 }
 
-/// Returns each step of the paths with the number of paths that take it.
+/// Returns each connection between two boxes, with the number of paths that contain it.
 pub(super) fn steps(graph: &Graph) -> BTreeMap<Step, usize> {
     let mut steps = BTreeMap::new();
     for step in graph.ways.iter().flat_map(super::GraphWay::steps) {
@@ -81,7 +81,8 @@ pub(super) fn steps(graph: &Graph) -> BTreeMap<Step, usize> {
 }
 
 impl Layout {
-    /// Lays out a graph below the height `top`, in a drawing of width `edge`.
+    /// Computes the layout of a graph that begins at the height `top`, in a drawing of width
+    /// `edge`.
     pub(super) fn of(graph: &Graph, top: f64, edge: f64) -> Self {
         let count = graph.nodes.len();
         let steps: Vec<Step> = steps(graph).into_keys().collect();
@@ -110,7 +111,8 @@ impl Layout {
         Self { places, box_width: drawn.box_width, height, bends, lanes }
     }
 
-    /// Draws a step, shifted by `aside`, with an arrow at its end. Returns a point near its middle.
+    /// Draws the line of a connection, shifted by `aside` pixels, with an arrow at its end. Returns
+    /// a point near its middle.
     pub(super) fn line(&self, svg: &mut String, step: Step, aside: f64) -> (f64, f64) {
         let (Some(from), Some(to)) = (self.places.get(step.0), self.places.get(step.1)) else {
             return (0.0, 0.0);
@@ -162,8 +164,8 @@ impl Layout {
     }
 }
 
-/// Returns the steps that a depth-first search identifies as leading back; without them the graph
-/// is acyclic.
+/// Returns the connections that a depth-first search identifies as leading back to an earlier box.
+/// Without them the graph is acyclic.
 fn backward(count: usize, steps: &[Step]) -> Vec<Step> {
     let mut next = vec![Vec::new(); count];
     let mut has_before = vec![false; count];
@@ -209,7 +211,8 @@ enum State {
     Done,
 }
 
-/// Returns the length of the longest path to each node over acyclic steps.
+/// Returns the column of each of `count` boxes: the length of the longest path to it over the
+/// acyclic connections `forward`.
 fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     let mut layers = vec![0; count];
     // Each round determines at least one more layer.
@@ -228,18 +231,20 @@ fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     layers
 }
 
-/// Nodes and bends in columns. Bends are items with numbers after those of nodes.
+/// The boxes and bends of a graph, called items, in columns. The numbers of bends follow those of
+/// boxes.
 struct Columns {
-    /// The number of items that are nodes.
+    /// The number of items that are boxes.
     nodes: usize,
     columns: Vec<Vec<usize>>,
     bends: BTreeMap<Step, Vec<usize>>,
-    /// The neighbours of each item in the column before. `behind` has those in the column after.
+    /// The neighbours of each item: those in the column before (`before`) and in the column after
+    /// (`behind`).
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,
 }
 
-/// The positions of all items.
+/// The positions of all items, with the width of boxes and the lower end of the layout.
 struct Drawn {
     places: Vec<Place>,
     box_width: f64,
@@ -275,7 +280,8 @@ impl Columns {
         Self { nodes: layers.len(), columns, bends, before, behind }
     }
 
-    /// Moves items towards their neighbours, alternately forwards and backwards.
+    /// Orders the items of each column by the positions of their neighbours, alternately from the
+    /// first column on and from the last one back.
     fn sort(&mut self) {
         let mut height = vec![0.0; self.before.len()];
         let level = |column: &[usize], height: &mut [f64]| {
@@ -306,7 +312,7 @@ impl Columns {
         }
     }
 
-    /// Positions all items; `wanted` is the preferred width of boxes.
+    /// Computes the positions of all items. `wanted` is the preferred width of boxes.
     fn place(&self, top: f64, wanted: f64, edge: f64) -> Drawn {
         let [least, most] = COLUMNS;
         let room = edge - 24.0;
