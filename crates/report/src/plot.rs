@@ -1,10 +1,10 @@
 //! Figures as SVG inside a page: line plots, heat maps and others.
 //!
-//! They are drawn here rather than by a plotting library because the page needs features that those
-//! lack: colours that are style sheet variables, so that one drawing serves light and dark themes
-//! and print; a title and a description for screen readers; markers and dashes in addition to
-//! colours, so that no reader depends on hue; text that stays text; tool tips without scripts. The
-//! remaining work, ticks and paths, is small.
+//! They are drawn here rather than by a plotting library because the page needs features that
+//! libraries lack: colours that are style sheet variables, so that one drawing serves light and
+//! dark themes and print; a title and a description for screen readers; markers and dashes in
+//! addition to colours, so that no reader depends on hue; text that stays text; tool tips without
+//! scripts. The remaining work, ticks and paths, is small.
 
 mod axes;
 mod coincide;
@@ -39,13 +39,13 @@ pub use scale::{Axis, Spacing};
 pub(crate) use scale::{Datum, power_of_two};
 pub use width::{Width, WidthError};
 
-/// The unit of an axis's values.
+/// The unit of the values along an axis.
 pub use statistics::Unit;
 
-/// A plot.
+/// A plot of lines over a horizontal and a vertical axis.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Plot {
-    /// The subject of the plot, for screen readers and tool tips.
+    /// The title of the plot, for screen readers and tool tips.
     pub title: String,
     /// A description in a sentence or two, for those who cannot see the plot.
     pub description: String,
@@ -53,20 +53,22 @@ pub struct Plot {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The lines, later ones above earlier ones.
+    /// The lines of the plot. Later lines are drawn above earlier ones.
     pub lines: Vec<Line>,
-    /// The areas, beneath the lines.
+    /// The filled areas of the plot, which are drawn beneath the lines.
     pub areas: Vec<Area>,
-    /// A part of the horizontal axis that is highlighted, such as the measure window.
+    /// The part of the horizontal axis that is highlighted, such as the measure window; `None` if
+    /// no part is.
     pub span: Option<Span>,
-    /// Vertical marks at single values.
+    /// Vertical marks at single values of the horizontal axis.
     pub marks: Vec<Mark>,
-    /// Entries of the legend that explain a style for all lines.
+    /// Additional entries of the legend, each with a name and a style. They explain a style that
+    /// several lines have.
     pub keys: Vec<(String, Style)>,
 }
 
 impl Plot {
-    /// Returns a plot without lines. The description is for those who cannot see the plot.
+    /// Returns a plot that has no lines yet. The description is for those who cannot see the plot.
     pub fn new(title: impl Into<String>, description: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -83,14 +85,15 @@ impl Plot {
 }
 
 impl Plot {
-    /// Returns a plot of lines of [values](Line::of_values) over two axes.
+    /// Returns a plot of these lines, which were created with [`Line::of_values`], over two axes.
     pub fn of_values(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
         let description = format!("{} against {}.", y.label, x.label);
         Self { lines, ..Self::new(title, description, x, y) }
     }
 
-    /// Returns the plot with distinguishable lines: lines of one name have one colour; the style
-    /// and, if lines differ in it, the name show the origin of their values.
+    /// Returns the plot with styles by which lines can be told apart. Lines of the same name get
+    /// the same colour. Filled, hollow or missing markers show whether the values of a line were
+    /// measured, published or computed; if there are different origins, the names say so as well.
     #[must_use]
     pub(crate) fn with_origins(mut self) -> Self {
         let mut hues: BTreeMap<String, usize> = BTreeMap::new();
@@ -115,34 +118,36 @@ impl Plot {
     }
 }
 
-/// A line through points.
+/// A line of a plot.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Line {
-    /// The name of the line, for tool tips and tables.
+    /// The name of the line in tool tips and tables.
     pub name: String,
-    /// The entry in the legend. Lines with equal entries share one; an empty entry is left out.
+    /// The name of the line in the legend. Lines with equal names share one entry; an empty name is
+    /// left out.
     pub legend: String,
-    /// The points, left to right. A point that is not a number interrupts the line.
+    /// The points of the line, from left to right. A point that is not a number interrupts the
+    /// line.
     pub points: Vec<Point>,
-    /// The style of the line.
+    /// The colour, dashes and markers of the line.
     pub style: Style,
-    /// The origin of the values.
+    /// The origin of the line's values: a measurement, a publication or a computation.
     pub origin: Origin,
-    /// The offset to the right of the points' place in pixels, for points of several lines at one
-    /// place.
+    /// The distance in pixels by which the points are shifted to the right, so that points of
+    /// several lines with the same horizontal value stand side by side.
     #[serde(default)]
     pub aside: f64,
 }
 
 impl Line {
-    /// Returns a line of measured values whose legend is its name.
+    /// Returns a line of measured values. Its legend is its name.
     pub fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
         let name = name.into();
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
     }
 
-    /// Returns the line without connections between its points, which are shifted so that they
-    /// stand next to those of other lines: as line `number` (from 0) of `of` lines.
+    /// Returns the line without connections between its points, and with the points shifted so that
+    /// those of several lines stand side by side. This line is `number` (from 0) of `of` lines.
     #[must_use]
     pub(crate) fn beside(mut self, number: usize, of: usize) -> Self {
         /// The distance between lines, in pixels.
@@ -154,8 +159,8 @@ impl Line {
         self
     }
 
-    /// Returns a line of values against numbers. Its style is set later, with the other lines of
-    /// the document.
+    /// Returns a line through values, each given with its horizontal position. The style is chosen
+    /// later, together with those of the other lines of the document.
     pub fn of_values(
         name: impl Into<String>,
         origin: Origin,
@@ -169,13 +174,13 @@ impl Line {
 /// A point of a line.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Point {
-    /// The horizontal value.
+    /// The value on the horizontal axis.
     pub x: f64,
-    /// The vertical value.
+    /// The value on the vertical axis.
     pub y: f64,
-    /// The confidence of `y`.
+    /// The uncertainty of `y`.
     pub spread: Spread,
-    /// The tool tip of the marker.
+    /// The tool tip of the point; `None` for none.
     pub tip: Option<String>,
 }
 
@@ -186,21 +191,21 @@ impl Point {
         Self { x, y, ..Self::default() }
     }
 
-    /// Returns a point of a value, with the value as its tool tip.
+    /// Returns a point for a value, which is also its tool tip.
     #[must_use]
     pub fn of_value(x: f64, value: Value) -> Self {
         Self { x, y: value.value, spread: value.spread, tip: Some(value.words()) }
     }
 }
 
-/// The origin of a value.
+/// The origin of a value in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
-    /// A publication by others.
+    /// The value was published by others.
     Published,
-    /// A measurement of this run.
+    /// The value was measured in this run.
     Measured,
-    /// A formula or a model.
+    /// The value was computed by a formula or a model.
     Computed,
 }
 
@@ -216,21 +221,21 @@ impl Origin {
     }
 }
 
-/// The style of a line.
+/// The style in which a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Style {
     /// The colour of the line.
     pub hue: Hue,
     /// Whether the line is dashed.
     pub dashed: bool,
-    /// The kind of markers at the points.
+    /// The kind of markers at the points of the line.
     pub marker: Marker,
-    /// Whether the line is thin and translucent, as one of many.
+    /// Whether the line is thin and translucent, because it is one of many.
     pub faint: bool,
 }
 
 impl Style {
-    /// Returns a plain line in the colour with that number.
+    /// Returns the style of a solid line without markers, in the colour with this number.
     #[must_use]
     pub fn series(number: usize) -> Self {
         Self { hue: Hue::Series(number), dashed: false, marker: Marker::None, faint: false }
@@ -242,37 +247,37 @@ impl Style {
         Self { marker: Marker::Filled, ..self }
     }
 
-    /// Returns the style dashed, with hollow markers.
+    /// Returns the style with dashes and hollow markers.
     #[must_use]
     pub fn hollow(self) -> Self {
         Self { marker: Marker::Hollow, dashed: true, ..self }
     }
 
-    /// Returns the style as dots that no line joins.
+    /// Returns the style with a dot at each point, which no line joins.
     #[must_use]
     pub fn dots(self) -> Self {
         Self { marker: Marker::Dot, ..self }
     }
 
-    /// Returns the style thin and translucent.
+    /// Returns the style of a thin, translucent line, which is one of many.
     #[must_use]
     pub fn faint(self) -> Self {
         Self { faint: true, ..self }
     }
 
-    /// Whether the line is a guide in the colour of the axes.
+    /// Whether the style is that of a guide: a dashed line in the colour of the axes.
     pub(crate) fn is_guide(self) -> bool {
         self.hue == Hue::Muted
     }
 
-    /// Returns a line in the colour of the axes, which stands for lines of every colour in a
-    /// legend.
+    /// Returns the style of a line in the colour of the axes. In a legend, it stands for lines of
+    /// every colour.
     #[must_use]
     pub fn key() -> Self {
         Self { hue: Hue::Muted, dashed: false, marker: Marker::None, faint: false }
     }
 
-    /// Returns a dashed guide in the colour of the axes.
+    /// Returns the style of a guide: a dashed line in the colour of the axes.
     #[must_use]
     pub fn guide() -> Self {
         Self { hue: Hue::Muted, dashed: true, marker: Marker::None, faint: false }
@@ -282,52 +287,53 @@ impl Style {
 /// The colour of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Hue {
-    /// A colour of the palette; numbers beyond the palette start again with other markers.
+    /// The colour of the palette with this number. Numbers beyond the palette start again with
+    /// other markers.
     Series(usize),
-    /// The colour of axis text, for guides.
+    /// The colour of the text at axes, for guides.
     Muted,
 }
 
-/// The kind of a line's markers. Their shape follows the number of the colour.
+/// The kind of the markers of a line. Their shape depends on the number of the line's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Marker {
-    /// No markers.
+    /// The line has no markers.
     None,
-    /// Filled with the colour of the line.
+    /// Markers are filled with the colour of the line.
     Filled,
-    /// Filled with the colour of the page.
+    /// Markers are filled with the colour of the page.
     Hollow,
-    /// A dot for each point, without a line.
+    /// Each point is a dot, and no line joins the dots.
     Dot,
 }
 
-/// A filled area between two lines.
+/// A filled area of a plot, between a lower and an upper edge.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Area {
-    /// The name in the legend.
+    /// The name of the area in the legend.
     pub name: String,
-    /// The points: the horizontal value, and the lower and upper edge of the area there.
+    /// The points along the area: the horizontal value, the lower edge and the upper edge of each.
     pub points: Vec<(f64, f64, f64)>,
-    /// The number of the colour.
+    /// The number of the area's colour in the palette.
     pub hue: usize,
 }
 
 /// A part of the horizontal axis that is highlighted.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Span {
-    /// The start of the part.
+    /// The horizontal value at which the part starts.
     pub from: f64,
-    /// The end of the part.
+    /// The horizontal value at which the part ends.
     pub to: f64,
-    /// The name in the legend.
+    /// The name of the part in the legend.
     pub name: String,
 }
 
-/// A vertical mark at one value of the horizontal axis.
+/// A vertical line across a plot at one value of the horizontal axis.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Mark {
-    /// The position of the mark.
+    /// The horizontal value at which the line stands.
     pub x: f64,
-    /// The text next to the mark.
+    /// The text next to the line.
     pub label: String,
 }

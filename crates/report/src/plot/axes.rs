@@ -1,4 +1,4 @@
-//! The axes of a plot: ticks with their labels, and the labels of the axes.
+//! Draws the axes of a plot: ticks with their labels, and the labels of the axes.
 
 use super::frame::{Frame, LETTER, LINE};
 use super::scale::Scale;
@@ -6,25 +6,27 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// The labels of both axes, wrapped into lines.
+/// The labels of both axes of a plot, wrapped into lines.
 pub(super) struct Labels {
     pub(super) x: Vec<String>,
     pub(super) y: Vec<String>,
 }
 
 impl Labels {
-    /// Wraps the labels of two axes of the given lengths.
+    /// Wraps the labels of a horizontal axis of length `width` and a vertical axis of length
+    /// `height`.
     pub(super) fn of(x: &Scale, width: f64, y: &Scale, height: f64) -> Self {
         let lines = |scale: &Scale, room: f64| wrap(&scale.label(), (room / LETTER) as usize);
         Self { x: lines(x, width), y: lines(y, height) }
     }
 
-    /// Returns the width of the vertical axis's label beyond its first line.
+    /// Returns the additional width that the vertical axis's label needs if it has several lines.
     pub(super) fn left(&self) -> f64 {
         (self.y.len().max(1) - 1) as f64 * LINE
     }
 
-    /// Returns the height of the horizontal axis's label beyond its first line.
+    /// Returns the additional height that the horizontal axis's label needs if it has several
+    /// lines.
     pub(super) fn below(&self) -> f64 {
         (self.x.len().max(1) - 1) as f64 * LINE
     }
@@ -93,7 +95,7 @@ pub(super) fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale, l
     svg.push_str("</text>");
 }
 
-/// Writes the lines of a text, the second and later ones each below the one before.
+/// Writes a text of several lines as SVG, each line below the one before.
 fn lines(svg: &mut String, lines: &[String], x: f64) {
     for (number, line) in lines.iter().enumerate() {
         match number {

@@ -1,29 +1,30 @@
-//! Detection of lines that coincide, which a reader would take for one.
+//! Detects lines of a plot that coincide, which a reader would take for one.
 //!
 //! They are drawn so that all are visible (each wider than the one above it), and a line of text
 //! below the legend names them, since not every reader can tell them apart by colour or width.
 
 use super::{Line, Marker, Point};
 
-/// The distance in pixels up to which lines look like one: a little more than half of their widths
-/// together.
+/// The distance in pixels up to which two lines look like one: a little more than half of their
+/// widths together.
 const APART: f64 = 2.5;
-/// The largest number of width steps of lines beneath others; wider lines would hide their
-/// surroundings.
+/// The largest number of steps by which a line is widened because others hide it. Wider lines would
+/// hide their surroundings.
 pub(super) const DEEPEST: usize = 3;
 
-/// A line as it is drawn.
+/// A line of a plot as its pixels show it.
 pub(super) struct Drawn {
-    /// The points in pixels; `None` where the line is interrupted.
+    /// The points of the line in pixels; `None` where the line is interrupted.
     points: Vec<Option<(f64, f64)>>,
     marked: bool,
-    /// The entry in the legend; lines with one entry are not distinguished.
+    /// The name of the line in the legend. Lines with equal names need not be told apart.
     legend: String,
 }
 
 impl Drawn {
-    /// Returns a line as it is drawn; `place` returns the position of a point. Returns `None` for
-    /// lines that need not be distinguished: dots, and lines that are one of many.
+    /// Returns the pixels of a line; `place` returns the position of a point. Returns `None` for
+    /// lines that need not be told apart: dots, thin lines that are one of many, and lines without
+    /// a name in the legend.
     pub(super) fn of(
         line: &Line,
         points: &[Point],
@@ -46,7 +47,8 @@ impl Drawn {
         self.points.iter().flatten().copied()
     }
 
-    /// Whether this line has a point at `point` or, unless `only_points`, passes it.
+    /// Whether this line passes the position `point`. If `only_points`, one of its own points must
+    /// lie there.
     fn is_at(&self, point: (f64, f64), only_points: bool) -> bool {
         let near = |own: (f64, f64)| (own.0 - point.0).hypot(own.1 - point.1) <= APART;
         let passes = |pair: &[Option<(f64, f64)>]| match pair {
@@ -56,8 +58,8 @@ impl Drawn {
         self.seen().any(near) || !only_points && self.points.windows(2).any(passes)
     }
 
-    /// Whether this line coincides with the other over its whole extent. A marker remains visible
-    /// on a line that only passes it, so markers must coincide with markers.
+    /// Whether this line coincides with `other` over its whole length. A marker remains visible on
+    /// a line that only passes it, so markers must coincide with markers.
     fn lies_on(&self, other: &Self) -> bool {
         if self.legend == other.legend || self.marked && !other.marked {
             return false;
@@ -73,7 +75,7 @@ impl Drawn {
     }
 }
 
-/// Returns the point of a segment that is nearest to a given point.
+/// Returns the point of the line segment between `from` and `to` that is nearest to `point`.
 fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
     let (along, up) = (to.0 - from.0, to.1 - from.1);
     let square = along * along + up * up;
@@ -87,15 +89,15 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
 
 /// The lines of a plot that coincide.
 pub(super) struct Coincidence {
-    /// The number of lines on top of each line, at most [`DEEPEST`].
+    /// The number of lines that hide each line, at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,
-    /// The names of the lines in each group that looks like one line.
+    /// The groups of lines that look like one line, as the names of the lines in each.
     pub(super) groups: Vec<Vec<String>>,
 }
 
 impl Coincidence {
-    /// Finds coinciding lines. The lines are in drawing order; `None` stands for lines that need
-    /// not be distinguished.
+    /// Finds the lines of a plot that coincide. The lines are in drawing order; `None` stands for
+    /// lines that need not be told apart.
     pub(super) fn of(lines: &[Option<Drawn>]) -> Self {
         let mut depths = vec![0; lines.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -121,13 +123,14 @@ impl Coincidence {
         Self { depths, groups: groups.into_iter().map(names).collect() }
     }
 
-    /// Returns a sentence that names the groups, or `None` if all lines are visible.
+    /// Returns a sentence that names the lines which coincide, or `None` if all lines are visible.
     pub(super) fn sentence(&self) -> Option<String> {
         let groups: Vec<String> = self.groups.iter().map(|names| names.join(" and ")).collect();
         (!groups.is_empty()).then(|| format!("One on another: {}", groups.join("; ")))
     }
 
-    /// Returns the sentence, or a shorter one without names if it has more than `most` characters.
+    /// Returns the sentence that names the lines which coincide, or a shorter one without names if
+    /// it has more than `most` characters. Returns `None` if all lines are visible.
     pub(super) fn note(&self, most: usize) -> Option<String> {
         let sentence = self.sentence()?;
         if sentence.chars().count() <= most {

@@ -1,11 +1,12 @@
-//! A drawing as an SVG file that needs no style sheet: every shape has its own appearance.
+//! Writes a drawing as an SVG file that needs no style sheet, because every shape states its own
+//! appearance.
 
 use super::drawing::{Drawing, Item, Look, PAGE, Segment, Text};
 use crate::page::escape;
 use crate::put::put;
 
 impl Drawing {
-    /// Returns the text of the file.
+    /// Returns the drawing as the text of an SVG file.
     pub(crate) fn svg(&self) -> String {
         let (width, height) = (self.width, self.height);
         let mut out = format!(

@@ -1,7 +1,7 @@
 //! The font of PDF figures: its glyphs, their widths, and the subset that one figure needs.
 //!
 //! The standard fonts of PDF readers lack superscript digits, arrows and most mathematical signs,
-//! so a file embeds its glyphs (see `fonts/README.md`).
+//! so each PDF file embeds the glyphs that it uses (see `fonts/README.md`).
 
 use subsetter::GlyphRemapper;
 use ttf_parser::{Face, GlyphId};
@@ -9,23 +9,23 @@ use ttf_parser::{Face, GlyphId};
 use super::drawing::DrawingError;
 
 const FILE: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
-/// The replacement for a letter that the font lacks.
+/// The letter that is drawn in place of one that the font lacks.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// The letters that one figure uses.
+/// The letters that one figure uses, for which its PDF file embeds glyphs.
 pub(super) struct Letters {
     face: Face<'static>,
     numbers: GlyphRemapper,
-    /// Each letter once, with the number of its glyph in the file of this figure.
+    /// Each letter once, with the number of its glyph among the embedded ones.
     used: Vec<Letter>,
 }
 
 /// A letter that a figure uses.
 struct Letter {
     letter: char,
-    /// The number of the glyph in the subset of the font that the figure embeds.
+    /// The number of the letter's glyph among those that the PDF file embeds.
     glyph: u16,
-    /// The width in thousandths of the font size.
+    /// The width of the letter in thousandths of the font size.
     width: f64,
 }
 
@@ -33,7 +33,7 @@ struct Letter {
 pub(super) struct Measures {
     pub(super) ascent: f64,
     pub(super) descent: f64,
-    /// The left, bottom, right and top of the bounding box of all glyphs.
+    /// The left, bottom, right and top edge of the bounding box of all glyphs.
     pub(super) bounds: [f64; 4],
 }
 
@@ -43,29 +43,31 @@ impl Letters {
         Ok(Self { face, numbers: GlyphRemapper::new(), used: Vec::new() })
     }
 
-    /// Returns the width of a text at size 1.
+    /// Returns the width of a text at font size 1.
     pub(super) fn width(&self, text: &str) -> f64 {
         text.chars().map(|letter| self.advance(self.glyph(letter))).sum::<f64>() / 1000.0
     }
 
-    /// Returns a text as the content of a hexadecimal string: two bytes for each glyph.
+    /// Returns a text as the content of a PDF hexadecimal string, with two bytes for each glyph.
+    /// Adds its letters to those that the figure uses.
     pub(super) fn encoded(&mut self, text: &str) -> String {
         text.chars().map(|letter| format!("{:04x}", self.number(letter))).collect()
     }
 
-    /// Returns the part of the font that holds the letters encoded so far.
+    /// Returns a font file with the glyphs of the letters that the figure has used so far.
     pub(super) fn file(&self) -> Result<Vec<u8>, DrawingError> {
         subsetter::subset(FILE, 0, &self.numbers).map_err(DrawingError::new)
     }
 
-    /// Returns the widths of these letters as the array `W` of a font (ISO 32000-1, 9.7.4.3).
+    /// Returns the widths of the figure's letters as the array `W` of a PDF font (ISO 32000-1,
+    /// 9.7.4.3).
     pub(super) fn widths(&self) -> String {
         let widths = self.used.iter().map(|one| format!("{} [{:.0}]", one.glyph, one.width));
         widths.collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the map from glyphs to text, so that text can be copied from the file and found in
-    /// it (ISO 32000-1, 9.10.3).
+    /// Returns the map from glyphs to text, with which text can be copied from the PDF file and
+    /// found in it (ISO 32000-1, 9.10.3).
     pub(super) fn map(&self) -> String {
         let mut lines = String::new();
         // A section may have at most 100 entries.
@@ -101,7 +103,8 @@ impl Letters {
         }
     }
 
-    /// Returns the number of a letter's glyph in the figure's part of the font.
+    /// Returns the number of a letter's glyph among the embedded ones. Adds the letter if it is
+    /// new.
     fn number(&mut self, letter: char) -> u16 {
         if let Some(known) = self.used.iter().find(|one| one.letter == letter) {
             return known.glyph;
@@ -120,7 +123,7 @@ impl Letters {
         known.or_else(|| self.face.glyph_index(REPLACEMENT)).unwrap_or_default()
     }
 
-    /// Returns the width of a glyph in thousandths of the size.
+    /// Returns the width of a glyph in thousandths of the font size.
     fn advance(&self, glyph: GlyphId) -> f64 {
         self.thousandths(f64::from(self.face.glyph_hor_advance(glyph).unwrap_or_default()))
     }

@@ -1,22 +1,23 @@
-//! The dimensions of a drawing, and the classes and shapes that distinguish styles.
+//! The dimensions of a drawing, and the style sheet classes and marker shapes that distinguish
+//! lines.
 
 use super::palette::SERIES;
 use super::scale::Scale;
 use super::{Hue, Marker, Style};
 
-/// The width of a letter at the size that axes and legends use.
+/// The width of a letter in pixels, at the size that axes and legends use.
 pub(super) const LETTER: f64 = 6.5;
 
-/// The distance between the lines of a text.
+/// The distance between the lines of a text, in pixels.
 pub(super) const LINE: f64 = 15.0;
 
-/// The position of the inner part of a drawing, in pixels.
+/// The position in a drawing of the area that shows the data, in pixels.
 pub(super) struct Frame {
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// The right edge of the drawing.
+    /// The right edge of the whole drawing.
     pub(super) edge: f64,
 }
 
@@ -48,8 +49,8 @@ pub(super) fn class(style: Style) -> String {
     class
 }
 
-/// Returns the number of the marker shape. The numbers of colours and shapes differ, so that lines
-/// beyond the palette differ from those that have the same colour.
+/// Returns the number of the marker shape for a line of this colour. There are other numbers of
+/// colours than of shapes, so lines that must share a colour have different shapes.
 pub(super) fn shape(hue: Hue) -> usize {
     match hue {
         Hue::Series(number) => number,

@@ -1,4 +1,5 @@
-//! Confidence intervals of points, and a remark on those that extend beyond the frame.
+//! Draws the confidence intervals of points, and names those that extend beyond the frame of the
+//! plot.
 
 use super::frame::Frame;
 use super::scale::Scale;
@@ -6,11 +7,11 @@ use super::{Line, Plot, Point};
 use crate::put::put;
 use crate::value::Value;
 
-/// The largest number of cut intervals that are named.
+/// The largest number of intervals beyond the frame that the remark names.
 const MOST_NAMED: usize = 4;
 
-/// Draws the intervals of the points of a line. An end beyond the frame becomes an arrow at the
-/// frame.
+/// Draws the confidence intervals of the points of a line. Where an interval extends beyond the
+/// frame of the plot, an arrow at the frame shows it.
 pub(super) fn draw_intervals(
     svg: &mut String,
     points: &[Point],
@@ -39,7 +40,8 @@ pub(super) fn draw_intervals(
     }
 }
 
-/// Returns a sentence that names the intervals which extend beyond the frame, if any.
+/// Returns a sentence that names the confidence intervals which extend beyond the frame of the
+/// plot; `None` if there are none.
 pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     let of_line = |line: &Line| -> Vec<String> {
         let points = line.points.iter().filter(|point| point.x.is_finite() && is_cut(point, y));

@@ -1,4 +1,4 @@
-//! The legend of a plot, above the drawing.
+//! Lays out and draws the legend of a plot, above the area with the lines.
 
 use super::frame::{LETTER, LINE, class, shape};
 use super::markers::outline;
@@ -8,14 +8,14 @@ use crate::page::escape;
 use crate::put::put;
 use crate::terminal::wrap;
 
-/// The height of a row.
+/// The height of a row of the legend, in pixels.
 const ROW: f64 = 20.0;
-/// The width of a sample with the space after it.
+/// The width of the sample before the name of an entry, with the space after it, in pixels.
 const SAMPLE: f64 = 34.0;
-/// The space between entries.
+/// The space between two entries of the legend, in pixels.
 const BETWEEN: f64 = 14.0;
 
-/// The entries in rows, and notes about lines that coincide.
+/// The legend of a plot: its entries in rows, and remarks about lines that coincide.
 pub(super) struct Legend {
     rows: Vec<Vec<Entry>>,
     notes: Vec<String>,
@@ -36,7 +36,7 @@ enum Sample {
 }
 
 impl Legend {
-    /// Lays out the legend of a plot in the width `room`, with a note below it.
+    /// Lays out the legend of a plot in the width `room`. `note` is a remark below the entries.
     pub(super) fn of(plot: &Plot, note: Option<&str>, room: f64) -> Self {
         let notes = note.map(|text| wrap(text, (room / LETTER) as usize)).unwrap_or_default();
         let mut entries: Vec<(&str, Sample)> = Vec::new();
@@ -95,7 +95,7 @@ impl Legend {
     }
 }
 
-/// Returns the height of a row, which its entry with the most lines determines.
+/// Returns the height of a row of the legend. The entry with the most lines of text determines it.
 fn height(row: &[Entry]) -> f64 {
     let lines = row.iter().map(|entry| entry.name.len()).max().unwrap_or(1);
     ROW + (lines.max(1) - 1) as f64 * LINE

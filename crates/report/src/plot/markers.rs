@@ -1,11 +1,11 @@
-//! Marker shapes, about 8 units wide, around a point.
+//! The shapes of markers, which are drawn around a point and about 8 pixels wide.
 
 use crate::put::put;
 
-/// The number of shapes.
+/// The number of different shapes of markers.
 pub(super) const SHAPES: usize = 7;
 
-/// Writes the outline of shape `number` as path data, around a point.
+/// Appends the outline of the marker shape with this number, around a point, to SVG path data.
 pub(super) fn outline(path: &mut String, number: usize, x: f64, y: f64) {
     match number % SHAPES {
         0 => put!(path, "M{:.1} {y:.1}a3.7 3.7 0 1 0 7.4 0a3.7 3.7 0 1 0-7.4 0z", x - 3.7),

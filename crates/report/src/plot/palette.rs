@@ -8,29 +8,29 @@
 
 use crate::put::put;
 
-/// The colours of one theme.
+/// The colours of the light or the dark theme.
 pub(super) struct Theme {
     /// The background of the page.
     pub(super) page: &'static str,
-    /// The background of panels.
+    /// The background of panels, such as boxes and code.
     panel: &'static str,
-    /// Text.
+    /// The colour of text.
     pub(super) text: &'static str,
-    /// Secondary text: axes, captions.
+    /// The colour of secondary text, such as axes and captions.
     pub(super) muted: &'static str,
-    /// The rules of tables and the grid of plots, which carry no information.
+    /// The colour of rules in tables and of the grid in plots, which carry no information.
     pub(super) line: &'static str,
-    /// Links.
+    /// The colour of links.
     link: &'static str,
-    /// Good, warning and bad: text colours on panels.
+    /// The colours of text on panels that is good news, a warning or bad news.
     status: [&'static str; 3],
-    /// Background colours for good, warning and bad.
+    /// The background colours for good news, a warning and bad news.
     status_page: [&'static str; 3],
     /// The colours of lines in plots.
     pub(super) series: [&'static str; SERIES],
 }
 
-/// The number of colours for lines.
+/// The number of different colours for lines in plots.
 pub(super) const SERIES: usize = 8;
 
 pub(super) const LIGHT: Theme = Theme {
@@ -61,8 +61,8 @@ const DARK: Theme = Theme {
     ],
 };
 
-/// Returns the colours as style sheet variables: light by default and in print, dark if the reader
-/// prefers it.
+/// Returns the colours of both themes as style sheet variables. The light theme is the default and
+/// is used in print; the dark theme is used if the reader prefers it.
 pub(crate) fn style_sheet() -> String {
     let mut css = format!(":root{{color-scheme:light dark;{}}}\n", variables(&LIGHT));
     put!(css, "@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n", variables(&DARK));

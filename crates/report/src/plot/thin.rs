@@ -1,4 +1,4 @@
-//! Reduction of the number of points in long lines.
+//! Reduces the number of points in long lines.
 //!
 //! A line of an hour in samples of 100 ms has 36,000 points on about 600 pixels. Each stretch of
 //! points is replaced by its first, lowest, highest and last point. A reader looks for the extremes
@@ -6,8 +6,8 @@
 
 use super::Point;
 
-/// Returns at most about `most` points (at least 8) that draw the same line. Lines that are short
-/// enough are returned unchanged.
+/// Returns at most about `most` (at least 8) of the points, which draw a line that looks the same.
+/// Lines that are short enough are returned unchanged.
 pub(super) fn thin(points: &[Point], most: usize) -> Vec<Point> {
     let most = most.max(8);
     if points.len() <= most {

@@ -1,33 +1,34 @@
-//! The width of a figure.
+//! The width of the drawing of a figure.
 
 use std::str::FromStr;
 
 /// The width of a drawing. Letters have a size of 9 points at each width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Width {
-    /// The width in CSS pixels, 96 per inch.
+    /// The width in CSS pixels, of which an inch has 96.
     pixels: f64,
 }
 
-/// The reason why a text is not the width of a figure.
+/// The reason why a text does not name the width of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WidthError {
     /// The text is not a length.
     #[error("`{0}` is not a length; write a number with mm, cm, in or pt, such as 88mm")]
     NotALength(String),
-    /// The width is too small for axes and letters, or larger than any sheet.
+    /// The width is too small for axes and letters, or larger than any sheet of paper.
     #[error("`{0}` is not between 50mm and 500mm")]
     OutOfRange(String),
 }
 
-/// The pixels of each unit of length; a point is 1/72 inch.
+/// The units of length that a width may have, with the number of pixels of each. A point is 1/72
+/// inch.
 const UNITS: [(&str, f64); 4] =
     [("mm", 96.0 / 25.4), ("cm", 96.0 / 2.54), ("in", 96.0), ("pt", 96.0 / 72.0)];
-/// The widths that a figure may have, in millimetres.
+/// The smallest and the largest width of a figure, in millimetres.
 const RANGE: std::ops::RangeInclusive<f64> = 50.0..=500.0;
 
 impl Width {
-    /// The width of figures in a page, which are scaled to fit their column.
+    /// The width that figures have in a page, where they are scaled to fit their column.
     pub const PAGE: Self = Self { pixels: 640.0 };
 
     pub(super) fn new(pixels: f64) -> Self {
