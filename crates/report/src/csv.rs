@@ -1,8 +1,8 @@
-//! The CSV files of a run directory (RFC 4180, with a header row).
+//! Writes the CSV files of a controller benchmark (RFC 4180, with a header row).
 //!
-//! Every row names its point completely, so that a file can be read without the others. Units are
-//! part of the column names; shares and indexes have no unit. A cell without a measurement is
-//! empty.
+//! Every row names its point of the sweep completely, so that a file can be read without the
+//! others. Units are part of the column names; shares and indexes have no unit. A cell without a
+//! measurement is empty.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -13,10 +13,11 @@ use statistics::Unit;
 
 use crate::verdict;
 
-/// The columns with which every row starts.
+/// The columns with which every row starts, which name the point of the sweep.
 const POINT: &str = "point,protocol,mode,switches,rate_per_switch_per_s,window";
 
-/// Writes one row per point: mean, 95 % confidence interval and number of trials of each metric.
+/// Writes `summary.csv`, with one row per point of the sweep: mean, 95 % confidence interval and
+/// number of trials of each metric.
 pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     write!(writer, "{POINT},offered_rate_per_s,trials,saturated")?;
     for metric in Metric::all() {
@@ -52,7 +53,8 @@ pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<
     Ok(())
 }
 
-/// Writes one row per point, trial and second since the first packet was due, warm-up included.
+/// Writes `per_second.csv`, with one row per point, trial and second. Seconds count from when the
+/// first packet was due, warm-up included.
 pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(writer, "{POINT},trial,second,measured,sent,received,rules")?;
     each_trial(result, |number, point, trial| {
@@ -78,12 +80,12 @@ pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Resu
     })
 }
 
-/// Returns the count of a second. A list that is shorter than others continues with zeros.
+/// Returns the count in this second. A list that is shorter than others continues with zeros.
 fn in_second(values: &[u64], second: usize) -> u64 {
     values.get(second).copied().unwrap_or(0)
 }
 
-/// Writes one row per point, trial and sample.
+/// Writes `samples.csv`, with one row per point, trial and sample of queues and resources.
 pub(crate) fn samples(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(
         writer,
@@ -112,7 +114,7 @@ pub(crate) fn samples(writer: &mut dyn Write, result: &RunResult) -> io::Result<
     })
 }
 
-/// Writes one row per point, trial and switch.
+/// Writes `per_switch.csv`, with one row per point, trial and switch.
 pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(
         writer,
@@ -176,7 +178,7 @@ fn suffix(unit: Unit) -> &'static str {
     }
 }
 
-/// A point with its number, formatted as the cells of [`POINT`].
+/// The number and the settings of a point, formatted as the cells of [`POINT`].
 struct Row<'a>(usize, &'a Point);
 
 impl Display for Row<'_> {
@@ -194,7 +196,7 @@ impl Display for Row<'_> {
     }
 }
 
-/// A cell that may be empty.
+/// A CSV cell that is empty if there is no value.
 pub(crate) struct Cell<T>(pub(crate) Option<T>);
 
 impl<T: Display> Display for Cell<T> {
@@ -203,7 +205,7 @@ impl<T: Display> Display for Cell<T> {
     }
 }
 
-/// A cell with text, quoted where RFC 4180 requires it.
+/// A CSV cell with text, which is quoted where RFC 4180 requires it.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl Display for Text<'_> {

@@ -1,4 +1,4 @@
-//! `result.json` and its schema.
+//! Writes and reads the `result.json` of a controller benchmark, and contains its schema.
 //!
 //! The schema is a file of its own, [`SCHEMA`], written by hand rather than derived from the Rust
 //! types: it is a promise to the scripts of users, and must change only by a decision that raises
@@ -15,10 +15,11 @@ use serde_json::ser::Formatter;
 use serde_json::{Value, json};
 use statistics::Estimate;
 
-/// The JSON Schema (draft 2020-12) of `result.json`.
+/// The JSON Schema (draft 2020-12) of the `result.json` of a controller benchmark.
 pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
 
-/// Converts a mean over repetitions to JSON, as in the results of all verbs: `null` without values.
+/// Converts a mean over repetitions to the JSON form that the results of all commands use: `null`
+/// without values.
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     estimate.map_or(Value::Null, |estimate| {
         json!({
@@ -31,8 +32,8 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     })
 }
 
-/// Returns the text of a `result.json` with the fields of the object `own` and those of the run's
-/// origin.
+/// Returns the text of a `result.json`. It contains the fields of the object `own`, and those that
+/// state the origin of the run.
 pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     let of_run = serde_json::to_value(provenance).unwrap_or_default();
     let mut all = own;
@@ -45,20 +46,20 @@ pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     format!("{all:#}\n")
 }
 
-/// The reason why a `result.json` cannot be read.
+/// The reason why the `result.json` of a controller benchmark cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The text is not JSON, or lacks a field.
     #[error("not a result of planimeter probe: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The text is the result of another verb, or something else.
+    /// The text is the result of another command, or something else.
     #[error("not a result of planimeter probe: its schema is {schema:?}")]
     OtherSchema {
-        /// The name of its schema; empty if there is none.
+        /// The schema that the text names; empty if there is none.
         schema: String,
     },
-    /// The text is a result of the probe in another version of the format.
+    /// The text is the result of a controller benchmark in another version of the format.
     #[error(
         "this is {} version {}, and this version of planimeter reads version {}",
         probe::outcome::SCHEMA,
@@ -71,8 +72,8 @@ pub enum ReadError {
     },
 }
 
-/// Formats the result as `result.json`: indented, with lists of plain values on one line, so that a
-/// long series does not take thousands of lines.
+/// Returns the result of a controller benchmark as the text of a `result.json`. It is indented,
+/// with lists of plain values on one line, so that a long series does not take thousands of lines.
 ///
 /// # Errors
 /// A value that JSON cannot represent, which does not occur in a [`RunResult`].
@@ -84,13 +85,13 @@ pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
     String::from_utf8(bytes).map_err(serde::ser::Error::custom)
 }
 
-/// Reads a `result.json`. The raw histograms are in files of their own and stay empty.
+/// Reads the text of a `result.json`. The raw histograms are in files of their own and stay empty.
 ///
 /// # Errors
 /// See [`ReadError`]; for malformed text the error contains line and column.
 pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
-    /// The head is read first, so that a later version is reported as such and not as a missing
-    /// field.
+    /// The version of the format, which is read first, so that a later version is reported as such
+    /// and not as a missing field.
     #[derive(serde::Deserialize)]
     struct Head {
         #[serde(default)]
@@ -110,11 +111,11 @@ pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
 /// A JSON formatter that indents objects and keeps lists of plain values on one line.
 #[derive(Default)]
 struct Indented {
-    /// The open lists and objects, the innermost last.
+    /// The lists and objects that have been opened but not closed, the innermost last.
     open: Vec<Open>,
 }
 
-/// An open list or object, and whether its end needs a line of its own.
+/// A list or an object that is being written, and whether its end needs a line of its own.
 enum Open {
     Array { holds_objects: bool },
     Object { filled: bool },

@@ -1,38 +1,39 @@
-//! Values with their unit and confidence, for tables and figures of reports.
+//! Values with their unit and uncertainty, for tables and figures of reports.
 
 use statistics::{Estimate, Unit};
 
 use crate::format::{cut, figure, mean_and_interval, whole};
 
-/// A value with its unit and confidence.
+/// A value with its unit and uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Value {
     /// The value, in the base unit of `unit`.
     pub value: f64,
     /// The unit of the value.
     pub unit: Unit,
-    /// The confidence of the value.
+    /// The uncertainty of the value.
     pub spread: Spread,
 }
 
-/// The confidence of a value.
+/// The uncertainty of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Spread {
-    /// Not stated.
+    /// No uncertainty is stated.
     #[default]
     None,
     /// Half of the width of the 95 % confidence interval of the mean.
     Confidence(f64),
-    /// The 95 % confidence interval of the mean, cut to the possible range.
+    /// The 95 % confidence interval of the mean, limited to values that are possible. For example,
+    /// a time cannot be negative.
     Cut {
-        /// Half of the width before it was cut.
+        /// Half of the width of the interval before it was limited.
         half: f64,
-        /// The lower end.
+        /// The lower end of the interval.
         low: f64,
-        /// The upper end.
+        /// The upper end of the interval.
         high: f64,
     },
-    /// The sample standard deviation, for publications that have no interval.
+    /// The sample standard deviation, for published values without an interval.
     Deviation(f64),
     /// The value is rounded in its source ("about", "around"), or read from a plot.
     About,
@@ -48,7 +49,7 @@ impl Spread {
         }
     }
 
-    /// Returns the ends of the confidence interval of a mean, if there is one.
+    /// Returns the ends of the confidence interval around this mean, if there is an interval.
     #[must_use]
     pub fn ends(self, mean: f64) -> Option<(f64, f64)> {
         match self {
@@ -58,7 +59,8 @@ impl Spread {
         }
     }
 
-    /// Returns the confidence interval of a mean over repetitions, cut to the possible range.
+    /// Returns the uncertainty of a mean over repetitions: its confidence interval, limited to the
+    /// values that are possible in this unit.
     #[must_use]
     pub fn of(estimate: &Estimate, unit: Unit) -> Self {
         let Some((half, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
@@ -72,7 +74,7 @@ impl Spread {
     }
 }
 
-/// Converts half of the width of a confidence interval.
+/// Converts half of the width of a confidence interval to an uncertainty.
 impl From<Option<f64>> for Spread {
     fn from(half: Option<f64>) -> Self {
         half.map_or(Self::None, Self::Confidence)
@@ -80,7 +82,7 @@ impl From<Option<f64>> for Spread {
 }
 
 impl Value {
-    /// Returns a value without a confidence.
+    /// Returns a value for which no uncertainty is stated.
     #[must_use]
     pub fn new(value: f64, unit: Unit) -> Self {
         Self { value, unit, spread: Spread::None }
@@ -92,7 +94,7 @@ impl Value {
         Self { value: estimate.mean, unit, spread: Spread::of(estimate, unit) }
     }
 
-    /// Formats the value: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
+    /// Formats the value with its uncertainty and unit: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
     #[must_use]
     pub fn words(&self) -> String {
         match self.spread {

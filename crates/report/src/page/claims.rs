@@ -1,4 +1,4 @@
-//! Claims of publications, each with the verdict that a run reached on it.
+//! Claims of publications, each with the verdict of a run on it.
 
 mod html;
 mod json;
@@ -12,7 +12,7 @@ pub(super) use terminal::text;
 use super::Tone;
 use crate::format::figure;
 
-/// The claims of one publication.
+/// The claims of one publication, with the verdict of this run on each.
 #[derive(Clone, Debug)]
 pub struct ClaimGroup {
     /// The short title of the publication.
@@ -21,68 +21,70 @@ pub struct ClaimGroup {
     pub claims: Vec<Claim>,
 }
 
-/// A claim and its verdict.
+/// A claim of a publication, with the verdict of this run on it.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The short name, such as `T8`.
+    /// The short name of the claim, such as `T8`.
     pub id: String,
     /// The claim as a sentence.
     pub sentence: String,
-    /// The section and the figure in the publication.
+    /// The section and the figure of the publication that make the claim.
     pub source: String,
-    /// The published figures as printed, with their marks.
+    /// The figures that support the claim, as they are printed in the publication.
     pub published: Vec<String>,
-    /// The verdict of this run.
+    /// The verdict of this run on the claim.
     pub verdict: Verdict,
-    /// The system that decided, in words; empty if none did.
+    /// The system whose measurement decided the verdict, in words; empty if none did.
     pub decided_by: String,
-    /// The parts of the claim, of which each has one figure.
+    /// The parts into which the claim is divided. Each has one figure, by which it is judged.
     pub parts: Vec<Part>,
-    /// The identifier of the section with the evidence, if the document has one.
+    /// The identifier of the section of the document that contains the evidence; `None` if there is
+    /// none.
     pub section: Option<String>,
-    /// The command that measures the evidence again, if there is one.
+    /// The command that repeats the measurement; `None` if there is none.
     pub command: Option<String>,
 }
 
-/// The verdict on a claim.
+/// Whether a run confirms a claim of a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The measurement is equivalent to what is published.
+    /// The measured figures are equivalent to the published ones.
     Reproduced,
-    /// The measurement has the shape of what is published.
+    /// The measured figures differ from the published ones but show the same trend.
     InShape,
-    /// The measurement contradicts the claim.
+    /// The measured figures contradict the claim.
     NotReproduced,
-    /// The run does not decide the claim, for the reason given.
+    /// The run cannot decide the claim, for the given reason.
     NotTold(String),
 }
 
-/// A figure that belongs to a claim, and the regions by which it is judged.
+/// A part of a claim: a figure, and the regions of values that decide whether the figure confirms
+/// the claim.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The name of the figure.
     pub name: String,
-    /// The unit of the figure and of its regions.
+    /// The unit of the figure and of the regions.
     pub unit: Unit,
-    /// The regions that were fixed before the measurement.
+    /// The regions of values, which were fixed before the measurement.
     pub criterion: Criterion,
-    /// The measured figure, if there is one.
+    /// The measured figure; `None` if it was not measured.
     pub measured: Option<Measured>,
 }
 
-/// A measured figure.
+/// A measured or computed figure by which a part of a claim is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The mean over rounds, or the computed value.
+    /// The mean over the rounds of the measurement, or the computed value.
     pub value: f64,
-    /// The interval at the confidence of the claim.
+    /// The confidence interval of the figure, at the confidence at which the claim is judged.
     pub interval: Interval,
-    /// The number of rounds; 0 for a computed value.
+    /// The number of rounds of the measurement; 0 for a computed value.
     pub rounds: usize,
 }
 
 impl Verdict {
-    /// All kinds of verdicts in the order of reports, each with its words.
+    /// The words for each kind of verdict, in the order of reports.
     pub const WORDS: [&'static str; 4] =
         ["reproduced", "reproduced in shape", "not reproduced", "not told"];
 
@@ -98,7 +100,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the reason why a claim is not told; empty for other verdicts.
+    /// Returns the reason why the run cannot decide the claim; empty for other verdicts.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -117,7 +119,8 @@ impl Verdict {
 }
 
 impl Part {
-    /// Formats the measured figure with its interval: `1.40 (1.31 to 1.49)`.
+    /// Formats the measured figure with its interval, such as `1.40 (1.31 to 1.49)`; `None` if it
+    /// was not measured.
     fn measured(&self) -> Option<String> {
         let Measured { value, interval, rounds } = self.measured?;
         let one = |value: f64| number(value, self.unit);
@@ -127,12 +130,12 @@ impl Part {
         })
     }
 
-    /// Returns the agreement of the measured figure with the regions.
+    /// Returns how the measured figure agrees with the regions; `None` if it was not measured.
     fn agreement(&self) -> Option<Agreement> {
         Some(self.criterion.judge(self.measured?.interval))
     }
 
-    /// Returns the regions in words.
+    /// Returns a description of the regions by which the figure is judged.
     fn regions(&self) -> String {
         let shape = self.criterion.shape();
         match self.criterion.equivalent() {
@@ -145,7 +148,7 @@ impl Part {
     }
 }
 
-/// Formats a figure of a claim. Ratios have three significant digits.
+/// Formats a figure of a claim in its unit. Ratios have three significant digits.
 fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Index if value != 0.0 => {
@@ -166,14 +169,14 @@ fn agreement_in_words(agreement: Agreement) -> &'static str {
 }
 
 impl Claim {
-    /// Returns the measured figures of the parts in words.
+    /// Returns the measured figures of all parts of the claim, as text.
     fn measured(&self) -> Vec<String> {
         let one = |part: &Part| Some(format!("{}: {}", part.name, part.measured()?));
         self.parts.iter().filter_map(one).collect()
     }
 }
 
-/// Returns the number of claims of each verdict, as a sentence: `36 claims: 2 reproduced, ...`.
+/// Returns a sentence with the number of claims for each verdict: `36 claims: 2 reproduced, ...`.
 #[must_use]
 pub fn counts(groups: &[ClaimGroup]) -> String {
     let verdicts = || groups.iter().flat_map(|group| &group.claims).map(|claim| &claim.verdict);

@@ -1,5 +1,5 @@
-//! The data of a figure as CSV (RFC 4180): a row per point, in the base units that the header
-//! names.
+//! Writes the data of a figure as CSV (RFC 4180), with a row for each point, in the base units that
+//! the header names.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::figure::Graphic;
 use crate::csv::{Cell, Text};
 use crate::plot::{Axis, Datum, Forest, Graph, HeatMap, Plot};
 
-/// Formats the data of a figure.
+/// Returns the data of a figure as CSV.
 pub(super) fn of(graphic: &Graphic) -> String {
     match graphic {
         Graphic::Plot(plot) => of_plot(plot),
@@ -17,8 +17,8 @@ pub(super) fn of(graphic: &Graphic) -> String {
     }
 }
 
-/// Formats the points of lines, with half of their 95 % confidence intervals, and the bounds of
-/// areas.
+/// Returns the points of a plot's lines as CSV, with half of their 95 % confidence intervals, and
+/// the edges of its areas.
 fn of_plot(plot: &Plot) -> String {
     let (x, y) = (plot.x.name(), plot.y.name());
     let mut out = format!("series,{},{},ci95,low,high\n", Text(&x), Text(&y));
@@ -44,7 +44,7 @@ fn of_plot(plot: &Plot) -> String {
     out
 }
 
-/// Formats a cell of the horizontal axis.
+/// Formats a value of the horizontal axis as a CSV cell.
 fn across(axis: &Axis, value: f64) -> String {
     match axis.data(value) {
         Datum::Number(number) => Cell(Some(number)).to_string(),
@@ -52,7 +52,7 @@ fn across(axis: &Axis, value: f64) -> String {
     }
 }
 
-/// Formats a row for each box on each path, with its value and the next box.
+/// Returns a graph as CSV, with a row for each box on each path: its value and the next box.
 fn of_graph(graph: &Graph) -> String {
     let value = format!("{} [fraction]", graph.value_title);
     let (way, node) = (Text(&graph.way_title), Text(&graph.node_title));
@@ -71,7 +71,7 @@ fn of_graph(graph: &Graph) -> String {
     out
 }
 
-/// Formats a row for each difference, with the ends of its interval.
+/// Returns the differences of a forest plot as CSV, each with the ends of its interval.
 fn of_forest(forest: &Forest) -> String {
     let value = format!("{} [{}]", forest.axis, forest.unit.text());
     let mut out = format!("what,{},low,high,shown\n", Text(&value));

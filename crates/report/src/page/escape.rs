@@ -1,13 +1,14 @@
-//! Escaping of text from outside in a page.
+//! Escapes text that users or other programs wrote, for use in HTML.
 
 use std::fmt::{self, Display};
 
-/// Escapes a text for the content of an element or a quoted attribute.
+/// Returns a text in the form in which it can be the content of an HTML element or of a quoted
+/// attribute.
 pub(crate) fn escape(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
 
-/// See [`escape`].
+/// A text that is escaped for HTML when it is formatted; see [`escape`].
 pub(crate) struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -31,7 +32,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Whether a character is markup, forbidden in HTML, or changes the direction of the text.
+/// Whether a character must not appear in HTML text as it is: markup, characters that HTML forbids,
+/// and those that change the direction of the text.
 fn special(c: char) -> bool {
     match c {
         '&' | '<' | '>' | '"' | '\'' => true,

@@ -1,69 +1,73 @@
-//! Figures of a page: the graphic, its caption and the table below.
+//! Figures of a page: the drawing, its caption, and the table of its data.
 
 use super::table::{Cell, Column, Table};
 use crate::format::{cut, figure, mean_and_interval};
 use crate::plot::{Forest, Graph, HeatMap, Line, Plot, Width};
 use crate::value::Spread;
 
-/// A figure of a report.
+/// A figure of a page.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Figure {
-    /// The graphic.
+    /// The drawing of the figure.
     pub graphic: Graphic,
-    /// A remark in addition to the title, such as a definition or the number of the trial.
+    /// A remark in the caption besides the title, such as a definition or the number of the trial.
     pub remark: String,
-    /// The table below the figure.
+    /// The kind of table that shows the data of the figure below it.
     pub data: Data,
 }
 
-/// A drawing.
+/// The drawing of a figure.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Graphic {
-    /// Lines over an axis.
+    /// Lines over a horizontal and a vertical axis.
     Plot(Plot),
-    /// A table whose cells are the darker the larger their value.
+    /// A table in which a cell is the darker the larger its value is.
     HeatMap(HeatMap),
-    /// Boxes joined by paths.
+    /// Boxes joined by paths, such as servers and flows.
     Graph(Graph),
-    /// A row for each difference.
+    /// A list of differences with their intervals.
     Forest(Forest),
 }
 
-/// The kind of table below a figure.
+/// The kind of table that shows the data of a figure below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Data {
-    /// All points: a row per horizontal value, a column per line.
+    /// The table has all points: a row for each horizontal value, and a column for each line.
     Points,
-    /// The least, mean and greatest value of each line, for long lines.
+    /// The table has only the smallest, mean and largest value of each line, because lines are
+    /// long.
     Extremes,
-    /// No table, because another table of the page has the data.
+    /// There is no table below the figure, because another table of the page has the data.
     Elsewhere,
 }
 
 impl Figure {
-    /// Returns a plot with all of its points as a table.
+    /// Returns a figure with a plot and a table of all its points. `remark` is added to the
+    /// caption.
     pub fn plot(plot: Plot, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::Plot(plot), remark: remark.into(), data: Data::Points }
     }
 
-    /// Returns a heat map with all of its cells as a table.
+    /// Returns a figure with a heat map and a table of all its cells. `remark` is added to the
+    /// caption.
     pub fn heat_map(map: HeatMap, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::HeatMap(map), remark: remark.into(), data: Data::Points }
     }
 
-    /// Returns a graph without a table; another table of the page describes its boxes.
+    /// Returns a figure with a graph but without a table; another table of the page describes its
+    /// boxes. `remark` is added to the caption.
     pub fn graph(graph: Graph, remark: impl Into<String>) -> Self {
         Self { graphic: Graphic::Graph(graph), remark: remark.into(), data: Data::Elsewhere }
     }
 
-    /// Returns the figure with another kind of table below.
+    /// Returns the figure with another kind of table of its data.
     #[must_use]
     pub fn with_data(self, data: Data) -> Self {
         Self { data, ..self }
     }
 
-    /// Whether there is nothing to draw.
+    /// Whether the figure has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match &self.graphic {
@@ -74,7 +78,8 @@ impl Figure {
         }
     }
 
-    /// Returns the figure with its texts replaced by `words`.
+    /// Returns the figure with each of its texts (titles, labels and remarks) replaced by the
+    /// result of `words`.
     pub(crate) fn reworded(mut self, words: impl Fn(&str) -> String) -> Self {
         let say = |text: &mut String| *text = words(text);
         say(&mut self.remark);
@@ -86,7 +91,7 @@ impl Figure {
         self
     }
 
-    /// Returns the table below the figure.
+    /// Returns the table of the figure's data that stands below it.
     pub(super) fn data_table(&self) -> Table {
         match (&self.graphic, self.data) {
             (_, Data::Elsewhere) | (Graphic::Graph(_), _) => Table::default(),
@@ -99,9 +104,9 @@ impl Figure {
 }
 
 impl Graphic {
-    /// Whether the graphic needs the whole width of the page.
+    /// Whether the drawing needs the whole width of the page rather than half of it.
     pub(super) fn is_wide(&self) -> bool {
-        /// The number of boxes up to which half of the width suffices.
+        /// The largest number of boxes of a graph for which half of the width suffices.
         const FEW: usize = 6;
         matches!(self, Self::Graph(graph) if graph.nodes.len() > FEW)
     }
@@ -119,7 +124,7 @@ impl Graphic {
         self.svg_at(id, Width::PAGE)
     }
 
-    /// Draws the graphic for a width.
+    /// Returns the drawing as SVG in the given width. `id` must be unique in the page.
     pub(super) fn svg_at(&self, id: &str, width: Width) -> String {
         match self {
             Self::Plot(plot) => plot.svg_at(id, width),
@@ -130,7 +135,7 @@ impl Graphic {
     }
 }
 
-/// Returns the table of a forest plot, with a row of words for each difference.
+/// Returns the table of a forest plot's data, with a row of words for each difference.
 fn differences(forest: &Forest) -> Table {
     let mut table = Table::new(&forest.title, ["", "figures and difference"].map(Column::words));
     for row in &forest.rows {
@@ -139,7 +144,7 @@ fn differences(forest: &Forest) -> Table {
     table
 }
 
-/// Returns the lines of a plot that show data.
+/// Returns the lines of a plot that show data rather than guide the eye.
 fn lines(plot: &Plot) -> impl Iterator<Item = &Line> {
     plot.lines.iter().filter(|line| !line.style.is_guide())
 }

@@ -1,5 +1,5 @@
-//! The tables of a page for LaTeX: a file for each, in the style of the package booktabs, for
-//! `\input`.
+//! Writes the tables of a page as LaTeX files for `\input`, one for each table, in the style of the
+//! package booktabs.
 
 use std::fmt::Write as _;
 
@@ -8,25 +8,25 @@ use super::table::{Cell, Kind, Table};
 use super::{Block, Page};
 use crate::estimates::{UNBOUNDED, UNBOUNDED_MEANS};
 
-/// The number of rows from which on a table may extend over several sheets.
+/// The number of rows from which on a table may continue on the next sheet of paper.
 const LONG: usize = 40;
 
-/// A table as a LaTeX file.
+/// A table of a page, as a LaTeX file.
 pub(crate) struct TableFile {
     /// The name of the file.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// A table with its caption and remarks.
+/// A table of a page with its caption and the remarks below it.
 struct Remarked<'a> {
-    /// The caption of the table, or the heading above it.
+    /// The caption of the table or, if it has none, the heading above it.
     caption: &'a str,
     table: &'a Table,
     remarks: Vec<String>,
 }
 
-/// Returns the tables of a page, in order.
+/// Returns a LaTeX file for each table of a page, in order.
 pub(crate) fn files(page: &Page) -> Vec<TableFile> {
     let mut found = Vec::new();
     collect(&page.lead, &page.title, &mut found);
@@ -139,7 +139,7 @@ fn words(cell: &Cell) -> String {
     cell.shown().plain()
 }
 
-/// Returns the text below a table: its remarks, and the meanings of its signs.
+/// Returns the text below a table in LaTeX: its remarks, and the meanings of its signs.
 fn notes(remarked: &Remarked<'_>) -> String {
     let has = |test: &dyn Fn(&str) -> bool| {
         remarked.table.rows().flatten().any(|cell| test(words(cell).trim()))
@@ -160,7 +160,7 @@ fn notes(remarked: &Remarked<'_>) -> String {
     notes.iter().map(|note| escaped(note.trim())).collect::<Vec<_>>().join("\n")
 }
 
-/// Characters that need a command in LaTeX.
+/// The characters that LaTeX must be given as commands, each with its command.
 const SIGNS: [(char, &str); 38] = [
     ('\\', "\\textbackslash{}"),
     ('~', "\\textasciitilde{}"),
@@ -202,7 +202,7 @@ const SIGNS: [(char, &str); 38] = [
     ('‡', "$\\ddagger$"),
 ];
 
-/// Superscript digits and signs, each with its plain form.
+/// The superscript digits and signs, each with the plain character.
 const RAISED: [(char, char); 12] = [
     ('⁰', '0'),
     ('¹', '1'),
@@ -218,7 +218,7 @@ const RAISED: [(char, char); 12] = [
     ('⁺', '+'),
 ];
 
-/// Escapes a text for LaTeX. Letters beyond ASCII remain, because LaTeX reads UTF-8.
+/// Escapes a text for LaTeX. Letters beyond ASCII remain as they are, because LaTeX reads UTF-8.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     let mut raised = String::new();

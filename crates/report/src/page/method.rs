@@ -1,5 +1,5 @@
-//! The last section of every report: the method, the host, definitions, and the files in the run
-//! directory.
+//! Builds the last section of every report: the method, the host, definitions, and the files in the
+//! run directory.
 
 use provenance::Host;
 
@@ -8,8 +8,9 @@ use crate::format::{figure, printable};
 use crate::plot::Unit;
 
 impl Page {
-    /// Adds the section with its own blocks, the host (if figures depend on it), definitions of the
-    /// words on the page, and the files, including those of the figures if there are any.
+    /// Adds the section about the method to the page. It contains the given blocks, the host (if
+    /// figures depend on it), definitions of the words on the page, and the files of the run
+    /// directory, including those of the figures if there are any.
     pub(crate) fn method<'a, K: Into<Text>, V: Into<Text>, F: Into<Text>>(
         &mut self,
         own: Vec<Block>,

@@ -1,4 +1,4 @@
-//! The renderer: turns a page into HTML.
+//! Renders a page as HTML.
 
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
@@ -11,27 +11,27 @@ use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
 /// The number of columns from which on a table is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
-/// The number of sections from which on the page lists them.
+/// The number of sections from which on a page has a table of contents.
 const MANY_SECTIONS: usize = 7;
 
-/// A rendered document, and its figures in order.
+/// A page as an HTML document, and its figures in order.
 pub(crate) struct Rendered {
     pub(crate) html: String,
     pub(crate) figures: Vec<Drawn>,
 }
 
-/// A figure as it is in the page.
+/// A figure as it was drawn for the page.
 pub(crate) struct Drawn {
     graphic: Graphic,
-    /// The drawing in the page.
+    /// The figure as SVG inside the page.
     svg: String,
-    /// The data of the figure.
+    /// The data of the figure as CSV.
     pub(crate) csv: String,
 }
 
 impl Page {
-    /// Returns the blocks above all sections: alarms first; below an alarm, good news lose their
-    /// tone.
+    /// Returns the blocks above all sections of the page: first the failures of the run, then the
+    /// others. If there are failures, good news are shown in a neutral tone.
     fn worst_first(&self) -> Vec<Block> {
         let alarms = alarm::worst_first(&self.alarms);
         let mut lead: Vec<Block> =
@@ -44,7 +44,7 @@ impl Page {
         lead
     }
 
-    /// Renders the document and its figures.
+    /// Renders the page and its figures.
     pub(crate) fn render(&self) -> Rendered {
         let mut drawn = Vec::new();
         let lead = blocks(&self.worst_first(), Level::Lead, &mut drawn);
@@ -107,7 +107,7 @@ impl Page {
     }
 }
 
-/// The position of blocks, which determines the level of headings.
+/// The part of the page in which blocks stand, which determines the level of their headings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Lead,
@@ -213,7 +213,7 @@ pub(super) fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// Returns a sign with the meaning of the colour.
+/// Returns the sign that stands beside a coloured text, so that no reader depends on its colour.
 pub(super) fn sign(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
@@ -331,12 +331,14 @@ impl Render for escape::Escaped<'_> {
 }
 
 impl Drawn {
-    /// Returns a name for the files of the figure with the given number, without an extension.
+    /// Returns the name of the files for this figure, which has the given number in its page,
+    /// without an extension.
     pub(crate) fn file_name(&self, number: usize) -> String {
         file_stem("figure", number, self.graphic.title())
     }
 
-    /// Returns the figure as shapes for files: as in the page, or laid out for a width.
+    /// Returns the figure as shapes, from which files are written. Without a width, it looks as in
+    /// the page; otherwise it is laid out for the width.
     pub(crate) fn drawing(&self, width: Option<Width>) -> Result<Drawing, DrawingError> {
         match width {
             None => Drawing::read(&self.svg),
@@ -345,7 +347,8 @@ impl Drawn {
     }
 }
 
-/// The largest number of characters of a file name, without its extension.
+/// The largest number of characters in the name of a figure's or table's file, without its
+/// extension.
 const LONGEST_NAME: usize = 80;
 
 /// Returns the name of a file for a figure or a table, without an extension: its kind, its number,
@@ -368,7 +371,7 @@ pub(super) fn file_stem(kind: &str, number: usize, title: &str) -> String {
     name
 }
 
-/// Returns the lines of an alarm's card.
+/// Returns the lines of the box that shows a failure of the run.
 fn lines_of(alarm: &Alarm) -> Vec<Text> {
     vec![Text::strong(alarm.text.as_str()), alarm.more.as_str().into()]
 }

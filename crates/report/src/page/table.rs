@@ -12,7 +12,7 @@ pub struct Table {
     pub(super) groups: Vec<Group>,
 }
 
-/// Rows that belong together.
+/// Rows of a table that belong together, below a common title.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Group {
     pub(super) title: Option<String>,
@@ -26,17 +26,17 @@ pub struct Column {
     pub(super) kind: Kind,
 }
 
-/// The kind of a column's content.
+/// What the cells of a column contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Figures,
     Words,
     Prose,
-    /// Figures if all cells are values, else prose.
+    /// The cells contain figures if all of them are values, otherwise sentences.
     Values,
 }
 
-/// A cell of a table.
+/// A cell of a table, with the tone in which it is shown.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
     pub(super) content: Content,
@@ -46,7 +46,7 @@ pub struct Cell {
 /// The content of a cell.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Content {
-    /// No value: it was not measured, or not published.
+    /// The cell is empty, because its value was not measured or not published.
     #[default]
     Nothing,
     Text(Text),
@@ -54,12 +54,13 @@ pub(super) enum Content {
 }
 
 impl Table {
-    /// Returns a table without rows.
+    /// Returns a table that has no rows yet.
     pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
         Self { caption: caption.into(), columns: columns.into_iter().collect(), groups: Vec::new() }
     }
 
-    /// Returns a table of values without rows, whose first column names the rows.
+    /// Returns a table that has no rows yet. Its first column names the rows, and the others
+    /// contain values.
     pub fn of_values<'a>(
         caption: impl Into<String>,
         columns: impl IntoIterator<Item = &'a str>,
@@ -71,7 +72,7 @@ impl Table {
         Self::new(printable(&caption.into()), columns)
     }
 
-    /// Returns the kind of the column at an index.
+    /// Returns what the cells of the column at this index contain.
     pub(super) fn kind(&self, place: usize) -> Kind {
         let kind = self.columns.get(place).map_or(Kind::Words, |column| column.kind);
         let is_text = |row: &Vec<Cell>| {
@@ -84,12 +85,12 @@ impl Table {
         }
     }
 
-    /// Returns the rows of all groups.
+    /// Returns all rows of the table, whatever their group.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.groups.iter().flat_map(|group| &group.rows)
     }
 
-    /// Adds a row, which must have a cell for each column.
+    /// Adds a row to the table. The row must have a cell for each column.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let row: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(row.len(), self.columns.len(), "a row of {}", self.caption);
@@ -99,7 +100,7 @@ impl Table {
         }
     }
 
-    /// Starts a group: a title above the rows that follow.
+    /// Starts a group of rows: its title stands above the rows that are added next.
     pub fn group(&mut self, title: impl Into<String>) {
         self.groups.push(Group { title: Some(title.into()), rows: Vec::new() });
     }
@@ -112,17 +113,17 @@ impl Table {
 }
 
 impl Column {
-    /// Returns a column of figures, right-justified.
+    /// Returns a right-justified column for figures.
     pub fn figures(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Figures }
     }
 
-    /// Returns a column of words.
+    /// Returns a column for words.
     pub fn words(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Words }
     }
 
-    /// Returns a column of sentences, which may take several lines.
+    /// Returns a column for sentences, which may take several lines.
     pub fn prose(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Prose }
     }
@@ -139,12 +140,12 @@ impl Cell {
         Self::from(printable(&text.into()))
     }
 
-    /// Returns a cell with a value, if there is one.
+    /// Returns a cell with this value, or an empty cell.
     pub fn optional(value: Option<Value>) -> Self {
         value.map_or_else(Self::default, Self::from)
     }
 
-    /// Returns the value of the cell, if it has one.
+    /// Returns the value that the cell contains; `None` if it is empty or contains words.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match &self.content {
@@ -153,7 +154,7 @@ impl Cell {
         }
     }
 
-    /// Returns the content as text for people.
+    /// Returns the content of the cell as text for people.
     pub(super) fn shown(&self) -> Text {
         match &self.content {
             Content::Nothing => "–".into(),

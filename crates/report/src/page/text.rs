@@ -1,35 +1,36 @@
-//! Text with a little emphasis.
+//! Text of a page, parts of which may be emphasised or links.
 
 use std::borrow::Cow;
 
-/// Text in spans. Its content is always shown as text: markup in it has no effect.
+/// Text of a page as a sequence of spans, each with an emphasis. HTML markup in the text has no
+/// effect; it is shown as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Text(Vec<(Emphasis, String)>);
 
-/// The emphasis of a span.
+/// The emphasis of a span of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Emphasis {
     None,
     Strong,
     Faint,
     Code,
-    /// A link to an identifier in the page.
+    /// The span is a link to an identifier in the page.
     Link,
-    /// A link to a file in the run directory.
+    /// The span is a link to a file in the run directory.
     File,
 }
 
-/// The tone of a message.
+/// The tone of a message, which determines its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Tone {
-    /// Neutral.
+    /// The message is neutral.
     #[default]
     Plain,
-    /// Good news.
+    /// The message is good news.
     Good,
-    /// Doubtful figures.
+    /// The message says that figures are doubtful.
     Warning,
-    /// Bad news.
+    /// The message is bad news.
     Bad,
 }
 
@@ -39,7 +40,7 @@ impl Text {
         Self(vec![(Emphasis::Strong, text.into())])
     }
 
-    /// Creates text in a monospaced font: input, or the name of a file.
+    /// Creates text in a monospaced font, for input or the name of a file.
     pub fn code(text: impl Into<String>) -> Self {
         Self(vec![(Emphasis::Code, text.into())])
     }
@@ -77,7 +78,7 @@ impl Text {
         self.0.iter().all(|(_, text)| text.is_empty())
     }
 
-    /// Returns the text without emphasis.
+    /// Returns the words of the text, without emphasis and links.
     pub(super) fn plain(&self) -> String {
         let texts = self.0.iter().map(|(emphasis, text)| match emphasis {
             Emphasis::Faint => format!(" {text}"),

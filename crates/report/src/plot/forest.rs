@@ -26,7 +26,7 @@ pub struct Forest {
     pub axis: String,
     /// The unit of the differences.
     pub unit: Unit,
-    /// The label at zero, which says what it means if there is no difference.
+    /// What a difference of zero means, as the tool tip of the line at zero.
     pub none: String,
     /// The rows of the plot, from the top.
     pub rows: Vec<ForestRow>,

@@ -1,4 +1,4 @@
-//! The table of claims in a page. On a narrow screen each row becomes a card (`style.css`).
+//! Builds the table of claims in a page. On a narrow screen each row becomes a card (`style.css`).
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use super::super::render::{class, sign};
 use super::{Claim, ClaimGroup, Part, agreement_in_words};
 use crate::format::printable;
 
-/// Returns the table, with a group of rows for each publication.
+/// Returns the table of claims, with a group of rows for each publication.
 pub(in super::super) fn table(groups: &[ClaimGroup]) -> Markup {
     html! {
         table.claims {
@@ -69,7 +69,8 @@ fn row(claim: &Claim) -> Markup {
     }
 }
 
-/// Returns the regions, the figures and the command, behind a line that opens them.
+/// Returns the regions, the measured figures and the command of a claim, which stay hidden until
+/// the reader opens them.
 fn evidence(claim: &Claim) -> Markup {
     html! {
         details {
@@ -87,7 +88,8 @@ fn evidence(claim: &Claim) -> Markup {
     }
 }
 
-/// Returns a part with its regions, its figure and its agreement.
+/// Returns a line about a part of a claim: its regions, its measured figure, and whether they
+/// agree.
 fn judged(part: &Part) -> String {
     let mut text = format!("{} ({})", part.name, part.regions());
     match (part.measured(), part.measured, part.agreement()) {

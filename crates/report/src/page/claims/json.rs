@@ -1,10 +1,10 @@
-//! The claims in `result.json`.
+//! Converts claims of publications to JSON for `result.json`.
 
 use serde_json::{Value as Json, json};
 
 use super::{Claim, ClaimGroup, Part, agreement_in_words};
 
-/// Returns the claims of all publications as one list.
+/// Returns the claims of all publications as one list in JSON.
 pub(in super::super) fn to_json(groups: &[ClaimGroup]) -> Vec<Json> {
     let of_group = |group: &ClaimGroup| {
         let publication = group.publication.clone();

@@ -1,13 +1,13 @@
-//! The claims as text for a terminal.
+//! Formats claims of publications as text for a terminal.
 
 use super::{Claim, ClaimGroup};
 use crate::format::printable;
 use crate::terminal::{Layout, Paint};
 
-/// The width of the column of verdicts.
+/// The width of the column that contains verdicts, in characters.
 const VERDICT: usize = 20;
 
-/// Formats each claim with its verdict, what is published, and what was measured.
+/// Formats each claim with its verdict, the published figures and the measured ones.
 pub(in super::super) fn text(groups: &[ClaimGroup], layout: Layout) -> String {
     let mut out = String::new();
     for group in groups {
