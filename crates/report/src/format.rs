@@ -1,22 +1,23 @@
-//! Formatting of figures as text.
+//! Formats figures as text.
 //!
 //! A figure is shown with three significant digits, in the unit in which it has one to three digits
 //! before the decimal point. A mean shares its unit with its confidence interval, and has as many
-//! digits as the interval needs to show two. Text from outside (names, errors) is stripped of
-//! control characters, so that it can neither move the cursor nor break a line.
+//! digits as the interval needs to show two. Text that users or other programs wrote (names,
+//! errors) is stripped of control characters, so that it can neither move the cursor nor break a
+//! line.
 
 use statistics::{Estimate, Unit};
 
-/// A unit for figures of some magnitude.
+/// The multiple of a unit in which figures of some magnitude are shown, such as `ms` or `k/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scaling {
-    /// The divisor of the figures.
+    /// The number by which figures are divided before they are shown.
     pub(crate) divisor: f64,
-    /// The suffix of the figures, such as `ms` or `k/s`; may be empty.
+    /// The suffix after the figures, such as `ms` or `k/s`; may be empty.
     pub(crate) suffix: &'static str,
 }
 
-/// Returns the unit for figures as large as `magnitude`.
+/// Returns the multiple of `unit` in which figures as large as `magnitude` are shown.
 pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
     let steps: &[(f64, &'static str)] = match unit {
         Unit::Count => &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")],
@@ -44,8 +45,8 @@ pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
     })
 }
 
-/// Returns the number of digits after the decimal point that show `value` with `significant`
-/// digits, at most `most`.
+/// Returns the number of digits after the decimal point with which `value` has `significant`
+/// significant digits; at most `most`.
 fn decimals(value: f64, significant: i32, most: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -55,7 +56,7 @@ fn decimals(value: f64, significant: i32, most: i32) -> usize {
     (significant - before).clamp(0, most) as usize
 }
 
-/// Joins a number and its unit with a space where the unit needs one: `4.98 k/s`.
+/// Joins a number and the suffix of its unit, with a space if the suffix needs one: `4.98 k/s`.
 fn join(number: &str, suffix: &str) -> String {
     match suffix {
         "" => number.to_owned(),
@@ -64,8 +65,8 @@ fn join(number: &str, suffix: &str) -> String {
     }
 }
 
-/// Formats a figure with its unit: `4.98 k/s`, `873 µs`, `0.013 %`. A figure that is not finite
-/// becomes a dash.
+/// Formats a figure with its unit: `4.98 k/s`, `873 µs`, `0.013 %`. An infinite figure, or one that
+/// is not a number, becomes a dash.
 pub(crate) fn figure(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -89,8 +90,8 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     join(&format!("{scaled:.digits$}"), scale.suffix)
 }
 
-/// Formats a figure that was requested rather than measured, without trailing zeros: `100/s`, `2.5
-/// k/s`.
+/// Formats a figure that a user requested, rather than a measured one, without trailing zeros:
+/// `100/s`, `2.5 k/s`.
 pub(crate) fn setting(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -100,19 +101,19 @@ pub(crate) fn setting(value: f64, unit: Unit) -> String {
     join(trim_zeros(&number), scale.suffix)
 }
 
-/// Returns a number without trailing zeros in its fraction.
+/// Removes trailing zeros from the fraction of a formatted number.
 pub(crate) fn trim_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// Formats a figure, or a dash for `None`.
+/// Formats a figure with its unit, or a dash for `None`.
 pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
 }
 
-/// Formats a mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`, or `3.3
-/// (0-8.8) ms` if the interval is cut to the possible range. With one repetition there is no
-/// interval, and none is shown.
+/// Formats a mean over repetitions with its confidence interval in a common unit: `1.471 ± 0.010
+/// k/s`, or `3.3 (0-8.8) ms` if the interval is limited to possible values. With a single
+/// repetition there is no interval, and none is shown.
 pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let Some((ci, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
         return figure(estimate.mean, unit);
@@ -130,8 +131,9 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     join(&format!("{mean} ± {ci}"), suffix)
 }
 
-/// Formats a mean whose interval is cut to the possible range, in a common unit: `3.3 (0-8.8) ms`.
-/// The number of digits follows from half of the interval before it was cut.
+/// Formats a mean whose interval from `low` to `high` is limited to possible values, in a common
+/// unit: `3.3 (0-8.8) ms`. The number of digits follows from `half`, half of the interval before it
+/// was limited.
 pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> String {
     let scale = scaling(unit, if mean == 0.0 { half } else { mean });
     let (text, _, suffix) = mean_and_interval(mean, half, unit);
@@ -163,8 +165,8 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     }
 }
 
-/// Returns the mean and half of the interval as numbers in one unit with equally many decimals, and
-/// the unit.
+/// Formats a mean and half of its interval as numbers in one unit with equally many decimals.
+/// Returns both, and the suffix of the unit.
 pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
     let scale = scaling(unit, if mean == 0.0 { ci } else { mean });
     let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);
@@ -208,7 +210,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     if hours > 0 { format!("{hours} h {minutes} min") } else { format!("{minutes} min {rest} s") }
 }
 
-/// Formats a count with its noun: `1 switch`, `50 switches`.
+/// Formats a count with its noun in the singular or plural: `1 switch`, `50 switches`.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", whole(count), if count == 1 { one } else { many })
 }
@@ -219,8 +221,8 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Returns text from outside on one line. Each control character becomes a replacement character,
-/// so that a reader sees that there was one.
+/// Returns text that users or other programs wrote in a form that can be printed on one line. Each
+/// control character becomes a replacement character, so that a reader sees that there was one.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -235,7 +237,7 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// Formats a command line as it would be typed into a shell.
+/// Formats the words of a command line as they would be typed into a shell.
 pub(crate) fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quoted = words.iter().map(|word| {

@@ -1,6 +1,6 @@
-//! Raw histograms in the two formats that HdrHistogram's tools read.
+//! Writes raw latency histograms in the two formats that HdrHistogram's tools read.
 //!
-//! `.hlog` is its interval log: one interval, V2 encoding, compressed, base64. It holds every
+//! `.hlog` is its interval log: one interval, V2 encoding, compressed, base64. It contains every
 //! bucket in nanoseconds and can be merged with others. `.hgrm` is its percentile distribution as
 //! text, in microseconds, for its plotter.
 
@@ -11,14 +11,17 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError};
 
-/// The divisor of values in the percentile distribution: nanoseconds to microseconds.
+/// The number by which nanoseconds are divided in the percentile distribution, which is in
+/// microseconds.
 const DISTRIBUTION_UNIT: f64 = 1e3;
-/// The divisor of the largest value of an interval, which the tools expect in milliseconds.
+/// The number by which nanoseconds are divided for the largest value of an interval, which the
+/// tools expect in milliseconds.
 const INTERVAL_LOG_UNIT: f64 = 1e6;
-/// The number of rows per halving of the distance to 100 %, as in HdrHistogram's default.
+/// The number of rows of the percentile distribution for each halving of the distance to 100 %, as
+/// in HdrHistogram's default.
 const ROWS_PER_HALVING: u32 = 5;
 
-/// Writes the interval log.
+/// Writes a histogram as an interval log, the content of a `.hlog` file.
 pub(crate) fn write_interval_log(
     writer: &mut impl Write,
     histogram: &Histogram<u64>,
@@ -38,7 +41,7 @@ pub(crate) fn write_interval_log(
     })
 }
 
-/// Writes the percentile distribution.
+/// Writes a histogram as a percentile distribution, the content of a `.hgrm` file.
 pub(crate) fn write_distribution(
     writer: &mut impl Write,
     histogram: &Histogram<u64>,
@@ -83,7 +86,7 @@ pub(crate) fn write_distribution(
     )
 }
 
-/// Returns the number of sub-buckets of a histogram with the given number of significant digits:
+/// Returns the number of sub-buckets of a histogram with this number of significant digits. It is
 /// the power of two that resolves twice as many values as the digits have (HdrHistogram, "Footprint
 /// estimation").
 fn sub_buckets(significant_digits: u8) -> u64 {

@@ -42,8 +42,8 @@ pub use compare::compare;
 pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
 
-/// Returns a warning that performance figures of Planimeter itself mean nothing, if this build is
-/// not optimised. `what` names what the figures are about.
+/// Returns a warning if this build is not optimised, because figures about the speed of Planimeter
+/// itself then mean nothing. `what` names what the figures are about.
 #[must_use]
 pub fn unoptimised(what: &str) -> Option<String> {
     let built = if cfg!(debug_assertions) {
@@ -58,7 +58,7 @@ pub fn unoptimised(what: &str) -> Option<String> {
     ))
 }
 
-/// Formats a value with its unit and three significant digits, as all forms do: `4.98 k/s`, `873
+/// Formats a value with its unit and three significant digits, as all reports do: `4.98 k/s`, `873
 /// µs`.
 #[must_use]
 pub fn quantity(value: f64, unit: plot::Unit) -> String {

@@ -1,6 +1,7 @@
-//! A macro that appends formatted text to a string.
+//! A macro that appends formatted text to a string without a result.
 
-/// Appends like `write!`, but without a result, because writing to a `String` cannot fail.
+/// Appends formatted text to a string, like `write!`. It has no result, because writing to a
+/// `String` cannot fail.
 macro_rules! put {
     ($out:expr, $($argument:tt)*) => {{
         use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! Reports of the tests of RFC 8456: terminal table, `report.html`, `result.json`, `trials.csv`, of
-//! one controller or of several side by side.
+//! Reports of the tests of RFC 8456 (benchmarks of SDN controllers): terminal table, `report.html`,
+//! `result.json` and `trials.csv`, for one controller or several side by side.
 //!
 //! The reported items and their names are those of the RFC, sections 4.8 and 5.
 
@@ -18,16 +18,16 @@ pub use terminal::table;
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../schemas/rfc8456-result.v1.schema.json");
 
-/// A result with the name of its controller.
+/// The result of the RFC 8456 tests of one controller, with the controller's name.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
     /// The name of the controller.
     pub name: &'a str,
-    /// The result.
+    /// The results of all tests.
     pub result: &'a BenchmarkResult,
 }
 
-/// Formats everything that was measured as JSON.
+/// Returns the results of the RFC 8456 tests of one controller as JSON.
 ///
 /// # Errors
 /// A value that JSON cannot represent, which does not occur in a [`BenchmarkResult`].
@@ -35,7 +35,7 @@ pub fn to_json(result: &BenchmarkResult) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(result).map(|text| text + "\n")
 }
 
-/// Reads the output of [`to_json`].
+/// Reads results of RFC 8456 tests from the output of [`to_json`].
 ///
 /// # Errors
 /// If the text is something else.
@@ -43,7 +43,7 @@ pub fn from_json(text: &str) -> Result<BenchmarkResult, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// Whether a `result.json` is the result of such a run.
+/// Whether the text of a `result.json` contains results of RFC 8456 tests.
 #[must_use]
 pub fn is_result(text: &str) -> bool {
     #[derive(serde::Deserialize)]
@@ -54,7 +54,8 @@ pub fn is_result(text: &str) -> bool {
         .is_ok_and(|head| head.schema == probe::rfc8456::outcome::SCHEMA)
 }
 
-/// Formats a CSV row for each trial; values are in the unit of the row.
+/// Returns the results of the tests as CSV, with a row for each trial. Values are in the unit that
+/// the row states.
 #[must_use]
 pub fn to_csv(result: &BenchmarkResult) -> String {
     let mut out = String::from("section,test,variant,trial,value,unit,remark\n");
@@ -76,12 +77,12 @@ pub fn to_csv(result: &BenchmarkResult) -> String {
     out
 }
 
-/// Returns a quoted CSV cell for any text (RFC 4180, section 2); line breaks become spaces.
+/// Quotes a text as a CSV cell (RFC 4180, section 2). Line breaks become spaces.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
 }
 
-/// Returns the name of a test: its variant if it has one, else its title.
+/// Returns the name of a test: that of its variant if it has one, otherwise its title.
 fn name(outcome: &TestOutcome) -> String {
     match &outcome.variant {
         None => outcome.test.title().to_owned(),
@@ -89,7 +90,7 @@ fn name(outcome: &TestOutcome) -> String {
     }
 }
 
-/// Formats the mean with its interval, or a dash.
+/// Formats the mean of a test's trials with its interval; a dash if there is none.
 fn value(outcome: &TestOutcome) -> String {
     let found = outcome.value.as_ref();
     found.map_or_else(|| "–".to_owned(), |value| estimate(value, outcome.unit))
@@ -102,7 +103,7 @@ fn deviation(outcome: &TestOutcome) -> Option<String> {
     })
 }
 
-/// Formats the number of trials that had a value.
+/// Formats the number of trials of a test that yielded a value.
 fn trials(outcome: &TestOutcome) -> String {
     let measured = outcome.trials.iter().filter(|trial| trial.value.is_some()).count();
     format!("{measured} of {}", outcome.trials.len())
@@ -113,7 +114,7 @@ fn remarks(outcome: &TestOutcome) -> Vec<String> {
     crate::describe::distinct(outcome.trials.iter().filter_map(|trial| trial.remark.clone()))
 }
 
-/// Returns the parameters that the RFC requires in reports, by name.
+/// Returns the parameters that RFC 8456 requires in reports, as names and values.
 fn parameters(result: &BenchmarkResult) -> Vec<(&'static str, String)> {
     let parameters = &result.parameters;
     let mut rows = vec![

@@ -1,4 +1,4 @@
-//! The shares of several processes in the work of a run, as all reports show them.
+//! Reports what each of several processes did in a run that they shared.
 
 use provenance::{Provenance, Share};
 
@@ -7,8 +7,8 @@ use crate::format::printable;
 use crate::page::{Block, Note, Page, Text};
 use crate::terminal::{Layout, Paint};
 
-/// Formats a paragraph for each process, after what is missing. The text is empty for a single
-/// process, and else ends with a newline.
+/// Formats a paragraph for each process that shared a run, after what is missing. The text is empty
+/// for a single process; otherwise it ends with a newline.
 #[must_use]
 pub fn text(provenance: &Provenance, layout: Layout) -> String {
     if provenance.shares.is_empty() {
@@ -27,7 +27,7 @@ pub fn text(provenance: &Provenance, layout: Layout) -> String {
     out
 }
 
-/// Adds the shares of processes above all sections of a page.
+/// Adds what each process did in a shared run to the top of a page.
 pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     if provenance.shares.is_empty() {
         return;
@@ -42,7 +42,8 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     }
 }
 
-/// Returns a warning if results of different ranks cannot be compared.
+/// Returns a warning if figures of different processes cannot be compared, for example because
+/// their hosts differ.
 fn warning(shares: &[Share]) -> Option<String> {
     let mut models =
         shares.iter().filter(|share| !share.did.is_empty()).map(|share| &share.host.cpu_model);

@@ -1,8 +1,8 @@
-//! The table on the terminal at the end of a run.
+//! Prints the result of a controller benchmark as a table on the terminal.
 //!
-//! A single point is shown with all its figures, a sweep with a row per point. Nothing is wider
-//! than the terminal: columns that do not fit are left out, the least important first, and text is
-//! wrapped.
+//! A single point is shown with all its figures, a sweep with a row for each point. Nothing is
+//! wider than the terminal: columns that do not fit are left out, the least important first, and
+//! text is wrapped.
 
 mod detail;
 pub(crate) mod grid;
@@ -18,8 +18,8 @@ use crate::{describe, verdict};
 pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
 pub use layout::Layout;
 
-/// Formats the result as text that fits the terminal: one row per point of a sweep, all details of
-/// a single point. The text ends with a newline.
+/// Formats the result of a controller benchmark as text that fits the terminal: one row for each
+/// point of a sweep, or all details of a single point. The text ends with a newline.
 #[must_use]
 pub fn table(result: &RunResult, layout: Layout) -> String {
     let mut out = head(result, layout);
@@ -40,7 +40,8 @@ pub fn table(result: &RunResult, layout: Layout) -> String {
     out
 }
 
-/// Formats what was measured, whether it is complete, and which side was the limit.
+/// Formats the lines above the figures: what was measured, whether the run is complete, and which
+/// side was the limit.
 fn head(result: &RunResult, layout: Layout) -> String {
     let mut out = layout.paragraph("", &capital(&describe::run(result)), Paint::Strong);
     let mut facts = vec![

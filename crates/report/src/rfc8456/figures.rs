@@ -1,5 +1,5 @@
-//! Draws every test with its mean, interval and trials. Tests of one unit share a figure, which
-//! compares controllers and the effects of faults and attacks.
+//! Plots every test of RFC 8456 with its mean, interval and trials. Tests of the same unit share a
+//! plot, which compares controllers and the effects of faults and attacks.
 
 use probe::rfc8456::outcome::TestOutcome;
 use statistics::Unit;
@@ -12,10 +12,10 @@ use crate::page::{Data, Figure};
 use crate::plot::{Axis, Line, Plot, Point, Style};
 use crate::value::Spread;
 
-/// A figure of tests with one unit.
+/// A plot of those tests of RFC 8456 that have the same unit.
 struct Group {
     title: &'static str,
-    /// The sections of its tests, or prefixes of them.
+    /// The sections of RFC 8456 whose tests the plot shows, or prefixes of their numbers.
     sections: &'static [&'static str],
     unit: Unit,
     /// The label of the vertical axis.
@@ -45,7 +45,7 @@ const GROUPS: [Group; 5] = [
     },
 ];
 
-/// Returns a figure for each unit that has measurements.
+/// Returns a plot for each group of tests that has measurements.
 pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
     GROUPS.iter().filter_map(|group| figure_of(candidates, group)).collect()
 }
@@ -100,8 +100,8 @@ fn figure_of(candidates: &[Candidate<'_>], group: &Group) -> Option<Figure> {
     Some(Figure::plot(Plot { lines, ..plot }, remark).with_data(Data::Elsewhere))
 }
 
-/// Returns the label of each test on the axis, and the key that explains the labels. A label is the
-/// section, with a letter if the section has several tests.
+/// Returns the labels of tests on the horizontal axis, and a text that explains them. A label is
+/// the section of RFC 8456, with a letter if the section has several tests.
 fn places(tests: &[(String, String)]) -> (Vec<String>, String) {
     let mut places = Vec::new();
     let mut key = Vec::new();

@@ -1,5 +1,5 @@
-//! Builds `report.html` with every test in the form that RFC 8456 asks for, and with controllers
-//! side by side.
+//! Builds the `report.html` of the RFC 8456 tests: every test in the form for which the RFC asks,
+//! with controllers side by side.
 
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::TestOutcome;
@@ -39,7 +39,7 @@ const DEFINITIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the page of one or several controllers.
+/// Returns the report page of the RFC 8456 tests of one or several controllers.
 #[must_use]
 pub fn page(candidates: &[Candidate<'_>]) -> Page {
     let title = match candidates {
@@ -98,7 +98,8 @@ fn summary(candidates: &[Candidate<'_>]) -> Block {
     Block::Table(table)
 }
 
-/// Returns the sections and names of the tests of all controllers.
+/// Returns the tests that any of the controllers has, as the section of the RFC and the name of
+/// each.
 pub(super) fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
     let mut rows = distinct(candidates.iter().flat_map(|one| {
         one.result.tests.iter().map(|outcome| (outcome.section.clone(), name(outcome)))
@@ -116,7 +117,7 @@ pub(super) fn find<'a>(
     tests.find(|outcome| outcome.section == section && name(outcome) == called)
 }
 
-/// Returns the table of a test in the form of RFC 8456, with every trial.
+/// Returns the blocks about one test: its table in the form of RFC 8456, with every trial.
 fn section(candidates: &[Candidate<'_>], test: Test) -> Vec<Block> {
     let mut blocks = Vec::new();
     for candidate in candidates {

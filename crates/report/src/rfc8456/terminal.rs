@@ -1,10 +1,11 @@
-//! Prints the results at their end, with a row for each test.
+//! Prints the results of the RFC 8456 tests on the terminal, with a row for each test.
 
 use super::{Candidate, deviation, name, remarks, trials, value};
 use crate::format::{duration, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// Returns the results as text that fits the terminal. The text ends with a newline.
+/// Returns the results of the RFC 8456 tests of one or several controllers as text that fits the
+/// terminal. The text ends with a newline.
 #[must_use]
 pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Prints all figures of a single point.
+//! Prints all figures of a single point of a controller benchmark.
 
 use probe::outcome::{HandshakeOutcome, Point};
 use statistics::Unit;
@@ -9,7 +9,7 @@ use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, metric, usa
 use crate::format::{estimate, figure, optional, printable, whole};
 use crate::put::put;
 
-/// Returns all figures of a point.
+/// Returns all figures of a single point as text.
 pub(super) fn of(point: &Point, layout: Layout) -> String {
     let n = usable(point).count();
     let mut out = String::new();
@@ -32,7 +32,8 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
     out
 }
 
-/// Returns a table with what each rank did, if several shared the switches.
+/// Returns a table of what each rank did, one of the processes that shared the switches of a point.
+/// The text is empty if a single process had all switches.
 fn ranks(point: &Point, layout: Layout) -> String {
     let Some((trial, rows)) = describe::ranks(point) else { return String::new() };
     let [first, others @ ..] = describe::RANK_COLUMNS;
@@ -119,7 +120,8 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
     out
 }
 
-/// Returns the counts as a paragraph, since many fit into a few lines.
+/// Returns the counts of a point over its `n` trials as a paragraph, because many of them fit into
+/// a few lines.
 fn counts(point: &Point, n: usize, layout: Layout) -> String {
     let counts = estimates::counts(point).into_iter();
     let text: Vec<_> = counts.map(|(name, value)| format!("{name} {}", whole(value))).collect();
@@ -127,7 +129,8 @@ fn counts(point: &Point, n: usize, layout: Layout) -> String {
     layout.heading(&format!("Counts{of}")) + &layout.paragraph("  ", &text.join(", "), Paint::Plain)
 }
 
-/// Returns how many switches became ready. The full breakdown appears only if some did not.
+/// Returns a line on how many switches of a point became ready. If some did not, it states at which
+/// step they stopped.
 fn handshake(point: &Point, layout: Layout) -> String {
     let at_end = |handshake: &HandshakeOutcome| handshake.ready_at_end.unwrap_or(handshake.ready);
     let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| (h.ready, at_end(h)));

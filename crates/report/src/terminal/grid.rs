@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 
-/// The emphasis of a text.
+/// The colour in which a text is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
@@ -27,14 +27,14 @@ impl Paint {
     }
 }
 
-/// A column of a grid.
+/// A column of a table that is printed on a terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     title: String,
     right: bool,
     indent: usize,
-    /// The rank in which columns are left out if room is short. The highest rank goes first, and
-    /// columns of rank 0 always stay.
+    /// The order in which columns are left out if a table is too wide: those with the highest
+    /// number first. Columns with 0 always stay.
     rank: u8,
 }
 
@@ -56,7 +56,7 @@ impl Column {
     }
 }
 
-/// A cell of a grid.
+/// A cell of a table that is printed on a terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -73,21 +73,21 @@ impl Cell {
     }
 }
 
-/// A table with a title above each column.
+/// A table that is printed on a terminal, with a title above each column.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     columns: Vec<Column>,
     rows: Vec<Row>,
 }
 
-/// A row of cells, or a line across all columns.
+/// A row of cells, or a line of text across all columns.
 #[derive(Clone, Debug)]
 enum Row {
     Cells(Vec<Cell>),
     Section(String),
 }
 
-/// The number of spaces between columns.
+/// The number of spaces between two columns.
 const GAP: usize = 2;
 
 impl Grid {
@@ -95,12 +95,12 @@ impl Grid {
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row. Missing cells at the end are empty.
+    /// Adds a row to the table. Missing cells at the end are empty.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// Whether the grid has no rows.
+    /// Whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -110,7 +110,7 @@ impl Grid {
         self.rows.push(Row::Section(text.into()));
     }
 
-    /// Returns the rows as lines that fit the layout.
+    /// Returns the table as lines of text that fit the terminal.
     pub(crate) fn render(&self, layout: Layout) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let shown = self.fitting(&widths, layout.columns());
@@ -129,7 +129,8 @@ impl Grid {
         out
     }
 
-    /// Returns the width of a column without its indent. A column without any text has width 0.
+    /// Returns the width of a column in characters, without its indent. A column without any text
+    /// has width 0.
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| match row {
             Row::Cells(cells) => cells.get(column),
@@ -139,7 +140,8 @@ impl Grid {
         widest.max(self.columns[column].title.chars().count())
     }
 
-    /// Returns the columns that fit into `room` characters.
+    /// Returns the indices of the columns that fit into `room` characters, given the width of each
+    /// column.
     fn fitting(&self, widths: &[usize], room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|column| widths[*column] > 0).collect();
@@ -206,13 +208,13 @@ fn shorten(text: &str, room: usize) -> String {
     short
 }
 
-/// Units that must stay on one line with the number before them.
+/// The units that must stay on one line with the number before them.
 const UNITS: [&str; 16] = [
     "%", "ns", "µs", "ms", "s", "k", "M", "G", "k/s", "M/s", "G/s", "B", "KiB", "MiB", "GiB", "min",
 ];
 
-/// Splits a text into words. A figure with its unit and interval, such as `1.6 ± 1.5 ms`, counts as
-/// one word.
+/// Splits a text into words between which a line may end. A figure with its unit and interval, such
+/// as `1.6 ± 1.5 ms`, counts as one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,12 +1,12 @@
-//! Describes the terminal that tables are printed for.
+//! Describes the terminal on which tables are printed.
 
 use super::grid::{Paint, wrap};
 
-/// The properties of the output that tables are laid out for.
+/// The properties of the terminal on which tables are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The number of columns of the terminal. Tables fit into 80 columns or more, so a smaller
-    /// number counts as 80.
+    /// The number of characters in a line of the terminal. Tables fit into 80 characters or more,
+    /// so a smaller number counts as 80.
     pub width: usize,
     /// Whether to use colour. Set this to `false` unless standard output is a terminal and
     /// `NO_COLOR` is unset.
@@ -23,19 +23,20 @@ impl Layout {
         if self.colour { paint.around(text) } else { text.to_owned() }
     }
 
-    /// Returns a heading that stands above figures.
+    /// Formats a heading that stands above a table or figures.
     pub(crate) fn heading(self, text: &str) -> String {
         format!("\n{}", self.paragraph("", text, Paint::Strong))
     }
 
-    /// Returns text that is wrapped to fit, with `lead` before its first line. Further lines are
-    /// indented by the length of `lead`. The result ends with a newline.
+    /// Returns a text that is wrapped to fit the terminal, with `lead` before its first line.
+    /// Further lines are indented by the length of `lead`. The result ends with a newline.
     #[must_use]
     pub fn text(self, lead: &str, text: &str) -> String {
         self.paragraph(lead, text, Paint::Plain)
     }
 
-    /// Returns wrapped text with a hanging indent and a colour. The first line starts with `lead`.
+    /// Returns a text in a colour that is wrapped to fit the terminal, with `lead` before its first
+    /// line. Further lines are indented.
     pub(crate) fn paragraph(self, lead: &str, text: &str, paint: Paint) -> String {
         let indent = lead.chars().count();
         let mut out = String::new();

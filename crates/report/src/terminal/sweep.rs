@@ -1,4 +1,4 @@
-//! Prints a sweep as a table with a row per point.
+//! Prints a sweep of a controller benchmark as a table with a row for each point.
 
 use probe::outcome::{Completion, Point};
 use statistics::Unit;
@@ -8,7 +8,7 @@ use crate::estimates::{UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{estimate, optional, setting, whole};
 use crate::{describe, verdict};
 
-/// Returns the table of a sweep.
+/// Returns the table of a sweep, with a row for each point.
 pub(super) fn of(points: &[Point], layout: Layout) -> String {
     // Protocol and mode stay the same over many rows, so they stand in a heading above these rows.
     let kinds = describe::distinct(points.iter().map(kind));
@@ -65,7 +65,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     out
 }
 
-/// The optional columns that are shown.
+/// The optional columns of the table of a sweep, each with whether it is shown.
 struct Shown {
     each: bool,
     offered: bool,
@@ -108,7 +108,7 @@ fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
     ]
 }
 
-/// Returns a line for each trial that failed or was cut short.
+/// Returns a line for each trial of a sweep that failed or was cut short.
 fn failures(points: &[Point], layout: Layout) -> String {
     let mut out = String::new();
     for point in points {
