@@ -42,8 +42,8 @@ pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     }
 }
 
-/// Returns a warning if figures of different processes cannot be compared, for example because
-/// their hosts differ.
+/// Returns a warning if figures of different processes cannot be compared, because the processors
+/// of their hosts differ.
 fn warning(shares: &[Share]) -> Option<String> {
     let mut models =
         shares.iter().filter(|share| !share.did.is_empty()).map(|share| &share.host.cpu_model);

@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 
-/// The colour in which a text is printed.
+/// The colour or emphasis in which a text is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
