@@ -116,7 +116,7 @@ pub enum ComposeError {
     /// The model has no measurement of a requested function under the requested conditions.
     #[error("the model has no measurement of '{name}' under {setting}; it has {known}")]
     Unknown {
-        /// The requested function.
+        /// The name of the function that was not measured.
         name: FunctionName,
         /// The requested conditions, such as the packet length.
         setting: String,

@@ -16,7 +16,7 @@ use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds};
 /// functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LargestPacketError {
-    /// The set of functions.
+    /// The functions that the device performs for each packet.
     pub functions: Vec<FunctionName>,
     /// The relative error (predicted - measured) / measured.
     pub relative: f64,

@@ -13,17 +13,17 @@ use crate::shift::Shift;
 /// The value of `schema` in every `model.json` that this version writes.
 pub const SCHEMA: &str = "planimeter.device-model/1";
 
-/// A model of a device.
+/// A model of a device: the cost of each of its functions, as measured or published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// The schema identifier, [`SCHEMA`].
+    /// The identifier of the file's format, [`SCHEMA`].
     pub schema: String,
-    /// The modelled device.
+    /// The device that the model describes.
     pub device: Device,
     /// The origin of the measurements.
     pub source: Source,
-    /// The clock that timestamped packets.
+    /// The clock that timestamped packets before and after the device.
     pub clock: Clock,
     /// The confidence of each single confidence interval.
     pub confidence: f64,
@@ -41,7 +41,7 @@ pub struct Model {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Source {
-    /// A measured campaign.
+    /// The model was derived from the measurements of a campaign.
     Campaign {
         /// The start time of the campaign, in RFC 3339.
         created: String,
@@ -79,7 +79,7 @@ pub struct FunctionModel {
     pub shift: Option<Shift>,
 }
 
-/// The measurement of one cell.
+/// The measurement of one cell: one set of functions under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
@@ -111,13 +111,13 @@ pub enum ModelError {
     /// The baseline of a setting has no delays, so there is nothing to compare functions with.
     #[error("the baseline ({setting}) has no delays; measure it, or go on with the campaign")]
     NoBaseline {
-        /// The setting of the baseline.
+        /// The setting whose baseline has no delays.
         setting: String,
     },
     /// The schema of the file is not the one that this version reads.
     #[error("schema is '{found}'; this version reads '{SCHEMA}'")]
     Schema {
-        /// The schema that the file names.
+        /// The schema that the file of the model names.
         found: String,
     },
     /// A measurement lacks a statistic, such as a percentile, that others of the model have.

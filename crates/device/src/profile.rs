@@ -24,7 +24,7 @@ pub struct Profile {
     pub effective_samples: u64,
     /// The number of blocks (runs of packets) from which the delays come.
     pub blocks: u32,
-    /// The packet counts of the cell.
+    /// The counts of the cell's packets, such as lost ones.
     pub counts: Counts,
     /// The estimated statistics of the delays, such as the median, with their confidence intervals.
     pub levels: Vec<Estimate>,

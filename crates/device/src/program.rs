@@ -74,9 +74,9 @@ pub enum PathError {
 /// Statistics of all paths through a program, for programs with too many paths to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// The number of paths.
+    /// The number of paths through the program.
     pub ways: BigUint,
-    /// The path with the most parts.
+    /// The path through the program with the most parts.
     pub longest: Path,
     /// Each decision in program order, with the number of paths through it.
     pub passes: Vec<Passes>,
@@ -102,7 +102,7 @@ pub struct Passes {
 /// A path through a program, with the delay that a model predicts for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathPrediction {
-    /// The predicted path.
+    /// The path whose delay is predicted.
     pub path: Path,
     /// The functions of the model whose costs make up the prediction.
     pub functions: Vec<FunctionName>,

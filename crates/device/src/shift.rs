@@ -19,7 +19,7 @@ use crate::profile::{Settings, Sorted};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// The difference between the medians.
+    /// The difference between the medians of the two sets of delays.
     pub median: Picoseconds,
     /// The smallest difference between equal percentiles, from the 5th to the 95th.
     pub least: Picoseconds,

@@ -64,7 +64,7 @@ impl Rate {
         (bits_per_second > 0).then_some(Self(bits_per_second))
     }
 
-    /// Returns the rate in bit/s.
+    /// Returns this rate in bits per second.
     #[must_use]
     pub fn bits_per_second(self) -> u64 {
         self.0

@@ -40,15 +40,15 @@ pub struct Verification {
 /// A cell (a set of functions) with its measured and predicted delays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedCell {
-    /// The id of the cell.
+    /// The number of the cell in its campaign.
     pub cell: CellId,
-    /// The functions of the cell.
+    /// The functions that the cell adds to the baseline.
     pub functions: Vec<FunctionName>,
     /// Whether the model was derived from this cell, so that the cell cannot test it.
     pub training: bool,
-    /// The measured delays.
+    /// The summary of the delays that were measured for the cell.
     pub profile: Profile,
-    /// The predicted delays.
+    /// The delays that the model predicts for the cell.
     pub prediction: Composition,
     /// The errors of the predictions, in the order of the model's levels.
     pub errors: Vec<CellError>,
@@ -59,9 +59,9 @@ pub struct VerifiedCell {
 pub struct CellError {
     /// The statistic that is compared, such as the median.
     pub level: Level,
-    /// The predicted delay (equation 9).
+    /// The delay that the model predicts (equation 9).
     pub predicted: Picoseconds,
-    /// The measured delay.
+    /// The delay that was measured, with its interval.
     pub measured: Estimate,
     /// The relative error (predicted - measured) / measured; negative if the prediction is too
     /// short.
@@ -81,7 +81,7 @@ pub struct VerifiedLevel {
     pub level: Level,
     /// The mean of the absolute relative errors (equation 8).
     pub mean_absolute: f64,
-    /// The largest absolute relative error.
+    /// The largest absolute relative error of any test cell.
     pub worst_absolute: f64,
     /// The mean of the signed relative errors.
     pub mean_signed: f64,

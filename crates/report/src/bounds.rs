@@ -70,7 +70,7 @@ pub struct Bounds<'a> {
 /// A run of `planimeter bound`, which computes bounds of a network: the bounds and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The bounds.
+    /// The bounds that the run computed, with everything that their report shows.
     pub bounds: &'a Bounds<'a>,
     /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,

@@ -94,11 +94,11 @@ pub enum CompareError {
     /// The results come from different commands.
     #[error("{other} is of another kind ({}) than {base} ({}); compare results of one verb", .other_kind.words(), .base_kind.words())]
     Kinds {
-        /// The name of the base.
+        /// The name of the result that all others are compared with.
         base: String,
         /// The kind of result that the base is.
         base_kind: Kind,
-        /// The name of the other result.
+        /// The name of the result that cannot be compared with it.
         other: String,
         /// The kind of result that the other one is.
         other_kind: Kind,
@@ -117,9 +117,9 @@ pub enum CompareError {
          (planimeter report draws benchmarks of controllers in the same plots whatever their places)"
     )]
     Nothing {
-        /// The name of the base.
+        /// The name of the result that all others are compared with.
         base: String,
-        /// The name of the other result.
+        /// The name of the result that cannot be compared with the base.
         other: String,
         /// The name of the first place that was measured in the base.
         at_base: String,

@@ -72,7 +72,7 @@ pub enum CreateError {
     /// The directory that the user named is not empty.
     #[error("run directory {} is not empty; name a new directory, or omit the flag for a new one under runs/", path.display())]
     NotEmpty {
-        /// The path of the directory.
+        /// The path of the directory that the user named.
         path: PathBuf,
     },
     /// A file with the name of the directory exists already.
@@ -81,12 +81,12 @@ pub enum CreateError {
         /// The path of that file.
         path: PathBuf,
     },
-    /// A file system operation failed.
+    /// The directory cannot be created or read.
     #[error("cannot create run directory {}: {source}", path.display())]
     Io {
-        /// The path of the directory.
+        /// The path of the run directory.
         path: PathBuf,
-        /// The cause of the failure.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -97,16 +97,16 @@ pub enum CreateError {
 pub struct WriteError {
     /// The files that could not be written; never empty.
     pub failures: Vec<FileFailure>,
-    /// The files that were written.
+    /// The paths of the files that were written in spite of the failures.
     pub written: Vec<PathBuf>,
 }
 
 /// A file that could not be written.
 #[derive(Debug)]
 pub struct FileFailure {
-    /// The path of the file.
+    /// The path of the file that could not be written.
     pub path: PathBuf,
-    /// The cause of the failure.
+    /// The error of the operating system.
     pub cause: io::Error,
 }
 
@@ -151,7 +151,7 @@ impl RunDirectory {
         own
     }
 
-    /// Returns the path of the directory.
+    /// Returns the path of the run directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

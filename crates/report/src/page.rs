@@ -64,7 +64,7 @@ struct Section {
 pub enum Block {
     /// A heading within a section, or within the part of the page above all sections.
     Heading(String),
-    /// A paragraph.
+    /// A paragraph of text.
     Paragraph(Text),
     /// A remark below a table or figure, in smaller print.
     Remark(Text),
@@ -81,13 +81,13 @@ pub enum Block {
     Listing(String),
     /// Figures, side by side if there is space.
     Figures(Vec<Figure>),
-    /// A table.
+    /// A table of figures or words.
     Table(Table),
     /// Tables, side by side if there is space.
     Tables(Vec<Table>),
     /// Names and values, such as properties of the machine.
     Facts(Vec<(Text, Text)>),
-    /// Terms and their meanings here.
+    /// Terms and their meanings in this report.
     Definitions(Vec<(Text, Text)>),
     /// Claims of publications, with the verdict of this run on each.
     Claims(Vec<claims::ClaimGroup>),
@@ -113,7 +113,7 @@ pub struct Tile {
     pub remark: String,
 }
 
-/// A remark on a run.
+/// A remark on a run, with its severity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The severity of the remark, which determines its colour and position.

@@ -49,9 +49,9 @@ pub struct Plot {
     pub title: String,
     /// A description in a sentence or two, for those who cannot see the plot.
     pub description: String,
-    /// The horizontal axis.
+    /// The horizontal axis of the plot.
     pub x: Axis,
-    /// The vertical axis.
+    /// The vertical axis of the plot.
     pub y: Axis,
     /// The lines of the plot. Later lines are drawn above earlier ones.
     pub lines: Vec<Line>,
@@ -210,7 +210,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Returns the origin in one word.
+    /// Returns one word for the origin of a value, such as `measured`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

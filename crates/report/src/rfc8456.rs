@@ -21,9 +21,9 @@ pub const SCHEMA: &str = include_str!("../schemas/rfc8456-result.v1.schema.json"
 /// The result of the RFC 8456 tests of one controller, with the controller's name.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The name of the controller.
+    /// The name of the controller that was tested.
     pub name: &'a str,
-    /// The results of all tests.
+    /// The results of all RFC 8456 tests of the controller.
     pub result: &'a BenchmarkResult,
 }
 

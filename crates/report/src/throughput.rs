@@ -38,7 +38,7 @@ pub struct Run<'a> {
     /// The measurements for each number of table entries, in the order in which they were
     /// requested.
     pub points: &'a [Point],
-    /// The settings of the run.
+    /// The settings with which throughput was measured.
     pub settings: &'a ::throughput::run::Settings,
     /// The thresholds of the user that do not hold, each as a sentence.
     pub broken: &'a [String],
@@ -77,7 +77,7 @@ pub struct Point {
     pub leaving: usize,
     /// Remarks on the generated traffic, as sentences.
     pub notes: Vec<String>,
-    /// The measured throughputs and latencies.
+    /// The throughputs and latencies measured with this number of entries.
     pub findings: Findings,
 }
 

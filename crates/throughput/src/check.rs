@@ -64,7 +64,7 @@ pub struct Comparison {
 /// A packet for which the interpreter and another execution path produce different outputs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
-    /// The input packet.
+    /// The input packet for which the outputs differ.
     pub packet: Vec<u8>,
     /// The outputs of the interpreter, or its error.
     pub interpreter: Result<Vec<Output>, String>,

@@ -15,13 +15,13 @@ pub const SCHEMA: &str = "planimeter.device-campaign/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// The schema identifier, [`SCHEMA`].
+    /// The identifier of the file's format, [`SCHEMA`].
     pub schema: String,
     /// The start time of the campaign, in RFC 3339.
     pub created: String,
     /// Whether the delays were measured, imported or generated.
     pub origin: Origin,
-    /// The device under test.
+    /// The device that is measured.
     pub device: Device,
     /// The functions of the baseline f0, which every cell includes. Predictions may name them; they
     /// cost nothing beyond the baseline.
@@ -33,7 +33,7 @@ pub struct Description {
     pub cells: Vec<Cell>,
     /// The line rate R_max of the device's ports in bit/s; `None` if unknown.
     pub line_rate: Option<u64>,
-    /// The clock that timestamps packets.
+    /// The clock that timestamps packets before and after the device.
     pub clock: Clock,
     /// The seed of the random order in which the cells were measured.
     pub seed: u64,
@@ -60,7 +60,7 @@ pub enum Origin {
     },
 }
 
-/// The device under test.
+/// The device that a campaign measures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -86,7 +86,7 @@ impl FunctionName {
         Self(name.into())
     }
 
-    /// Returns the name as text.
+    /// Returns the name of the function as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -103,7 +103,7 @@ impl fmt::Display for FunctionName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Function {
-    /// The name, unique in the campaign.
+    /// The name of the function, unique in the campaign.
     pub name: FunctionName,
     /// The kind of function. A heat map shows functions of one kind on each axis.
     pub dimension: Dimension,
@@ -224,7 +224,7 @@ pub struct Clock {
     pub reference: Option<ClockReference>,
 }
 
-/// The component that timestamps packets.
+/// The component that takes the timestamps of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
@@ -261,13 +261,13 @@ pub struct ClockReference {
     pub path: String,
     /// The number of packets whose delay was measured.
     pub samples: u64,
-    /// The least delay.
+    /// The smallest delay that was measured on the path without a device.
     pub minimum: Picoseconds,
-    /// The median delay.
+    /// The median delay of the path without a device.
     pub median: Picoseconds,
-    /// The 99th percentile of the delay.
+    /// The 99th percentile of the delay of the path without a device.
     pub percentile_99: Picoseconds,
-    /// The largest delay.
+    /// The largest delay that was measured on the path without a device.
     pub maximum: Picoseconds,
 }
 
@@ -278,10 +278,10 @@ pub enum DescriptionError {
     /// The schema of the file is not the one that this version reads.
     #[error("schema is '{found}'; this version reads '{SCHEMA}'")]
     Schema {
-        /// The schema that the file names.
+        /// The schema that the file of the campaign names.
         found: String,
     },
-    /// Two functions have the same name.
+    /// Two functions of the campaign have the same name.
     #[error("function '{name}' is given twice; names must differ, those of the baseline too")]
     TwoFunctions {
         /// The name that both functions have.
@@ -290,7 +290,7 @@ pub enum DescriptionError {
     /// A cell names a function that the description does not declare.
     #[error("cell {cell} names function '{name}', which is not among the functions")]
     UnknownFunction {
-        /// The index of the cell.
+        /// The index of the cell that names the function.
         cell: u32,
         /// The name of the undeclared function.
         name: FunctionName,
@@ -298,14 +298,14 @@ pub enum DescriptionError {
     /// A cell lists a function twice, or repeats an earlier cell.
     #[error("cell {cell} is a copy: each set of functions is measured once for each setting")]
     TwoCells {
-        /// The index of the offending cell.
+        /// The index of the cell that repeats a function or a cell.
         cell: u32,
     },
     /// A cell has functions, but no cell without functions has its setting, so there is nothing to
     /// compare it with.
     #[error("cell {cell} has no baseline: a cell without functions of the same setting is missing")]
     NoBaseline {
-        /// The index of the cell.
+        /// The index of the cell that has no baseline.
         cell: u32,
     },
     /// A packet length or line rate is zero, or the clock tick is negative.
@@ -371,7 +371,7 @@ impl Description {
         })
     }
 
-    /// Returns the ids of all cells.
+    /// Returns the ids of all cells of the campaign.
     pub fn ids(&self) -> impl Iterator<Item = CellId> + use<> {
         (0..u32::try_from(self.cells.len()).unwrap_or(u32::MAX)).map(CellId)
     }

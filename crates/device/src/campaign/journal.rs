@@ -51,7 +51,7 @@ pub struct Sample {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// The measured cell.
+    /// The cell (a set of functions under one setting) through which the packets went.
     pub cell: super::CellId,
     /// The repetition of the cell, from 0.
     pub repetition: u32,
@@ -62,7 +62,7 @@ pub struct Block {
     /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
     /// the arrival of the previous one.
     pub packets_per_second: Option<f64>,
-    /// The packet counts of the block.
+    /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
     /// The speed of the measuring machine before and after the block; `None` if it was not
     /// observed.
@@ -94,7 +94,8 @@ impl Machine {
     /// variation of the workload and smaller than the slowdown that a busy neighbour causes.
     pub const TOLERANCE: f64 = 0.15;
 
-    /// Whether the slowdown exceeded [`TOLERANCE`](Self::TOLERANCE).
+    /// Whether the machine was so slow that the block counts as disturbed: slower than
+    /// [`TOLERANCE`](Self::TOLERANCE).
     #[must_use]
     pub fn disturbed(self) -> bool {
         self.slower > Self::TOLERANCE
@@ -146,7 +147,7 @@ pub struct Counts {
     pub clock_steps: u64,
 }
 
-/// Formats the counts for people.
+/// Formats packet counts for people.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sent, received, lost, reordered, duplicated, unmatched, clock_steps } = self;
@@ -199,7 +200,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// A line of the journal.
+/// A line of `journal.jsonl`, the file to which a campaign appends its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {

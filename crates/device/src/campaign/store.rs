@@ -20,10 +20,10 @@ const DELAYS: &str = "delays.bin";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// A file cannot be written.
+    /// A file of the campaign cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
-        /// The path of the file.
+        /// The path of the file that cannot be written.
         path: PathBuf,
         /// The error that the operating system or the check reported.
         source: io::Error,
@@ -31,7 +31,7 @@ pub enum WriteError {
     /// The directory already contains a campaign.
     #[error("{} has a campaign; resume it, or name another directory", path.display())]
     Exists {
-        /// The path of the directory.
+        /// The path of the directory that contains the campaign.
         path: PathBuf,
     },
     /// The description of the campaign is invalid.
@@ -62,10 +62,10 @@ pub enum ReadError {
         /// The kind of file or directory at that path.
         found: Found,
     },
-    /// A file cannot be read.
+    /// A file of the campaign cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The path of the file.
+        /// The path of the file that cannot be read.
         path: PathBuf,
         /// The error that the operating system or the check reported.
         source: io::Error,
@@ -73,9 +73,9 @@ pub enum ReadError {
     /// A line of a file is not the expected JSON.
     #[error("{}, line {line}: {cause}", path.display())]
     Json {
-        /// The path of the file.
+        /// The path of the file with the unexpected line.
         path: PathBuf,
-        /// The line number, from 1.
+        /// The number of the unexpected line, from 1.
         line: usize,
         /// The message of the JSON parser.
         cause: String,
@@ -83,7 +83,7 @@ pub enum ReadError {
     /// The description in `campaign.json` is invalid.
     #[error("{}: {source}", path.display())]
     Description {
-        /// The path of the file.
+        /// The path of the file with the invalid description.
         path: PathBuf,
         /// The reason why the description is invalid.
         source: DescriptionError,
@@ -91,9 +91,9 @@ pub enum ReadError {
     /// The delays in `delays.bin` do not match the lines of the journal.
     #[error("{}: {what}; the file was changed or cut since it was measured", path.display())]
     Delays {
-        /// The path of the file.
+        /// The path of the file with the delays.
         path: PathBuf,
-        /// The mismatch, in words.
+        /// How delays and journal differ, in words.
         what: String,
     },
 }
@@ -104,7 +104,7 @@ pub enum ReadError {
 pub enum Found {
     /// There is neither a file nor a directory.
     Nothing,
-    /// There is a file.
+    /// There is a file instead of a directory.
     File,
     /// There is a directory with the result of another command.
     OtherResult,
@@ -137,7 +137,7 @@ impl fmt::Display for Found {
 /// A run of packets to be recorded: a [`Block`] without the fields that the writer computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockPlan {
-    /// The measured cell.
+    /// The cell (a set of functions under one setting) through which the packets went.
     pub cell: CellId,
     /// The repetition of the cell, from 0.
     pub repetition: u32,
@@ -148,7 +148,7 @@ pub struct BlockPlan {
     /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
     /// the arrival of the previous one.
     pub packets_per_second: Option<f64>,
-    /// The packet counts of the block.
+    /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
     /// The speed of the measuring machine before and after the block; `None` if it was not
     /// observed.
@@ -353,7 +353,7 @@ fn read_description(path: &Path) -> Result<Description, ReadError> {
     Ok(description)
 }
 
-/// The file `delays.bin`, opened for reading.
+/// The file `delays.bin` of a campaign, opened for reading.
 struct Delays {
     path: PathBuf,
     file: File,

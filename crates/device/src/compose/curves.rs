@@ -40,7 +40,7 @@ pub struct Curves {
     pub remarks: Vec<String>,
 }
 
-/// A minimum service curve.
+/// A minimum service curve: a lower bound on what the device transmits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MinimumService {
     /// The statistic of delays from which the latency comes, such as the maximum.
@@ -50,7 +50,7 @@ pub struct MinimumService {
     pub semantics: Option<Semantics>,
     /// The rate R in bit/µs; `None` for a burst-delay curve.
     pub rate: Option<Rational>,
-    /// The latency T in µs.
+    /// The latency T of the curve in µs.
     pub latency: Rational,
     /// The minimum service curve, in µs and bits.
     pub curve: Curve,
@@ -58,12 +58,12 @@ pub struct MinimumService {
     pub guarantee: Guarantee,
 }
 
-/// A maximum service curve.
+/// A maximum service curve: an upper bound on what the device transmits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MaximumService {
-    /// The line rate R_max in bit/µs.
+    /// The rate of the curve in bit/µs, which is the line rate R_max.
     pub rate: Rational,
-    /// The latency T_min in µs.
+    /// The latency T_min of the curve in µs.
     pub latency: Rational,
     /// The maximum service curve, in µs and bits.
     pub curve: Curve,

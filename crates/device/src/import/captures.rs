@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use super::{Imported, of_samples};
 use crate::campaign::{Counts, Picoseconds, Sample};
 
-/// A captured packet.
+/// A packet of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
     /// The timestamp in nanoseconds since any fixed time.

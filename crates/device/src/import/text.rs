@@ -7,25 +7,25 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// A line has unexpected content.
+    /// A line of the text has unexpected content.
     #[error("line {line}: '{text}' is not a {what}")]
     Line {
-        /// The line number, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The content of the line.
         text: String,
-        /// The expected content.
+        /// A description of the content that was expected.
         what: &'static str,
     },
     /// The text has more packets than an import may have.
     #[error("line {line}: more than {most} packets; cut the file")]
     TooMany {
-        /// The line number, from 1.
+        /// The number of the line at which the limit was exceeded, from 1.
         line: usize,
         /// The largest allowed number of packets.
         most: u32,
     },
-    /// The text has no delay.
+    /// The text contains no delay.
     #[error("it contains no delay")]
     Empty,
 }

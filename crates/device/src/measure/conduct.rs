@@ -78,7 +78,7 @@ pub enum BenchError {
     /// The device refuses its configuration, or does not answer.
     #[error("{device}: {problem}")]
     Device {
-        /// The name of the device.
+        /// The name of the device that refuses or does not answer.
         device: String,
         /// The refusal, or the answer that is missing.
         problem: String,
@@ -86,10 +86,10 @@ pub enum BenchError {
     /// The device behaves differently from its configuration.
     #[error("the device does not behave as configured: {problem}")]
     Wrong {
-        /// The observed behaviour, in words.
+        /// How the device behaves instead, in words.
         problem: String,
     },
-    /// An interface cannot be used.
+    /// A network interface cannot be used.
     #[error(transparent)]
     Open(#[from] packetio::OpenError),
     /// The network namespace of the campaign cannot be set up.
@@ -98,12 +98,12 @@ pub enum BenchError {
     /// A required program of this machine is missing or failed.
     #[error("{program}: {problem}")]
     Program {
-        /// The name of the program.
+        /// The name of the program that is missing or failed.
         program: String,
-        /// The failure, in words.
+        /// How the program failed, in words.
         problem: String,
     },
-    /// A system call failed.
+    /// A system call of the bench failed.
     #[error("{what}: {source}")]
     System {
         /// The operation that was attempted.
@@ -120,7 +120,7 @@ pub trait Watch {
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
 }
 
-/// The progress of a campaign.
+/// The progress of a campaign before its next step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The number of finished steps. A step is one run of packets, or one search for a rate.
@@ -141,7 +141,7 @@ pub enum ConductError {
     Bench {
         /// The combination of functions that was being measured.
         cell: String,
-        /// The error of the bench.
+        /// The error that the bench reported.
         source: BenchError,
     },
     /// A measurement cannot be written to disk.

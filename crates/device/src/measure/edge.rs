@@ -40,7 +40,7 @@ use yardstick::Yardstick;
 /// The parameters of a campaign that is to be measured on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'j> {
-    /// The plan of the campaign.
+    /// The plan that says what is measured.
     pub plan: &'j Plan,
     /// The directory for the results, which must exist.
     pub directory: &'j Path,

@@ -13,9 +13,9 @@ use crate::campaign::CellId;
 /// One visit of a cell, in which the cell is measured once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Visit {
-    /// The repetition, from 0.
+    /// The repetition of the measurements to which the visit belongs, from 0.
     pub repetition: u32,
-    /// The visited cell.
+    /// The cell that is measured in the visit.
     pub cell: CellId,
 }
 

@@ -50,9 +50,9 @@ pub(super) mod value {
 /// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// The fields that the rules compare.
+    /// The packet fields that the rules of the table compare.
     pub matched: MatchKind,
-    /// The action of the rules.
+    /// The action that the rules of the table apply.
     pub action: ActionKind,
     /// The length of a packet in bytes, including the frame check sequence.
     pub packet_bytes: u32,

@@ -16,7 +16,7 @@ use calculus::network::describe::Round;
 pub struct Required<'a> {
     /// The flow that has the maximum delay.
     pub flow: FlowId,
-    /// The maximum delay of the flow.
+    /// The longest delay that the user permits for the flow.
     pub limit: &'a Rational,
     /// The smallest delay bound of any analysis.
     pub bound: Extended,

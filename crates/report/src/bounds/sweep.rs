@@ -50,7 +50,7 @@ pub struct Sweep<'a> {
 /// The bounds of a network for one value of the quantity that varies.
 #[derive(Debug)]
 pub struct SweepPoint {
-    /// The value of the quantity.
+    /// The value of the quantity, in the unit of the sweep.
     pub value: Rational,
     /// The bounds of each flow: one element per flow, which has one bound per analysis.
     pub flows: Vec<Vec<Assessed>>,

@@ -147,7 +147,7 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
     if grid.is_empty() { String::new() } else { grid.render(layout) }
 }
 
-/// Formats a figure with its interval.
+/// Formats a figure of a result with its confidence interval.
 pub(super) fn stated(of: &Quantity) -> String {
     match of.spread {
         crate::results::Spread::Exact => figure(of.value, of.unit),

@@ -22,7 +22,7 @@ use crate::value::Spread;
 /// section 5.1).
 struct Published {
     name: &'static str,
-    /// The number of updates per second.
+    /// The number of updates per second in the paper.
     rate: f64,
     /// The median latency of a packet, in seconds.
     median: f64,

@@ -15,12 +15,12 @@ use crate::plot::{Axis, Line, Mark, Plot, Point as Dot, Style};
 use crate::value::Spread;
 use crate::{describe, plot};
 
-/// The quantity on the horizontal axis.
+/// The quantity on the horizontal axis of a plot of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Against {
     /// The number of packet-ins that all switches together offer per second.
     Offered,
-    /// The number of switches.
+    /// The number of switches that are connected at once.
     Switches,
 }
 

@@ -46,7 +46,7 @@ fn short(point: &Point, name: &str, unit: Unit) -> String {
 pub(super) enum Links {
     /// Each point has a section, and its number links to it.
     ToPoints,
-    /// There are no such sections.
+    /// The page has no sections for single points, so nothing is linked.
     None,
 }
 

@@ -26,7 +26,7 @@ pub struct ClaimGroup {
 pub struct Claim {
     /// The short name of the claim, such as `T8`.
     pub id: String,
-    /// The claim as a sentence.
+    /// The claim of the publication, as a sentence.
     pub sentence: String,
     /// The section and the figure of the publication that make the claim.
     pub source: String,
@@ -62,7 +62,7 @@ pub enum Verdict {
 /// the claim.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The name of the figure.
+    /// The name of the figure by which this part of the claim is judged.
     pub name: String,
     /// The unit of the figure and of the regions.
     pub unit: Unit,

@@ -58,7 +58,7 @@ pub struct Section {
     pub title: String,
     /// The paragraphs of the section, below its heading.
     pub text: Vec<String>,
-    /// The tables, below the text.
+    /// The tables of the section, below its paragraphs.
     pub tables: Vec<Table>,
     /// The figures, below the tables, with [lines of values](crate::plot::Line::of_values).
     pub figures: Vec<Figure>,

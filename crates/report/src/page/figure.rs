@@ -5,7 +5,7 @@ use crate::format::{cut, figure, mean_and_interval};
 use crate::plot::{Forest, Graph, HeatMap, Line, Plot, Width};
 use crate::value::Spread;
 
-/// A figure of a page.
+/// A figure of a report page: a drawing with its caption and the table of its data.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Figure {
     /// The drawing of the figure.

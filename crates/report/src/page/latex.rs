@@ -13,7 +13,7 @@ const LONG: usize = 40;
 
 /// A table of a page, as a LaTeX file.
 pub(crate) struct TableFile {
-    /// The name of the file.
+    /// The name of the LaTeX file, relative to the folder of tables.
     pub(crate) name: String,
     pub(crate) text: String,
 }

@@ -44,7 +44,7 @@ impl Page {
         lead
     }
 
-    /// Renders the page and its figures.
+    /// Renders the page as HTML and draws its figures.
     pub(crate) fn render(&self) -> Rendered {
         let mut drawn = Vec::new();
         let lead = blocks(&self.worst_first(), Level::Lead, &mut drawn);

@@ -18,7 +18,7 @@ use super::palette::{LIGHT, SERIES};
 pub(crate) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// The subject of the plot.
+    /// The title of the plot.
     pub(super) title: String,
     pub(super) items: Vec<Item>,
 }

@@ -24,7 +24,7 @@ pub struct Forest {
     pub description: String,
     /// The label of the horizontal axis, without the unit.
     pub axis: String,
-    /// The unit of the differences.
+    /// The unit of the differences between figures.
     pub unit: Unit,
     /// What a difference of zero means, as the tool tip of the line at zero.
     pub none: String,

@@ -23,7 +23,7 @@ const STUB: f64 = 12.0;
 /// A graph of boxes that are joined by paths, such as servers and flows.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Graph {
-    /// The title.
+    /// The title of the graph.
     pub title: String,
     /// A sentence or two for those who cannot see the graph.
     pub description: String,
@@ -53,7 +53,7 @@ pub struct GraphNode {
 /// A path from box to box, such as a flow.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct GraphWay {
-    /// The name of the path.
+    /// The name of the path, such as that of a flow.
     pub name: String,
     /// The indices of the boxes along the path, in order; `None` where it passes something that is
     /// not drawn.
@@ -70,7 +70,7 @@ impl GraphWay {
     }
 }
 
-/// A rectangle in the drawing.
+/// A rectangle in the drawing of a graph.
 struct Rectangle {
     left: f64,
     top: f64,

@@ -27,11 +27,11 @@ pub struct HeatMap {
     pub description: String,
     /// The word for what rows stand for, such as `match`.
     pub row_title: String,
-    /// The names of the rows.
+    /// The names of the heat map's rows, from the top.
     pub rows: Vec<String>,
     /// The word for what columns stand for, such as `action`.
     pub column_title: String,
-    /// The names of the columns.
+    /// The names of the heat map's columns, from the left.
     pub columns: Vec<String>,
     /// The word for the values in cells.
     pub value_title: String,
@@ -46,7 +46,7 @@ pub struct HeatMap {
 /// A cell of a heat map.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatCell {
-    /// The value, not negative.
+    /// The value that the colour of the cell shows; never negative.
     pub value: f64,
     /// The text that the cell shows.
     pub text: String,

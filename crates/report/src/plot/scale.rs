@@ -159,7 +159,7 @@ pub(crate) struct Scale {
 /// A tick of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// The value at the tick.
+    /// The value on the axis at which the tick stands.
     pub(crate) value: f64,
     /// The label of the tick; empty for ticks between labelled ones.
     pub(crate) label: String,

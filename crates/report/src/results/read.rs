@@ -26,7 +26,7 @@ pub enum ReadError {
          bench, device verify, bound, demo and reproduce"
     )]
     OtherSchema {
-        /// The schema that the text names.
+        /// The schema that the text of the result names.
         schema: String,
     },
 }

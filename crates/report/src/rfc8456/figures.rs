@@ -18,7 +18,7 @@ struct Group {
     /// The sections of RFC 8456 whose tests the plot shows, or prefixes of their numbers.
     sections: &'static [&'static str],
     unit: Unit,
-    /// The label of the vertical axis.
+    /// The label of the vertical axis of the plot.
     label: &'static str,
 }
 

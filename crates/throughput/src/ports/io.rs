@@ -45,10 +45,10 @@ pub enum PortError {
     /// The network namespace cannot be set up.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// A port cannot be opened.
+    /// A port (a network interface or a DPDK device) cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A capture cannot be read.
+    /// A capture file cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::CaptureError),
     /// A temporary file cannot be created.

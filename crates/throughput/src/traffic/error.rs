@@ -8,7 +8,7 @@ use pipeline::{ControlError, LoadError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrafficError {
-    /// The program cannot be loaded.
+    /// The P4 program cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The parser accepts no generated packet.

@@ -13,7 +13,7 @@ use super::super::frame::LETTER;
 use super::{Graph, arrow};
 use crate::put::put;
 
-/// The height of a box.
+/// The height of a box in a drawing of a graph, in pixels.
 pub(super) const HEIGHT: f64 = 32.0;
 /// The height of a box with the space around it.
 const ROW: f64 = 46.0;
