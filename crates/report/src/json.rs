@@ -90,8 +90,8 @@ pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
 /// # Errors
 /// See [`ReadError`]; for malformed text the error contains line and column.
 pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
-    /// The version of the format, which is read first, so that a later version is reported as such
-    /// and not as a missing field.
+    /// The schema and the version of the format. They are read first, so that a later version is
+    /// reported as such and not as a missing field.
     #[derive(serde::Deserialize)]
     struct Head {
         #[serde(default)]

@@ -258,7 +258,7 @@ pub struct WirePlan {
     /// The line rate R_max in bit/s; `None` if the plan does not state it.
     pub line_rate: Option<u64>,
     /// The processor cores of the packet generator and of a device that is started on this machine;
-    /// `None` if they are chosen.
+    /// `None` for the last two that this process may use.
     pub cores: Option<[usize; 2]>,
     /// Whether idle processor cores are kept from sleeping, because a sleeping core notices packets
     /// late.

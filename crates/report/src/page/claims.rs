@@ -50,7 +50,8 @@ pub struct Claim {
 pub enum Verdict {
     /// The measured figures are equivalent to the published ones.
     Reproduced,
-    /// The measured figures differ from the published ones but show the same trend.
+    /// The measured figures are not equivalent to the published ones, but lie in the wider region,
+    /// called the shape, in which the claim still holds.
     InShape,
     /// The measured figures contradict the claim.
     NotReproduced,
