@@ -28,14 +28,14 @@ pub use description::{
 pub use journal::{Block, Counts, Disturbances, Machine, Note, Picoseconds, RateTrial, Sample};
 pub use store::{BlockPlan, ReadError, WriteError, Writer};
 
-/// A campaign in memory, with all its samples.
+/// The measurements of one device in memory, with the delay of every packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
-    /// The device, the cells and the clock: the content of `campaign.json`.
+    /// The description of the campaign: its device, cells and clock, as in `campaign.json`.
     pub description: Description,
-    /// The measured blocks, in order of time.
+    /// The measured blocks (runs of packets through one cell), in order of time.
     pub blocks: Vec<MeasuredBlock>,
-    /// The offered rates that were tried, in order of time.
+    /// The results of sending packets at various rates, in order of time.
     pub rates: Vec<RateTrial>,
     /// Remarks on events during the campaign: clock steps, drifts and interruptions.
     pub notes: Vec<Note>,
@@ -46,7 +46,7 @@ pub struct Campaign {
 pub struct MeasuredBlock {
     /// The time and the packet counts of the block.
     pub block: Block,
-    /// The (packet, delay) pairs of the block, in order of arrival.
+    /// The delay of each packet of the block that arrived, in order of arrival.
     pub samples: Vec<Sample>,
 }
 
@@ -76,7 +76,7 @@ impl Campaign {
         Self { blocks: self.blocks.iter().filter(of).cloned().collect(), ..self.clone() }
     }
 
-    /// Returns the blocks of a cell, in order of time.
+    /// Returns the blocks (runs of packets) that measured a cell, in order of time.
     pub fn blocks_of(&self, cell: CellId) -> impl Iterator<Item = &MeasuredBlock> {
         self.blocks.iter().filter(move |measured| measured.block.cell == cell)
     }
@@ -96,9 +96,9 @@ impl Campaign {
         self.blocks_of(cell).fold(Counts::default(), |sum, measured| sum + measured.block.counts)
     }
 
-    /// Returns the loss-free rate R_min of a cell in bit/s: the highest loss-free rate below the
-    /// lowest rate at which a packet was lost. Returns `None` if no rate was tried, or if even the
-    /// lowest rate lost packets.
+    /// Returns the highest rate without loss, R_min in bit/s, of a cell: the highest tried rate
+    /// without loss below the lowest tried rate with loss. Returns `None` if no rate was tried, or
+    /// if even the lowest rate lost packets.
     #[must_use]
     pub fn loss_free_rate(&self, cell: CellId) -> Option<u64> {
         let of_cell = || self.rates.iter().filter(|trial| trial.cell == cell);

@@ -10,7 +10,7 @@ use crate::trace::{AtRate, Trace};
 /// A server of a network file: a name and a service curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// The name of the server in the network.
+    /// The name of the server in the network file.
     pub name: String,
     /// Comments for the file: what the server stands for, and how strong a statement its curve is.
     pub remarks: Vec<String>,

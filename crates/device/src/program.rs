@@ -48,7 +48,7 @@ pub struct Path {
     pub decisions: Vec<String>,
     /// The parts of the path: pieces of the program that cost time, with the number of occurrences.
     pub parts: Parts,
-    /// The number of paths with these parts.
+    /// The number of paths through the program that have these parts.
     pub ways: u64,
 }
 

@@ -48,7 +48,8 @@ pub enum Verdict {
     Refused,
 }
 
-/// The number of intervals between the shares at which percentiles are compared.
+/// The number of equal steps from share 0 to 1 at which percentiles of two distributions are
+/// compared.
 const POINTS: u32 = 400;
 
 impl Shift {

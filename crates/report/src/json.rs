@@ -67,7 +67,7 @@ pub enum ReadError {
         probe::outcome::SCHEMA_VERSION
     )]
     OtherVersion {
-        /// The version of the format, if it is stated.
+        /// The version of the format that the text states; `None` if it states none.
         version: Option<u32>,
     },
 }

@@ -75,9 +75,9 @@ pub enum Block {
     /// Remarks on the run. Those that differ only in numbers are merged, and the most serious come
     /// first.
     Notes(Vec<Note>),
-    /// A command line as it would be typed.
+    /// A command line as a user would type it into a shell.
     Command(String),
-    /// The content of a file as text.
+    /// The content of a file, such as the configuration.
     Listing(String),
     /// Figures, side by side if there is space.
     Figures(Vec<Figure>),

@@ -318,7 +318,7 @@ pub struct Area {
     pub hue: usize,
 }
 
-/// A part of the horizontal axis that is highlighted.
+/// A highlighted part of a plot's horizontal axis, such as the measure window.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Span {
     /// The horizontal value at which the part starts.

@@ -33,7 +33,7 @@ pub struct Recorded {
     /// The values of the settings that influence the figures, by name. Settings that are themselves
     /// compared are left out.
     pub settings: BTreeMap<String, String>,
-    /// The names of the pipelines that the P4Runtime switches ran; empty for all other results.
+    /// The names of the P4 pipelines that the switches ran; empty unless they spoke P4Runtime.
     pub pipelines: BTreeSet<String>,
     /// The figures of the result, each with its metric and place.
     pub figures: Vec<Quantity>,
@@ -107,7 +107,7 @@ pub struct Quantity {
     pub spread: Spread,
     /// Whether larger values are better; `None` if neither larger nor smaller ones are.
     pub more_is_better: Option<bool>,
-    /// Whether reports show the figure by default.
+    /// Whether reports show the figure unless the user asks for all figures.
     pub headline: bool,
     /// The reason to doubt the figure, for example that the probe itself was the limit; `None` if
     /// there is none.

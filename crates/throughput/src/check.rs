@@ -52,7 +52,7 @@ pub(crate) struct Expected {
     random: usize,
 }
 
-/// A comparison of a path with the interpreter, packet by packet.
+/// The result of comparing an execution path with the interpreter, packet by packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Comparison {
     /// The number of packets that were compared.
@@ -66,7 +66,7 @@ pub struct Comparison {
 pub struct Difference {
     /// The input packet for which the outputs differ.
     pub packet: Vec<u8>,
-    /// The outputs of the interpreter, or its error.
+    /// The outputs of the interpreter for the packet, or its error.
     pub interpreter: Result<Vec<Output>, String>,
     /// The outputs of the compared path, or its error.
     pub other: Result<Vec<Output>, String>,

@@ -61,7 +61,8 @@ pub(crate) struct Delivered {
 /// applies them when they return. Does nothing for methods without a controller.
 pub(crate) struct Changes {
     method: UpdateMethod,
-    /// The controller; `None` if no table uses the method `Digest`.
+    /// The connection to the controller that returns entry changes; `None` if no table uses the
+    /// method `Digest`.
     controller: Option<(DigestLoop, DigestSender)>,
 }
 

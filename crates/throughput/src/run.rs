@@ -111,7 +111,7 @@ pub struct Case {
     pub path: Path,
     /// The method by which packets change the table entries that they hit.
     pub method: UpdateMethod,
-    /// The number of workers, each on its own core.
+    /// The number of worker threads, each on its own core.
     pub cores: usize,
     /// The reason why the program could not be compiled for this case; `None` if it was. A refused
     /// case has no figures.
@@ -121,7 +121,7 @@ pub struct Case {
     pub interpreted: Vec<(String, String)>,
     /// The wall-clock time to compile the program to machine code; zero for the interpreter.
     pub loading: Duration,
-    /// The size of the machine code in bytes.
+    /// The size of the program's machine code in bytes.
     pub code_bytes: usize,
     /// The throughput of all workers together in packets per second, one value per repetition.
     pub rates: Vec<f64>,
@@ -168,7 +168,7 @@ pub struct Stages {
 /// The latency of one worker to which packets are offered at a fixed rate.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Latency {
-    /// The offered rate in packets per second.
+    /// The rate at which packets were offered, per second.
     pub offered: f64,
     /// The latencies of the packets, from all repetitions in which no packet was lost.
     pub times: Times,

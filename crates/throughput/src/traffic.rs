@@ -42,7 +42,7 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-/// A program, the entries of its tables, and packets that hit them.
+/// A P4 program, the entries of its tables, and packets that hit them.
 #[derive(Debug)]
 pub struct Workload {
     program: Program,

@@ -9,7 +9,7 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 /// A packet of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
-    /// The timestamp in nanoseconds since any fixed time.
+    /// The time of capture in nanoseconds since any fixed time.
     pub timestamp: u64,
     /// The bytes of the frame.
     pub data: &'a [u8],
@@ -23,9 +23,9 @@ pub enum Identity {
     Tail(usize),
     /// Bytes at a fixed offset.
     At {
-        /// The offset from the start of the frame, in bytes.
+        /// The offset of the identifying bytes from the start of the frame.
         offset: usize,
-        /// The length of the identifier, in bytes.
+        /// The number of identifying bytes.
         length: usize,
     },
 }

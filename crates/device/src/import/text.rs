@@ -17,7 +17,7 @@ pub enum TextError {
         /// A description of the content that was expected.
         what: &'static str,
     },
-    /// The text has more packets than an import may have.
+    /// The text has more packets than an import may contain.
     #[error("line {line}: more than {most} packets; cut the file")]
     TooMany {
         /// The number of the line at which the limit was exceeded, from 1.
@@ -30,7 +30,7 @@ pub enum TextError {
     Empty,
 }
 
-/// The largest number of packets in one file.
+/// The largest number of packets in one imported file.
 const MOST: u32 = 10_000_000;
 
 /// Reads delays from text, either one per line or as `packet,delay`. `unit` is the length of one

@@ -44,7 +44,7 @@ pub struct RunRecord {
     /// The rate at which packets were actually sent, in packets per second; `None` if each packet
     /// waited for the arrival of the previous one.
     pub offered: Option<f64>,
-    /// Remarks on unusual events during the run.
+    /// Remarks on unusual events while the packets were sent, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ pub enum ConductError {
     Keep(#[from] WriteError),
 }
 
-/// The way in which a campaign ended.
+/// Whether a campaign was completed or stopped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The campaign is complete.

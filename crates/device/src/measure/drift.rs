@@ -54,7 +54,7 @@ pub fn trend(figures: &[f64]) -> Option<Trend> {
     Some(Trend { p_value, change })
 }
 
-/// Returns the variation of a figure between repetitions: half its interquartile range, divided by
+/// Returns how much a figure varies between repetitions: half its interquartile range, divided by
 /// the median. Returns `None` for fewer than four repetitions and for a median of zero.
 #[must_use]
 pub fn variation(figures: &[f64]) -> Option<f64> {

@@ -44,7 +44,7 @@ pub struct Job<'j> {
     pub plan: &'j Plan,
     /// The directory for the results, which must exist.
     pub directory: &'j Path,
-    /// Whether to resume the campaign in the directory.
+    /// Whether the directory contains an interrupted campaign that is to be completed.
     pub resume: bool,
     /// The path of the `planimeter` executable, whose command `switch` runs the software switch.
     pub program: &'j Path,
@@ -55,7 +55,7 @@ pub struct Job<'j> {
 pub struct Measured {
     /// All results of the campaign, including those of earlier, interrupted runs.
     pub campaign: Campaign,
-    /// The way in which the campaign ended.
+    /// Whether the campaign is complete or was stopped by the observer.
     pub ending: Ending,
     /// Remarks on the drift and the noise of the machine, as sentences.
     pub stability: Vec<String>,
@@ -85,7 +85,7 @@ pub enum MeasureError {
     OtherPlan {
         /// The directory of the campaign that is to be resumed.
         directory: std::path::PathBuf,
-        /// The difference between the plans, in words.
+        /// How the plans differ, in words.
         what: String,
     },
     /// The measuring thread panicked.
@@ -365,7 +365,7 @@ fn line_rate(
     Some(megabits * 1_000_000)
 }
 
-/// Returns a sentence for people about the clock and its reference measurement.
+/// Returns a sentence about the clock of a campaign and the delays that it showed without a device.
 #[must_use]
 pub fn clock_line(clock: &Clock) -> String {
     let source = clock.source;

@@ -15,7 +15,7 @@ macro_rules! functions {
             /// All functions of this kind, in the order of Table I.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name in Table I, as plans and campaigns spell it.
+            /// Returns the name of the function in Table I, as plans and campaigns spell it.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -23,7 +23,7 @@ macro_rules! functions {
                 }
             }
 
-            /// Returns the description of the function for a campaign.
+            /// Returns the function in the form in which a campaign describes it.
             #[must_use]
             pub fn function(self) -> Function {
                 let says = match self {
@@ -67,7 +67,7 @@ functions! {
 }
 
 functions! {
-    /// The action of a rule before the packet leaves.
+    /// The action that a rule applies to a packet before the packet is sent out.
     ActionKind, Action {
         Output = "output": " Sends it out of a port: the baseline.",
         SetDlSrc = "set-dl-src": " Sets the Ethernet source.",
@@ -80,7 +80,7 @@ functions! {
 }
 
 impl MatchKind {
-    /// Whether this match belongs to the baseline.
+    /// Whether this match belongs to the baseline, to which other functions are added.
     #[must_use]
     pub fn is_baseline(self) -> bool {
         self == Self::Port
@@ -88,7 +88,7 @@ impl MatchKind {
 }
 
 impl ActionKind {
-    /// Whether this action belongs to the baseline.
+    /// Whether this action belongs to the baseline, to which other functions are added.
     #[must_use]
     pub fn is_baseline(self) -> bool {
         self == Self::Output

@@ -25,7 +25,7 @@ const WRITABLE: u32 = 48;
 /// A piece of a P4 program that a generated program contains beyond the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// A header of this many bits, extracted and emitted.
+    /// A header of this many bits, which is extracted and emitted.
     Header(u32),
     /// A parser transition that selects on this many bits.
     Select(u32),
@@ -62,7 +62,7 @@ macro_rules! named {
         impl $kind {
             const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Returns the name of this kind in the names of parts.
+            /// Returns the spelling of this variant in the names of program parts.
             fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),*
@@ -167,7 +167,7 @@ impl Part {
         }
     }
 
-    /// Returns the names of the program parts that this function covers.
+    /// Returns the names of the program parts that the function of this part covers.
     pub(super) fn consists_of(&self) -> Vec<String> {
         match self {
             Self::Header(bits) => vec![format!("extract {bits}"), format!("emit {bits}")],
@@ -187,7 +187,7 @@ impl Part {
         }
     }
 
-    /// Returns the description of the function for a campaign.
+    /// Returns the function that measures this part, in the form in which a campaign describes it.
     pub(super) fn function(&self) -> Function {
         let dimension = match self {
             Self::Header(_) | Self::Select(_) | Self::Lookahead(_) | Self::Verify => {

@@ -198,7 +198,7 @@ pub enum DeviceKind {
         /// The way in which the switch executes P4 programs.
         path: ProgramPath,
     },
-    /// A P4 switch that listens on a given address.
+    /// A P4 switch, which listens for its controller on a given address.
     P4Runtime {
         /// The address of the switch, as `host:port`.
         address: String,
@@ -255,7 +255,7 @@ pub struct WirePlan {
     pub interfaces: Option<[String; 2]>,
     /// The clock that timestamps packets before and after the device.
     pub timestamps: Timestamps,
-    /// The line rate R_max in bit/s; `None` if the plan does not state it.
+    /// The line rate R_max of the device's ports in bit/s; `None` if the plan does not state it.
     pub line_rate: Option<u64>,
     /// The processor cores of the packet generator and of a device that is started on this machine;
     /// `None` for the last two that this process may use.

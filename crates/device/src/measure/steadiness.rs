@@ -26,8 +26,8 @@ impl Steadiness {
     /// The largest number of times that the workload is run while waiting before one block.
     pub(super) const WAITS: u32 = 300;
 
-    /// Creates the state for a campaign with `blocks` blocks to come. Repetitions and waits at most
-    /// double the duration of the campaign, approximately.
+    /// Creates the state for a campaign in which `blocks` blocks are still to be measured.
+    /// Repetitions and waits can at most double the duration of the campaign, approximately.
     pub(super) fn new(blocks: u32) -> Self {
         Self { readings: Vec::new(), repeats: blocks, waits: blocks.saturating_mul(60) }
     }

@@ -18,7 +18,7 @@ pub struct Required<'a> {
     pub flow: FlowId,
     /// The longest delay that the user permits for the flow.
     pub limit: &'a Rational,
-    /// The smallest delay bound of any analysis.
+    /// The smallest delay bound of the flow that any analysis found.
     pub bound: Extended,
     /// The longest delay of the flow in a simulated run; `None` if there was no run.
     pub run: Option<&'a Rational>,

@@ -67,7 +67,8 @@ fn quantity(of: &Quantity) -> Value {
     json!({"value": of.value, "low": low, "high": high, "repetitions": of.repetitions()})
 }
 
-/// Returns a CSV row for each figure of each result that was compared with the base.
+/// Returns a comparison as CSV, with a row for each figure that a result and the base have in
+/// common.
 #[must_use]
 pub fn to_csv(comparison: &Comparison<'_>) -> String {
     let mut out = String::from(

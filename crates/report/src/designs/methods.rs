@@ -24,7 +24,7 @@ struct Published {
     name: &'static str,
     /// The number of updates per second in the paper.
     rate: f64,
-    /// The median latency of a packet, in seconds.
+    /// The median latency of a packet in the paper, in seconds.
     median: f64,
 }
 

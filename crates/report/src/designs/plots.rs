@@ -148,7 +148,7 @@ impl Drawing<'_> {
         Some(Figure::plot(plot, remark))
     }
 
-    /// Returns the paper's Fig. 5, which shows the rate of each design on all cores.
+    /// Returns the paper's Fig. 5, which compares the rates of table designs on all cores.
     fn cores(&self) -> Option<Figure> {
         let most = self.measured.iter().map(|one| one.case.cores).max().filter(|&most| most > 1)?;
         let wanted = |case: &Case| {
@@ -170,7 +170,7 @@ impl Drawing<'_> {
         Some(Figure::plot(plot, remark))
     }
 
-    /// Returns the paper's Fig. 6, which compares designs with and without entry locks.
+    /// Returns the paper's Fig. 6, which compares table designs with and without entry locks.
     fn locks(&self) -> Figure {
         let storages = distinct(self.measured.iter().map(|one| one.case.design.storage));
         // The plot shows the paper's best storage and ours. If either is missing, it shows the

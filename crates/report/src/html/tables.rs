@@ -41,10 +41,10 @@ fn short(point: &Point, name: &str, unit: Unit) -> String {
     optional(metric(point, name).map(|estimate| estimate.mean), unit)
 }
 
-/// Whether each point has a section of its own in the page.
+/// Whether the rows of a table of points link to sections of the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
-    /// Each point has a section, and its number links to it.
+    /// Each point has a section of its own, to which the point's number links.
     ToPoints,
     /// The page has no sections for single points, so nothing is linked.
     None,

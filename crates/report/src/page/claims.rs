@@ -17,7 +17,7 @@ use crate::format::figure;
 pub struct ClaimGroup {
     /// The short title of the publication.
     pub publication: String,
-    /// The claims, in the order of the publication.
+    /// The claims of the publication, in its order.
     pub claims: Vec<Claim>,
 }
 

@@ -22,7 +22,7 @@ pub struct Document {
     pub kind: &'static str,
     /// The title of the document.
     pub title: String,
-    /// The findings, the most important first, one sentence each.
+    /// What the measurements found, one sentence each, the most important first.
     pub findings: Vec<String>,
     /// Notes that a reader needs to judge the findings.
     pub notes: Vec<String>,
@@ -60,7 +60,8 @@ pub struct Section {
     pub text: Vec<String>,
     /// The tables of the section, below its paragraphs.
     pub tables: Vec<Table>,
-    /// The figures, below the tables, with [lines of values](crate::plot::Line::of_values).
+    /// The figures of the section, below its tables. Plots consist of [lines of
+    /// values](crate::plot::Line::of_values).
     pub figures: Vec<Figure>,
     /// Commands with which a reader can repeat the measurement: a description and the command of
     /// each.

@@ -47,7 +47,7 @@ impl Block {
         }
     }
 
-    /// Returns a block with the properties of a host.
+    /// Returns a block with the properties of the host on which a run took place.
     pub(crate) fn host(host: &Host) -> Self {
         let cores = (host.cpus > 0).then(|| host.cpus.to_string());
         let memory = (host.memory_bytes > 0).then(|| figure(host.memory_bytes as f64, Unit::Bytes));

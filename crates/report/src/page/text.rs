@@ -45,12 +45,12 @@ impl Text {
         Self(vec![(Emphasis::Code, text.into())])
     }
 
-    /// Creates a number that links to the identifier `prefix-number` in the page.
+    /// Creates the text of a number, as a link to the identifier `prefix-number` in the page.
     pub(crate) fn link(prefix: &str, number: usize) -> Self {
         Self(vec![(Emphasis::Link, format!("{prefix}-{number}"))])
     }
 
-    /// Creates the name of a file in the run directory, as a link.
+    /// Creates the text of a file name, as a link to that file in the run directory.
     pub fn file(path: impl Into<String>) -> Self {
         Self(vec![(Emphasis::File, path.into())])
     }

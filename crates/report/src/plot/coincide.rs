@@ -87,7 +87,7 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
     (from.0 + share * along, from.1 + share * up)
 }
 
-/// The lines of a plot that coincide.
+/// The groups of lines in a plot that coincide.
 pub(super) struct Coincidence {
     /// The number of lines that hide each line, at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,

@@ -18,11 +18,11 @@ const MARGIN: f64 = 16.0;
 /// A forest plot, which shows a difference with its interval in each row.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Forest {
-    /// The title, which names what is compared with what.
+    /// The title of the plot, which names what is compared with what.
     pub title: String,
     /// A sentence or two for those who cannot see the plot.
     pub description: String,
-    /// The label of the horizontal axis, without the unit.
+    /// The label of the axis of differences, without the unit.
     pub axis: String,
     /// The unit of the differences between figures.
     pub unit: Unit,

@@ -22,7 +22,7 @@ pub(super) struct Legend {
 }
 
 struct Entry {
-    /// The name of the entry, wrapped into lines.
+    /// The name of the legend's entry, wrapped into lines.
     name: Vec<String>,
     sample: Sample,
     width: f64,

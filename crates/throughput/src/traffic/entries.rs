@@ -74,7 +74,7 @@ impl Trace for Lookups {
 #[derive(Debug)]
 pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
-    /// The members and groups to which entries refer.
+    /// The members and groups of action profiles and selectors to which the entries refer.
     pub(crate) members: Members,
     /// The number of the flow for which each entry was generated: the first whose lookup failed.
     pub(crate) made_for: Vec<usize>,

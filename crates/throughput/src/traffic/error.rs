@@ -19,7 +19,7 @@ pub enum TrafficError {
     /// A table entry that was accepted when it was generated is refused later.
     #[error("an entry is refused when it is installed again: {0}")]
     Entry(#[from] ControlError),
-    /// The processing of some packets never ends.
+    /// The processing of some packets never ends, so they have no rate.
     #[error(transparent)]
     Endless(#[from] Endless),
     /// Update methods were given, but packets write no entry.

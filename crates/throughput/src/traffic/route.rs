@@ -13,7 +13,8 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// The largest number of routes. Parsers with loops have infinitely many.
+/// The largest number of routes through a parser that are collected. Parsers with loops have
+/// infinitely many.
 const MAXIMUM_ROUTES: usize = 512;
 /// The largest number of times that a route may enter one parser state.
 const MAXIMUM_VISITS: u32 = 3;
@@ -33,7 +34,7 @@ pub(crate) struct Route {
     pub(crate) fixed: Vec<Fixed>,
 }
 
-/// A range of packet bits with a required value.
+/// A range of packet bits that must have a certain value on a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fixed {
     /// The offset of the range from the start of the packet, in bits.
@@ -43,7 +44,8 @@ pub(crate) struct Fixed {
     pub(crate) mask: Bits,
 }
 
-/// Returns the routes through the program's first parser, those with the most headers first.
+/// Returns the routes through the program's first parser. Those that extract most headers come
+/// first.
 pub(crate) fn routes(program: &Program) -> Vec<Route> {
     let walker = Walker { program };
     let Some(parser) = first_parser(&program.main.arguments) else { return Vec::new() };
@@ -76,7 +78,7 @@ enum Known {
     },
 }
 
-/// The state of the symbolic execution along one route.
+/// The state of a parser's symbolic execution along one route.
 #[derive(Clone, Debug, Default)]
 struct Walk {
     route: Route,

@@ -2,7 +2,7 @@
 
 use packetio::namespace::{Namespace, NamespaceError};
 
-/// The MTU of the wires, in bytes.
+/// The MTU of the virtual interfaces, in bytes.
 const MTU: u32 = 1500;
 
 /// The names of the virtual interfaces at the generator's ends of the wires, and at the device's

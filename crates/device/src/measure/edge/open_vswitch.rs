@@ -30,7 +30,7 @@ pub(super) struct OpenVSwitch {
     pub(super) version: String,
 }
 
-/// A process that is killed when this is dropped.
+/// A process of Open vSwitch, which is killed when this is dropped.
 struct Daemon(Child);
 
 impl Drop for Daemon {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::super::conduct::BenchError;
 use super::machine;
 
-/// A timer of the fixed workload on the caller's core and, if the device has its own core, on that
-/// core too.
+/// A timer of a fixed workload, which shows how fast the cores are. It runs on the caller's core
+/// and, if the device has its own core, on that core too.
 #[derive(Debug, Default)]
 pub(super) struct Yardstick {
     other: Option<DeviceCore>,

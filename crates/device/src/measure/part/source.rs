@@ -19,7 +19,7 @@ pub(in super::super) fn source(parts: &[Part], out_port: u32, rules: u32) -> Str
     program.text(out_port)
 }
 
-/// A program under construction, one string per section.
+/// A P4 program under construction, with one text for each of its sections.
 #[derive(Default)]
 struct Program {
     headers: String,

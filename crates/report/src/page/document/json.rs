@@ -13,8 +13,8 @@ use crate::value::Spread;
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../../schemas/document-result.v2.schema.json");
 
-/// Formats a document as JSON. Values are in base units: seconds, bytes, per second, shares from 0
-/// to 1, percent of one core.
+/// Formats a report of several measurements as JSON. Values are in base units: seconds, bytes, per
+/// second, shares from 0 to 1, percent of one core.
 #[must_use]
 pub fn to_json(document: &Document) -> String {
     let value = json!({

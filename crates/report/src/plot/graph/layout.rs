@@ -15,7 +15,7 @@ use crate::put::put;
 
 /// The height of a box in a drawing of a graph, in pixels.
 pub(super) const HEIGHT: f64 = 32.0;
-/// The height of a box with the space around it.
+/// The height in pixels of a box with the space above and below it.
 const ROW: f64 = 46.0;
 /// The space between two rows of columns.
 const BETWEEN: f64 = 26.0;
