@@ -44,7 +44,7 @@ pub struct Campaign {
 /// One run of packets through a cell, with the delays of its packets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredBlock {
-    /// The time and the packet counts of the block.
+    /// The cell, the time and the packet counts of the block.
     pub block: Block,
     /// The delay of each packet of the block that arrived, in order of arrival.
     pub samples: Vec<Sample>,
@@ -81,7 +81,7 @@ impl Campaign {
         self.blocks.iter().filter(move |measured| measured.block.cell == cell)
     }
 
-    /// Returns all delays of a cell: the set M_i of equation 5.
+    /// Returns the delays of all packets of a cell, from all its blocks: the set M_i of equation 5.
     #[must_use]
     pub fn delays(&self, cell: CellId) -> Vec<Picoseconds> {
         self.blocks_of(cell)

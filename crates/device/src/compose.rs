@@ -26,7 +26,7 @@ use crate::shift::Verdict;
 
 pub use curves::{CurveError, Curves, MaximumService, MinimumService, Semantics};
 
-/// The predicted behaviour of a device for packets that need a given list of functions.
+/// The predicted delays of a device for packets that need a given list of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composition {
     /// The functions that packets need beyond the baseline, in order; a function may occur several
@@ -75,7 +75,7 @@ pub enum Guarantee {
     Deterministic,
     /// The figure holds with this confidence, for packets and conditions like those measured.
     Confidence(f64),
-    /// The figure was observed; nothing bounds what was not observed.
+    /// The figure was observed; values that were not observed may be worse.
     Empirical,
 }
 

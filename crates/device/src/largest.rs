@@ -18,7 +18,7 @@ use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds};
 pub struct LargestPacketError {
     /// The functions that the device performs for each packet.
     pub functions: Vec<FunctionName>,
-    /// The relative error (predicted - measured) / measured.
+    /// The error of the predicted delay: (predicted - measured) / measured.
     pub relative: f64,
 }
 

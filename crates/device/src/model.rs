@@ -27,7 +27,7 @@ pub struct Model {
     pub clock: Clock,
     /// The confidence of each single confidence interval.
     pub confidence: f64,
-    /// The line rate R_max in bit/s; `None` if unknown.
+    /// The line rate R_max of the device's ports in bit/s; `None` if unknown.
     pub line_rate: Option<u64>,
     /// The functions of the baseline, which every measurement includes. They cost nothing beyond
     /// it.
@@ -63,7 +63,7 @@ pub struct SettingModel {
     pub setting: Setting,
     /// The measurement of the baseline f0, with its delays M_0.
     pub f0: Measurement,
-    /// The functions f_1, f_2, ..., with their delays M_1, M_2, ...
+    /// The functions f_1, f_2, ... that were added to the baseline, with their delays M_1, M_2, ...
     pub functions: Vec<FunctionModel>,
 }
 
@@ -228,7 +228,8 @@ impl SettingModel {
         self.functions.iter().find(|function| function.function.name == *name)
     }
 
-    /// Returns the cost of a function at each level (equation 7). A cost may be negative.
+    /// Returns the cost of a function at each level, such as the median delay (equation 7). A cost
+    /// may be negative.
     #[must_use]
     pub fn deltas(&self, function: &FunctionModel) -> Vec<Delta> {
         let minus = |a: Option<Picoseconds>, b: Option<Picoseconds>| {

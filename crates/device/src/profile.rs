@@ -14,11 +14,11 @@ use statistics::{Confidence, Ordered, Ranks, standard_deviation, student_t};
 use crate::campaign::{Campaign, CellId, Counts, Picoseconds};
 use crate::level::Level;
 
-/// A summary of the delays of a cell.
+/// A summary of the delays of a cell (a set of functions under one setting).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The number of packets with a known delay; 0 for published figures without samples.
+    /// The number of packets whose delay is known; 0 for published figures without samples.
     pub samples: u64,
     /// The number of independent packets that would tell as much about the delays.
     pub effective_samples: u64,
@@ -270,15 +270,15 @@ impl Profile {
         self.levels.iter().find(|estimate| estimate.level == level)
     }
 
-    /// Returns a delay that at most this share of packets exceeds, at the confidence of the model;
-    /// `None` if there are too few samples.
+    /// Returns a delay that at most the share `share` of packets exceeds, at the confidence of the
+    /// model; `None` if there are too few samples.
     #[must_use]
     pub fn delay_beyond(&self, share: f64) -> Option<Picoseconds> {
         self.tail.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)
     }
 
-    /// Returns a delay that at most this share of packets is below, at the confidence of the model;
-    /// `None` if there are too few samples.
+    /// Returns a delay below which at most the share `share` of packets lies, at the confidence of
+    /// the model; `None` if there are too few samples.
     #[must_use]
     pub fn delay_below(&self, share: f64) -> Option<Picoseconds> {
         self.head.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)

@@ -16,10 +16,10 @@ use crate::campaign::{Picoseconds, Sample};
 /// A packet as it was captured before a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
-    /// The timestamp in nanoseconds since any fixed time.
+    /// The time at which the packet was captured, in nanoseconds since any fixed time.
     pub timestamp: u64,
-    /// The length on the wire in bytes, with frame check sequence, without preamble and inter-frame
-    /// gap.
+    /// The length of the packet in bytes, with frame check sequence, without preamble and
+    /// inter-frame gap.
     pub bytes: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct Trace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Passed {
-    /// The arrival time in picoseconds since the first packet.
+    /// The arrival time of the packet, in picoseconds since that of the first packet.
     arrived: i128,
     delay: i128,
     bits: i128,

@@ -24,7 +24,7 @@ pub use noise::Noise;
 /// The comparison of predicted and measured delays under one setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
-    /// The setting under which all cells were measured.
+    /// The conditions, such as the packet length, under which all cells were measured.
     pub setting: Setting,
     /// All cells with measured delays, including those from which the model was derived.
     pub cells: Vec<VerifiedCell>,
@@ -79,11 +79,11 @@ pub struct CellError {
 pub struct VerifiedLevel {
     /// The statistic that is compared, such as the median.
     pub level: Level,
-    /// The mean of the absolute relative errors (equation 8).
+    /// The mean over test cells of the absolute relative errors (equation 8).
     pub mean_absolute: f64,
     /// The largest absolute relative error of any test cell.
     pub worst_absolute: f64,
-    /// The mean of the signed relative errors.
+    /// The mean over test cells of the signed relative errors.
     pub mean_signed: f64,
     /// The largest amount by which a prediction is too short, as a share; zero if none is.
     pub worst_under: f64,

@@ -107,7 +107,7 @@ pub struct Function {
     pub name: FunctionName,
     /// The kind of function. A heat map shows functions of one kind on each axis.
     pub dimension: Dimension,
-    /// A description for people of what the device does.
+    /// A description of what the device does for this function, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The parts of a P4 program that this function consists of, as `planimeter device predict
@@ -253,7 +253,7 @@ impl fmt::Display for ClockSource {
     }
 }
 
-/// The delays measured on a path without a device: the error of the clock.
+/// The delays of packets on a path without a device, which show the error of the clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockReference {

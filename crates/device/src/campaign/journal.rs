@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct Picoseconds(pub i64);
 
 impl Picoseconds {
-    /// Converts from nanoseconds; saturates beyond 106 days.
+    /// Converts a number of nanoseconds to a time span. Numbers beyond 106 days become the longest
+    /// time span.
     #[must_use]
     pub fn from_nanoseconds(nanoseconds: i64) -> Self {
         Self(nanoseconds.saturating_mul(1000))
@@ -41,7 +42,7 @@ impl fmt::Display for Picoseconds {
 /// A packet and its delay: an element of the set M_i of equation 5, the delays of one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// The number of the packet within its block.
+    /// The number of the packet within its block (one run of packets), from 0.
     pub packet: u32,
     /// The time from the packet's timestamp before the device to the one after it.
     pub delay: Picoseconds,
@@ -53,11 +54,11 @@ pub struct Sample {
 pub struct Block {
     /// The cell (a set of functions under one setting) through which the packets went.
     pub cell: super::CellId,
-    /// The repetition of the cell, from 0.
+    /// The number of times that the campaign had measured the cell before this block.
     pub repetition: u32,
-    /// The time from the start of the campaign to the first packet, in nanoseconds.
+    /// The time from the start of the campaign to the first packet of the block, in nanoseconds.
     pub started_ns: u64,
-    /// The time from the first packet to the last, in nanoseconds.
+    /// The time from the first packet of the block to the last, in nanoseconds.
     pub duration_ns: u64,
     /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
     /// the arrival of the previous one.
@@ -90,8 +91,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The slowdown above which a block counts as disturbed. The value is larger than the usual
-    /// variation of the workload and smaller than the slowdown that a busy neighbour causes.
+    /// The slowdown of the fixed workload, as a share, above which a block counts as disturbed. It
+    /// is larger than the usual variation of the workload and smaller than the slowdown that a busy
+    /// neighbour causes.
     pub const TOLERANCE: f64 = 0.15;
 
     /// Whether the machine was so slow that the block counts as disturbed: slower than
@@ -113,7 +115,7 @@ pub struct Disturbances {
     pub blocks: u64,
 }
 
-/// Formats the counts as a sentence without a full stop.
+/// Formats the numbers of disturbed blocks as a sentence without a full stop.
 impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
@@ -127,7 +129,8 @@ impl fmt::Display for Disturbances {
     }
 }
 
-/// Packet counts of a block or a cell. Warm-up packets are not counted.
+/// Packet counts of a block (one run of packets) or a cell (all its blocks). Warm-up packets are
+/// not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Counts {
@@ -190,11 +193,11 @@ pub struct RateTrial {
     pub lost: u64,
 }
 
-/// A remark on an event during the campaign.
+/// A remark on an event during a campaign, such as an interruption.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// The time since the start of the campaign, in nanoseconds.
+    /// The time of the event since the start of the campaign, in nanoseconds.
     pub at_ns: u64,
     /// The remark, as a sentence.
     pub text: String,

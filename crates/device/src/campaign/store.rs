@@ -43,7 +43,7 @@ pub enum WriteError {
     Block {
         /// The cell that the block names.
         cell: CellId,
-        /// The number of samples in the block.
+        /// The number of samples (packets with their delays) in the block.
         samples: usize,
         /// The number of cells in the campaign.
         cells: usize,
@@ -139,11 +139,11 @@ impl fmt::Display for Found {
 pub struct BlockPlan {
     /// The cell (a set of functions under one setting) through which the packets went.
     pub cell: CellId,
-    /// The repetition of the cell, from 0.
+    /// The number of times that the campaign had measured the cell before this block.
     pub repetition: u32,
-    /// The time from the start of the campaign to the first packet, in nanoseconds.
+    /// The time from the start of the campaign to the first packet of the block, in nanoseconds.
     pub started_ns: u64,
-    /// The time from the first packet to the last, in nanoseconds.
+    /// The time from the first packet of the block to the last, in nanoseconds.
     pub duration_ns: u64,
     /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
     /// the arrival of the previous one.

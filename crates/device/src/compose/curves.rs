@@ -48,7 +48,7 @@ pub struct MinimumService {
     /// The way in which the device combines functions; `None` for a burst-delay curve, which has no
     /// rate.
     pub semantics: Option<Semantics>,
-    /// The rate R in bit/µs; `None` for a burst-delay curve.
+    /// The rate R of the curve in bit/µs; `None` for a burst-delay curve, which has no rate.
     pub rate: Option<Rational>,
     /// The latency T of the curve in µs.
     pub latency: Rational,

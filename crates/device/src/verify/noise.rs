@@ -11,9 +11,9 @@ use crate::level::Level;
 /// delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// The uncertainty of the level (such as the median delay) in a typical cell: the standard
-    /// deviation between the cell's blocks, divided by the square root of their number. For a
-    /// minimum or maximum, it is the standard deviation itself. The median over cells counts.
+    /// The uncertainty of the level (such as the median delay) in a cell, as the median over cells.
+    /// It is the standard deviation between the cell's blocks, divided by the square root of their
+    /// number; for a minimum or maximum, the standard deviation itself.
     pub between_blocks: Picoseconds,
     /// The standard deviation of the level between cells with at most one function.
     pub between_functions: Picoseconds,

@@ -27,9 +27,9 @@ pub struct Graph {
     pub title: String,
     /// A sentence or two for those who cannot see the graph.
     pub description: String,
-    /// The word for a box, such as `server`.
+    /// The word for what boxes stand for, such as `server`.
     pub node_title: String,
-    /// The word for a path, such as `flow`.
+    /// The word for what paths stand for, such as `flow`.
     pub way_title: String,
     /// The word for the value of a box, such as `load`. A value of 1 means full.
     pub value_title: String,

@@ -39,7 +39,7 @@ pub struct HeatMap {
     pub unit: Unit,
     /// The word that the legend shows for cells without colour, such as `training`.
     pub set_off: String,
-    /// The cells, row by row; `None` for cells that were not measured.
+    /// The cells of the heat map, row by row; `None` for cells that were not measured.
     pub cells: Vec<Option<HeatCell>>,
 }
 
@@ -251,7 +251,7 @@ fn longest(names: &[String]) -> usize {
     names.iter().map(|name| name.chars().count()).max().unwrap_or(0)
 }
 
-/// The position and orientation of a text.
+/// The position and orientation of a text in a heat map.
 #[derive(Clone, Copy)]
 struct Place {
     x: f64,
