@@ -270,15 +270,15 @@ impl Profile {
         self.levels.iter().find(|estimate| estimate.level == level)
     }
 
-    /// Returns a delay that at most the share `share` of packets exceeds, at the confidence of the
-    /// model; `None` if there are too few samples.
+    /// Returns a delay that at most this share of packets exceeds, at the confidence of the model;
+    /// `None` if there are too few samples.
     #[must_use]
     pub fn delay_beyond(&self, share: f64) -> Option<Picoseconds> {
         self.tail.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)
     }
 
-    /// Returns a delay below which at most the share `share` of packets lies, at the confidence of
-    /// the model; `None` if there are too few samples.
+    /// Returns a delay below which at most this share of packets lies, at the confidence of the
+    /// model; `None` if there are too few samples.
     #[must_use]
     pub fn delay_below(&self, share: f64) -> Option<Picoseconds> {
         self.head.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)
