@@ -64,11 +64,12 @@ pub struct Predicted {
     pub beyond: Option<f64>,
     /// The functions whose measured cost is negative at this level.
     pub negative: Vec<FunctionName>,
-    /// How strong a statement the prediction is.
+    /// The strength of the prediction: whether it is certain, holds with some confidence, or was
+    /// only observed.
     pub guarantee: Guarantee,
 }
 
-/// How strong a statement about a figure is.
+/// The strength of a statement about a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Guarantee {
     /// The figure holds for every packet, under assumptions that are stated next to it.

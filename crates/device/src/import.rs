@@ -26,7 +26,7 @@ pub struct Imported {
     pub remarks: Vec<String>,
 }
 
-/// The number of consecutive delays that are compared with the next as many to find clock steps.
+/// The number of delays in each of two adjacent groups that are compared to find clock steps.
 const WINDOW: usize = 64;
 
 /// Returns how often the clock seems to have been set between packets. A step lies between two

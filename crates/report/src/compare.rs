@@ -78,7 +78,7 @@ pub struct Change {
     pub interval: Option<(f64, f64)>,
 }
 
-/// Something that must be equal for results to be comparable.
+/// A condition that must be equal for results to be comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
     /// The configurations of both runs are equal.

@@ -107,8 +107,8 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Whether so many packet-ins of a point lack a sample that the statistic says nothing about
-    /// all packet-ins: more than lie beyond its quantile.
+    /// Whether the statistic says nothing about all packet-ins of a point, because more of them
+    /// lack a sample than lie beyond its quantile.
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
         let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);

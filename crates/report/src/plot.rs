@@ -91,9 +91,9 @@ impl Plot {
         Self { lines, ..Self::new(title, description, x, y) }
     }
 
-    /// Returns the plot with styles by which lines can be told apart. Lines of the same name get
-    /// the same colour. Filled, hollow or missing markers show whether the values of a line were
-    /// measured, published or computed; if there are different origins, the names say so as well.
+    /// Returns the plot with styles that distinguish its lines. Lines of the same name get the same
+    /// colour. Filled, hollow or missing markers show whether the values of a line were measured,
+    /// published or computed; if there are different origins, the names say so as well.
     #[must_use]
     pub(crate) fn with_origins(mut self) -> Self {
         let mut hues: BTreeMap<String, usize> = BTreeMap::new();

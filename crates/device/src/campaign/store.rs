@@ -93,7 +93,7 @@ pub enum ReadError {
     Delays {
         /// The path of the file with the delays.
         path: PathBuf,
-        /// How delays and journal differ, in words.
+        /// The difference between delays and journal, in words.
         what: String,
     },
 }

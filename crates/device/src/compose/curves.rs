@@ -54,7 +54,8 @@ pub struct MinimumService {
     pub latency: Rational,
     /// The minimum service curve, in µs and bits.
     pub curve: Curve,
-    /// How strong a statement the curve is.
+    /// The strength of the curve: whether it is certain, holds with some confidence, or was only
+    /// observed.
     pub guarantee: Guarantee,
 }
 

@@ -86,7 +86,7 @@ pub enum BenchError {
     /// The device behaves differently from its configuration.
     #[error("the device does not behave as configured: {problem}")]
     Wrong {
-        /// How the device behaves instead, in words.
+        /// The observed behaviour of the device, in words.
         problem: String,
     },
     /// A network interface cannot be used.
@@ -100,7 +100,7 @@ pub enum BenchError {
     Program {
         /// The name of the program that is missing or failed.
         program: String,
-        /// How the program failed, in words.
+        /// The failure of the program, in words.
         problem: String,
     },
     /// A system call of the bench failed.

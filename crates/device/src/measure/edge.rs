@@ -85,7 +85,7 @@ pub enum MeasureError {
     OtherPlan {
         /// The directory of the campaign that is to be resumed.
         directory: std::path::PathBuf,
-        /// How the plans differ, in words.
+        /// The difference between the plans, in words.
         what: String,
     },
     /// The measuring thread panicked.

@@ -1,11 +1,12 @@
-//! What a device must do in one cell: apply the rules of a table, or run a program of given parts.
+//! The task of a device in one cell: to apply the rules of a table, or to run a program of given
+//! parts.
 
 use std::sync::Arc;
 
 use super::part::{self, Part};
 use super::traffic::Subject;
 
-/// What a device must do in one cell, independent of the protocol that configures it.
+/// The task of a device in one cell, independent of the protocol that configures the device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Task {
     /// A table of rules, of which one matches the packets; any switch can hold such a table.

@@ -10,7 +10,7 @@ use crate::level::Level;
 /// relative to the median of its cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// By how much delays were longer in the second half, as a share.
+    /// The amount by which delays were longer in the second half, as a share.
     pub change: f64,
     /// Half the width of the 95 % confidence interval of `change` (Welch); `None` if unknown.
     pub interval: Option<f64>,

@@ -39,9 +39,9 @@ const DIGEST: Published = Published { name: "digest", rate: 4.1e3, median: 65.3e
 pub(super) struct Against<'a> {
     /// The measurement of the method that does not write in place.
     pub(super) other: &'a Measured,
-    /// How many times more updates per second are possible in place.
+    /// The ratio of the update rate in place to that of the other method.
     pub(super) rate: Option<Estimate>,
-    /// How many times longer the median update by the other method takes than one in place.
+    /// The ratio of the median time of an update by the other method to that of one in place.
     pub(super) median: Option<Estimate>,
     /// The ratios of rates and of median times in the paper; `None` if the paper has no such
     /// method.

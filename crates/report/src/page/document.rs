@@ -22,7 +22,7 @@ pub struct Document {
     pub kind: &'static str,
     /// The title of the document.
     pub title: String,
-    /// What the measurements found, one sentence each, the most important first.
+    /// The findings of the measurements, one sentence each, the most important first.
     pub findings: Vec<String>,
     /// Notes that a reader needs to judge the findings.
     pub notes: Vec<String>,

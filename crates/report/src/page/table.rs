@@ -26,7 +26,7 @@ pub struct Column {
     pub(super) kind: Kind,
 }
 
-/// What the cells of a column contain.
+/// The kind of content that the cells of a column have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Figures,

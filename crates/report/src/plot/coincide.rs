@@ -17,14 +17,14 @@ pub(super) struct Drawn {
     /// The points of the line in pixels; `None` where the line is interrupted.
     points: Vec<Option<(f64, f64)>>,
     marked: bool,
-    /// The name of the line in the legend. Lines with equal names need not be told apart.
+    /// The name of the line in the legend. Lines with equal names need not be distinguished.
     legend: String,
 }
 
 impl Drawn {
     /// Returns the pixels of a line; `place` returns the position of a point. Returns `None` for
-    /// lines that need not be told apart: dots, thin lines that are one of many, and lines without
-    /// a name in the legend.
+    /// lines that need not be distinguished: dots, thin lines that are one of many, and lines
+    /// without a name in the legend.
     pub(super) fn of(
         line: &Line,
         points: &[Point],
@@ -97,7 +97,7 @@ pub(super) struct Coincidence {
 
 impl Coincidence {
     /// Finds the lines of a plot that coincide. The lines are in drawing order; `None` stands for
-    /// lines that need not be told apart.
+    /// lines that need not be distinguished.
     pub(super) fn of(lines: &[Option<Drawn>]) -> Self {
         let mut depths = vec![0; lines.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();
