@@ -23,7 +23,7 @@ const BY_WEIGHT: [Saturated; 5] = [
 /// missing answers counts as the limit.
 const NOTABLE: f64 = 0.01;
 
-/// Which side limited the rate at one point of a sweep.
+/// The verdict on one point of a sweep: the side that limited its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PointVerdict {
     /// The side that limited the trials of the point, taken together.
@@ -111,7 +111,7 @@ impl PointVerdict {
 const NEITHER: &str = "all offered packet-ins left and were answered";
 const PROBE: &str = "the controller may take more";
 
-/// Which side limited the rates of a run, in words.
+/// The verdict on a run, in words: the side that limited its rates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunVerdict {
     /// The side that limited any trial; if there are several, the most serious.

@@ -26,7 +26,7 @@ pub struct Forest {
     pub axis: String,
     /// The unit of the differences between figures.
     pub unit: Unit,
-    /// What a difference of zero means, as the tool tip of the line at zero.
+    /// The meaning of a difference of zero, as the tool tip of the line at zero.
     pub none: String,
     /// The rows of the plot, from the top.
     pub rows: Vec<ForestRow>,

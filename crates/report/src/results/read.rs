@@ -94,7 +94,7 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
     }
 }
 
-/// What was measured (a case, cell or flow), from whose JSON figures are read.
+/// A measured object (a case, cell or flow), from whose JSON figures are read.
 struct Place {
     subject: String,
     place: String,

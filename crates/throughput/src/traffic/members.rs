@@ -1,5 +1,5 @@
 //! Members of action profiles and groups of action selectors, to which generated table entries
-//! refer. There are at most as many as different action parameters.
+//! refer. Their number does not exceed the number of different action parameters.
 
 use ir::{ExternId, TableImplementation};
 use pipeline::{ActionCall, ControlError, EntryAction, Group, GroupMember, Switch};
