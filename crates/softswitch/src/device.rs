@@ -26,10 +26,12 @@ use tokio::sync::Notify;
 pub struct DeviceConfig {
     /// The P4Runtime device id.
     pub id: u64,
-    /// The port that stands for the controllers: packets sent to it become packet-ins, and
-    /// packet-outs enter through it. PSA's own CPU port number works as well.
+    /// The number of the CPU port, which stands for the controllers: packets that the program sends
+    /// to it become packet-ins, and packet-outs enter the program through it. PSA's own CPU port
+    /// number works as well.
     pub cpu_port: u32,
-    /// The execution path of programs. A program that this path does not support is refused.
+    /// The execution path of programs, such as the interpreter or machine code. The device refuses
+    /// a program that this path does not support.
     pub path: Path,
     /// The v1model settings that programs run with.
     pub v1model: V1ModelSettings,
@@ -37,9 +39,10 @@ pub struct DeviceConfig {
     pub pipeline: Option<ForwardingPipelineConfig>,
     /// The updates that are written before any controller connects.
     pub updates: Vec<Update>,
-    /// The file that keeps controllers' writes over a restart. `None` keeps nothing.
+    /// The file in which controllers' writes survive a restart. With `None`, a restart loses them.
     pub state: Option<PathBuf>,
-    /// The durability of a Write that has been answered.
+    /// Whether a Write must have reached the storage medium before the controller receives its
+    /// answer.
     pub durability: Durability,
     /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
@@ -48,9 +51,9 @@ pub struct DeviceConfig {
 /// The counters of a device since its start, apart from those of its ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// Packets that were sent to a port that does not exist.
+    /// Packets that the program sent to a port that does not exist.
     pub no_such_port: u64,
-    /// Packets that arrived on, or were sent to, a disabled port.
+    /// Packets that were dropped because they arrived on a disabled port or were sent to one.
     pub port_disabled: u64,
     /// Packets for controllers (packet-ins).
     pub packet_ins: u64,
@@ -58,26 +61,26 @@ pub struct Activity {
     pub packet_ins_dropped: u64,
     /// Packets from controllers (packet-outs).
     pub packet_outs: u64,
-    /// Packet-outs that were refused or found a full queue.
+    /// Packet-outs that were dropped because they were refused or a queue was full.
     pub packet_outs_dropped: u64,
-    /// Digests that the program sent.
+    /// Digests that the program sent to controllers.
     pub digests: u64,
     /// Entries that the switch's internal controller wrote on behalf of packets, in tables with
     /// `update = "digest"`, where packets do not write entries themselves.
     pub entry_changes: u64,
-    /// Those of `entry_changes` that overwrote a newer value than the one that the packet had read.
-    /// The newer value is lost.
+    /// The number of `entry_changes` that overwrote a newer value than the one that the packet had
+    /// read. The newer value is lost.
     pub entry_changes_overwritten: u64,
-    /// Entry changes that were lost because the channel to the internal controller was full or the
-    /// entry was gone.
+    /// Entry changes that packets requested but that were lost, because the channel to the internal
+    /// controller was full or the entry no longer existed.
     pub entry_changes_lost: u64,
     /// Entities that controllers wrote, including refused ones.
     pub writes: u64,
     /// Entities whose write was refused.
     pub writes_refused: u64,
-    /// Open controller streams.
+    /// P4Runtime streams of controllers that are open now.
     pub controllers: u64,
-    /// Pipelines that were committed.
+    /// Pipelines that controllers committed on the device.
     pub pipelines: u64,
 }
 
@@ -120,18 +123,18 @@ impl Tally {
     }
 }
 
-/// The part of a device that its threads share.
+/// The part of a device that its worker threads and its control plane share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: u64,
     /// The index of the device in the configuration.
     pub(crate) index: usize,
-    /// The origin of the packets' timestamps.
+    /// The time from which the timestamps of packets are counted.
     pub(crate) started: Nanos,
     pub(crate) cpu_port: u32,
     pub(crate) tallies: Tallies,
     pub(crate) log: Arc<Log>,
-    /// Notified when digests may be waiting.
+    /// A signal that wakes the control plane's thread when digests may be waiting.
     pub(crate) digests_wait: Notify,
     /// The mailbox of the worker that processes packet-outs. One worker processes all of them, so
     /// that they stay in order.
@@ -139,8 +142,8 @@ pub(crate) struct Shared {
     /// The running pipeline, which defines the controller headers. A copy is kept here because
     /// locking the device would make packets wait for large writes.
     running: Mutex<Option<Arc<Pipeline>>>,
-    /// The internal controller, started when packets first need it. `None` inside if its socket
-    /// could not be created.
+    /// The internal controller, which writes entries on behalf of packets. It is started when a
+    /// packet first needs it. The inner `None` means that its socket could not be created.
     entry_controller: OnceLock<Option<EntryController>>,
     plane: pipeline::Ports,
 }
@@ -184,7 +187,7 @@ impl Shared {
         }
     }
 
-    /// Sends entry changes that packets requested to the internal controller.
+    /// Sends changes of entries, which packets requested, to the internal controller.
     pub(crate) fn send_entry_changes(&self, changes: &[EntryChange]) {
         let controller = self.entry_controller.get_or_init(|| {
             let started = EntryController::start(self.plane.clone());
@@ -222,7 +225,7 @@ impl Shared {
     }
 }
 
-/// Counts and logs the actions of controllers.
+/// An observer that counts and logs the actions of controllers on one device.
 pub(crate) struct Observer(pub(crate) Arc<Shared>);
 
 impl DeviceObserver for Observer {

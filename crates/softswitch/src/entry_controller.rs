@@ -9,26 +9,26 @@
 use pipeline::EntryChange;
 use tables::{DigestError, DigestLoop, DigestSender};
 
-/// The controller's socket loop and the sender for its messages.
+/// The internal controller: its socket loop, and the sender of messages to it.
 pub(crate) struct EntryController {
     digests: DigestLoop,
     sender: DigestSender,
 }
 
-/// The outcomes of messages to the controller.
+/// The numbers of messages to the internal controller, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryChangeCounts {
     /// Messages that returned and changed their entry.
     pub(crate) written: u64,
-    /// Those of `written` that overwrote a newer value than their packet had read. The newer value
-    /// is lost.
+    /// The number of `written` messages that overwrote a newer value than their packet had read.
+    /// The newer value is lost.
     pub(crate) overwritten: u64,
     /// Messages that were dropped because the channel was full, or whose entry no longer exists.
     pub(crate) lost: u64,
 }
 
 impl EntryController {
-    /// Starts the controller of the device with this data plane.
+    /// Starts the internal controller, which writes to the tables of this data plane.
     pub(crate) fn start(plane: pipeline::Ports) -> Result<Self, DigestError> {
         let apply = move |message: &[u8]| plane.apply_change(message);
         let (digests, sender) = DigestLoop::between(|message| Some(message.to_vec()), apply)?;

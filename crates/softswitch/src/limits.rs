@@ -1,4 +1,5 @@
-//! Limits on the resources that peers can make a switch hold, and the log of peers that meet them.
+//! Limits on the resources that peers can make a switch hold, and the log of connections that were
+//! closed because they reached a limit.
 
 use crate::log::{Log, Verbosity};
 use p4runtime::server::{ConnectionObserver, Limit, Limits};
@@ -7,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The minimum time between two log lines about limits.
+/// The minimum time between two log lines about connections that reached a limit.
 const SPACING: Duration = Duration::from_secs(1);
 
 /// The resources that controllers and other peers of the P4Runtime port can make a switch hold.
@@ -15,9 +16,9 @@ const SPACING: Duration = Duration::from_secs(1);
 pub struct SwitchLimits {
     /// The limits of the gRPC server.
     pub server: Limits,
-    /// The size in bytes of the metadata that a controller may attach to one entity.
+    /// The largest size, in bytes, of the metadata that a controller may attach to one entity.
     pub metadata: usize,
-    /// The number of entries in a table with a ternary, range or optional match field.
+    /// The largest number of entries in a table with a ternary, range or optional match field.
     pub searched_entries: u64,
 }
 
@@ -27,8 +28,8 @@ impl Default for SwitchLimits {
     }
 }
 
-/// Logs the peers that meet a limit. It writes at most one line per second, so that an attacker
-/// cannot fill the disk.
+/// Logs the connections that were closed because they reached a limit. At most one line per second
+/// is written, so that an attacker cannot fill the disk.
 pub(crate) struct LimitLog {
     log: Arc<Log>,
     state: Mutex<LogState>,
@@ -37,7 +38,7 @@ pub(crate) struct LimitLog {
 #[derive(Default)]
 struct LogState {
     last: Option<Instant>,
-    /// The number of events since the last line that were not logged.
+    /// The number of closed connections since the last line that were not logged.
     passed_over: u64,
 }
 
@@ -46,8 +47,9 @@ impl LimitLog {
         Self { log, state: Mutex::default() }
     }
 
-    /// Returns the number of events that were not logged since the last line, if it is time for
-    /// another line.
+    /// Returns the number of closed connections that were not logged since the last line, or `None`
+    /// if it is too early for another line. The connection of this call is then counted as not
+    /// logged.
     fn passed_over(&self, now: Instant) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.last.is_some_and(|last| now.saturating_duration_since(last) < SPACING) {

@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 pub enum Verbosity {
     /// No lines.
     Off,
-    /// Errors.
+    /// Errors only.
     Error,
-    /// Possible problems: packets that end in a fault, ports that go down.
+    /// Possible problems in addition to errors: packets that end in a fault, ports that go down.
     Warn,
-    /// Changes of controllers, pipelines and ports.
+    /// Changes of controllers, pipelines and ports, in addition to the above.
     #[default]
     Info,
-    /// The processing of each packet: its tables, entries and actions.
+    /// The processing of each packet (its tables, entries and actions), in addition to the above.
     Debug,
     /// The values that a program reads and writes, in addition to the above.
     Trace,
@@ -38,8 +38,8 @@ impl Log {
         Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink) }
     }
 
-    /// Logs at most the first `bytes` bytes of each received and transmitted packet, whatever the
-    /// verbosity unless it is `Off`. This is BMv2's `--dump-packet-data`.
+    /// Makes the log show the first `bytes` bytes of each received and transmitted packet at every
+    /// verbosity except `Off`. This is BMv2's `--dump-packet-data`.
     #[must_use]
     pub fn showing_packets(self, bytes: usize) -> Self {
         Self { packet_bytes: bytes, ..self }
@@ -62,8 +62,8 @@ impl Log {
         self.packet_bytes > 0 || self.wants(Verbosity::Debug)
     }
 
-    /// Logs packets if their bytes are to be shown. `way` holds the words before the length of each
-    /// packet and between the length and the port.
+    /// Logs the bytes of packets, if the log is configured to show them. `way` holds the words
+    /// before the length of each packet and those between the length and the port.
     #[inline]
     pub(crate) fn packets<'p>(
         &self,
@@ -118,7 +118,7 @@ fn letter(verbosity: Verbosity) -> char {
     }
 }
 
-/// Logs the events of one packet.
+/// A log of the events of one packet while a program processes it.
 pub(crate) struct PacketLog<'a> {
     pub(crate) log: &'a Log,
     pub(crate) device: u64,

@@ -1,4 +1,4 @@
-//! The mailbox through which other threads give orders and packets to a worker, and wake it.
+//! The mailbox through which other threads send orders and packets to a worker, and wake it.
 
 use bytes::Bytes;
 use packetio::Queue;
@@ -8,8 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of packet-outs that may wait for a worker. Further ones are dropped, as at a full
-/// port.
+/// The number of packet-outs that may wait in a worker's mailbox. Further packet-outs are dropped.
 const MOST_PACKETS: usize = 65_536;
 
 /// An order to a worker. Devices are identified by their index in the configuration.
@@ -48,8 +47,8 @@ impl Mailbox {
         self.put(|contents| contents.orders.push(order));
     }
 
-    /// Posts packets and returns the number of packets that were refused because the mailbox was
-    /// full.
+    /// Posts packet-outs of a device, and returns the number of those that were refused because the
+    /// mailbox was full.
     pub(crate) fn packets(&self, device: usize, packets: impl Iterator<Item = Bytes>) -> usize {
         let mut refused = 0;
         self.put(|contents| {
@@ -64,7 +63,7 @@ impl Mailbox {
         refused
     }
 
-    /// Wakes the worker if it is waiting.
+    /// Wakes the worker if it is waiting in a poll.
     pub(crate) fn wake(&self) {
         // The counter can be full only because of earlier wake-ups, and those wake the worker too.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
@@ -81,7 +80,8 @@ impl Mailbox {
         Some(std::mem::take(&mut *contents))
     }
 
-    /// Returns the descriptor to poll. Call [`Self::quiet`] once it has become readable.
+    /// Returns the descriptor that becomes readable when something is posted. Call [`Self::quiet`]
+    /// once it has become readable.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }

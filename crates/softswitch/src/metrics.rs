@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// The time within which a client must send its request.
+/// The time within which a client must send its HTTP request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves `/metrics` until the future is dropped.
+/// Serves the switch's counters at `/metrics` until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, look: Look) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct PortState {
     /// The number by which programs know the port.
     pub number: u32,
-    /// The name of the port where it was opened, such as its interface.
+    /// The name under which the port was opened, such as that of its interface.
     pub name: String,
     /// Whether packets pass the port: it is enabled, its link is up as far as the switch knows, and
     /// no worker has lost its queue.
@@ -25,11 +25,12 @@ pub struct PortState {
     pub enabled: bool,
     /// The port's packet and byte counters.
     pub counters: Counters,
-    /// The error that ended a capture of the port early, if one did.
+    /// The error that ended the capture of the port's packets early, or `None` if there is no
+    /// capture or it had no error.
     pub recording_fault: Option<io::ErrorKind>,
 }
 
-/// The ports of one device, with the parties that are notified of changes.
+/// The ports of one device, with the workers and the clients that are notified of changes.
 #[derive(Debug)]
 pub(crate) struct Ports {
     /// The index of the device in the configuration.
@@ -43,15 +44,15 @@ pub(crate) struct Ports {
 #[derive(Debug)]
 struct Known {
     name: String,
-    /// Whether the port is administratively enabled. Workers read it for each burst, so that no
-    /// packet that arrives after a change is treated as before it.
+    /// Whether the port is administratively enabled. Workers read this for each burst, so a packet
+    /// that arrives after a change is already treated accordingly.
     enabled: Arc<AtomicBool>,
     has_link: bool,
-    /// The workers whose queue of the port is gone.
+    /// The workers that have lost their queue of the port.
     lost: BTreeSet<usize>,
     counters: Arc<PortCounters>,
     recording: Option<Recording>,
-    /// Whether the end of the recording has been reported.
+    /// Whether the error that ended the port's capture has been reported.
     is_fault_reported: bool,
 }
 
@@ -107,7 +108,7 @@ impl Ports {
         self.change(number, |known| known.has_link = is_there);
     }
 
-    /// Records whether a worker has its queue of a port or has lost it.
+    /// Records whether a worker has its queue of a port (`is_there`) or has lost it.
     pub(crate) fn set_queue(&self, number: u32, worker: usize, is_there: bool) {
         self.change(number, |known| {
             if is_there {
@@ -128,8 +129,8 @@ impl Ports {
         self.lock().iter().map(state).collect()
     }
 
-    /// Returns the recordings that ended since the last call: the number of the port, its name and
-    /// the error.
+    /// Returns the captures that ended with an error since the last call, each with its port's
+    /// number, its port's name and the error.
     pub(crate) fn ended_recordings(&self) -> Vec<(u32, String, io::ErrorKind)> {
         let ended = |(number, known): (&u32, &mut Known)| {
             let fault = known.fault().filter(|_| !known.is_fault_reported)?;
@@ -139,8 +140,8 @@ impl Ports {
         self.lock().iter_mut().filter_map(ended).collect()
     }
 
-    /// Changes the record of a port and notifies others of the consequences. Returns false if no
-    /// port has this number.
+    /// Applies `change` to the record of a port, and notifies the data plane and gNMI clients if
+    /// the port's state has changed. Returns false if no port has this number.
     fn change(&self, number: u32, change: impl FnOnce(&mut Known)) -> bool {
         let mut ports = self.lock();
         let Some(known) = ports.get_mut(&number) else { return false };
@@ -153,8 +154,8 @@ impl Ports {
         true
     }
 
-    /// Notifies the data plane and the gNMI clients. The caller holds the lock, so that they see
-    /// changes in order.
+    /// Notifies the data plane and the gNMI clients that a port changed. The caller holds the lock
+    /// on the ports, so that notifications are in the order of the changes.
     fn notify(&self, before: Option<&gnmi::Port>, after: Option<&gnmi::Port>) {
         if let Some(port) = after.or(before) {
             self.plane.set_port_up(port.number, after.is_some_and(|after| after.up));

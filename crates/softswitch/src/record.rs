@@ -12,16 +12,17 @@ use p4runtime::proto::v1::{
 use prost::Message;
 use prost::encoding::message;
 
-/// The kind of a record that starts a new pipeline without any entries but its own.
+/// The kind of a journal record that starts a new pipeline, which has only the entries that its
+/// program declares.
 pub(crate) const PIPELINE: Kind = Kind(1);
-/// The kind of a record of updates that took effect.
+/// The kind of a journal record of controllers' updates that took effect.
 pub(crate) const WRITE: Kind = Kind(2);
 /// The number of updates per record when the journal is rewritten.
 const CHUNK: usize = 1_000;
 /// The tag of `WriteRequest.updates`.
 const UPDATES: u32 = 4;
 
-/// A decoded record.
+/// A decoded record of a device's journal.
 pub(crate) enum Record {
     Pipeline(Box<ForwardingPipelineConfig>),
     Write(Vec<Update>),
@@ -50,7 +51,7 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    /// Adds the persistent part of an update.
+    /// Adds the persistent part of an update to the body. Values that packets produce are omitted.
     pub(crate) fn push(&mut self, update: &Update) {
         match reduced(update) {
             Reduced::Same => message::encode(UPDATES, update, &mut self.bytes),
@@ -64,22 +65,22 @@ impl Updates {
         self.count >= CHUNK
     }
 
-    /// Returns the body and starts another one. Returns `None` if no update was added.
+    /// Returns the body and begins an empty one. Returns `None` if no update was added.
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         let Self { bytes, count } = std::mem::take(self);
         (count > 0).then_some(bytes)
     }
 }
 
-/// The persistent part of an update.
+/// The persistent part of an update, relative to the update itself.
 enum Reduced {
     Same,
     Other(Box<Update>),
     Nothing,
 }
 
-/// Whether a record keeps every part of an update. If so, the request can be recorded as its
-/// controller encoded it.
+/// Returns whether every part of an update is persistent. If so, the request can be recorded
+/// exactly as its controller encoded it.
 pub(crate) fn is_kept_whole(update: &Update) -> bool {
     match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
         Some(EntityKind::TableEntry(entry)) => !has_counts(entry),
@@ -92,7 +93,8 @@ pub(crate) fn is_kept_whole(update: &Update) -> bool {
     }
 }
 
-/// Whether an entry carries values that packets produced.
+/// Returns whether an entry carries values that packets produced: counters, or the time since its
+/// last hit.
 fn has_counts(entry: &TableEntry) -> bool {
     entry.counter_data.is_some()
         || entry.meter_counter_data.is_some()

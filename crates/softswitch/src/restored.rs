@@ -7,12 +7,14 @@ use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
 use p4runtime::session::Device;
 use std::path::Path;
 
-/// The last pipeline, and the updates written to it since.
+/// The pipeline that last ran on the device, and the updates that were written to it. `None` if the
+/// journal has no pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct Restored(Option<(ForwardingPipelineConfig, Vec<Vec<Update>>)>);
 
 impl Restored {
-    /// Reads the journal file. Returns the restored state and the journal, ready to append to.
+    /// Reads a device's journal file. Returns the restored state, and the journal, ready to append
+    /// to.
     pub(crate) fn read(path: &Path, log: &Log) -> Result<(Self, Journal<Disk>), OpenError> {
         let mut restored = None;
         let (journal, torn) = Journal::open(Disk, path, &mut |record| {
@@ -40,8 +42,8 @@ impl Restored {
         Ok((Self(restored), journal))
     }
 
-    /// Returns the restored state, or `None` if the device is configured to run another program
-    /// now.
+    /// Returns the restored pipeline and its updates, or `None` if the journal has none or if the
+    /// device is now configured to run another program.
     pub(crate) fn take(
         self,
         device: u64,
@@ -70,8 +72,8 @@ impl Restored {
     }
 }
 
-/// Copies the intact part of a [`DeviceConfig::state`](crate::DeviceConfig::state) file into a new
-/// file.
+/// Repairs a damaged [`DeviceConfig::state`](crate::DeviceConfig::state) file: copies the intact
+/// records of `from` into a new file `to`.
 ///
 /// # Errors
 ///
@@ -80,8 +82,9 @@ pub fn repair(from: &Path, to: &Path) -> Result<RepairReport, RepairError> {
     journal::repair(&Disk, from, to)
 }
 
-/// Writes a batch again and returns whether all of it was accepted. A refused update is logged and
-/// left out; the program's limits may have changed since it was recorded.
+/// Writes a batch of restored updates to the device, and returns whether all of them were accepted.
+/// A refused update is logged and omitted; this happens if the program's limits have changed since
+/// it was recorded.
 pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) -> bool {
     let now = p4runtime::server::now();
     if device.install(updates, now).is_ok() {

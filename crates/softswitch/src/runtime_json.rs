@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The contents of the file. Paths are unchanged from the file.
+/// The contents of a `runtime.json` file. Paths are as they are written in the file.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuntimeJson {
     /// The target. Only `bmv2` exists.
@@ -68,11 +68,11 @@ struct ReplicaJson {
     instance: u32,
 }
 
-/// The reason why a file cannot be used.
+/// The reason why a `runtime.json` file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeJsonError {
-    /// The file is not JSON, or its structure is different.
+    /// The file is not JSON, or does not have the structure of a `runtime.json`.
     #[error("not a runtime.json of the p4lang tutorials: {0}")]
     Form(#[from] serde_json::Error),
     /// The file has none of the fields of a `runtime.json`.
@@ -81,7 +81,7 @@ pub enum RuntimeJsonError {
          topology.json, with hosts and links, is another file"
     )]
     Empty,
-    /// The file is for another target.
+    /// The file is for another target than `bmv2`.
     #[error("it is for target '{0}'; only bmv2 is supported")]
     Target(String),
     /// An entry names an object that the P4Info lacks.
@@ -111,11 +111,12 @@ pub enum RuntimeJsonError {
 }
 
 impl RuntimeJson {
-    /// Parses the text of a file.
+    /// Parses the text of a `runtime.json` file.
     ///
     /// # Errors
     ///
-    /// Returns an error if the text has another structure or is for another target.
+    /// Returns an error if the text does not have the structure of a `runtime.json`, or is for
+    /// another target than `bmv2`.
     pub fn parse(text: &str) -> Result<Self, RuntimeJsonError> {
         let parsed: Self = serde_json::from_str(text)?;
         match &parsed.target {
@@ -241,7 +242,8 @@ impl Names<'_> {
         RuntimeJsonError::Value { entry: self.entry, name, value, reason }
     }
 
-    /// Returns a match of one field, or `None` if it matches every value.
+    /// Returns an entry's match of one field, or `None` if the entry matches every value of the
+    /// field.
     fn field(
         self,
         table: &Table,
@@ -306,7 +308,8 @@ impl Names<'_> {
         Ok(Some(FieldMatch { field_id: field.id, field_match_type: Some(found) }))
     }
 
-    /// Returns the bytes of a value. A list with one value stands for that value.
+    /// Returns a value of the file as the bytes of a field with `bits` bits. A list with one value
+    /// stands for that value.
     fn value(self, name: &str, value: &Value, bits: i32) -> Result<Vec<u8>, RuntimeJsonError> {
         let bytes = match value {
             Value::Array(one) if one.len() == 1 => {

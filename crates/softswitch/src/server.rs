@@ -15,14 +15,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The interval between fetches of digests. Digests that packets send within one interval are
-/// bundled.
+/// fetched together.
 const DIGEST_SPACING: Duration = Duration::from_micros(500);
 
-/// The interval between checks for captures that have ended.
+/// The interval between checks for packet captures that have ended early.
 const RECORDING_SPACING: Duration = Duration::from_secs(1);
 
-/// The number of turns of connections after which sockets are polled, while connections are always
-/// ready. A client that becomes ready waits for that many turns of others at most.
+/// The number of times that ready connections are served before sockets are polled again, if
+/// connections are ready without interruption. A client that becomes ready waits at most that long.
 const TURNS_BETWEEN_POLLS: u32 = 8;
 
 /// The part of a device that the control plane's thread uses.
@@ -33,7 +33,7 @@ pub(crate) struct Served {
     pub(crate) ports: Arc<Ports>,
 }
 
-/// A function that returns the state of all devices.
+/// A function that returns the current state of all devices.
 pub(crate) type Look = Arc<dyn Fn() -> Vec<DeviceState> + Send + Sync>;
 
 /// The port on which clients of Thrift are referred to P4Runtime, and the address of P4Runtime.
@@ -43,7 +43,7 @@ pub(crate) struct ThriftPort {
     pub(crate) log: Arc<Log>,
 }
 
-/// The running thread. It ends when asked to.
+/// The running thread of the control plane. [`ServerThread::end`] stops it.
 #[derive(Debug)]
 pub(crate) struct ServerThread {
     end: Option<oneshot::Sender<()>>,
@@ -96,7 +96,7 @@ impl ServerThread {
         Ok(Self { end: Some(end), thread: Some(thread) })
     }
 
-    /// Ends all streams and the thread.
+    /// Closes all controllers' streams and stops the thread.
     pub(crate) fn end(&mut self) {
         self.end.take();
         if let Some(thread) = self.thread.take() {
@@ -129,7 +129,7 @@ async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     }
 }
 
-/// Logs captures that ended early, for example because the disk is full.
+/// Logs packet captures that ended early, for example because the disk is full.
 async fn watch_recordings(shared: Arc<Shared>, ports: Arc<Ports>) {
     loop {
         for (number, name, fault) in ports.ended_recordings() {

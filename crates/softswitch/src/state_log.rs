@@ -1,9 +1,9 @@
-//! The write log of a device in a file, from which the device is restored after a restart.
+//! The write log of a device: a journal file from which the device is restored after a restart.
 //!
 //! Records are handed to the kernel before the controller is answered, so every accepted request
 //! survives the end of the process. A batch survives as a whole or not at all. A separate thread
-//! syncs records to the medium: within a second, or, with [`Durability::Medium`], before the
-//! answer. One sync then serves all answers that wait.
+//! syncs records to the storage medium: within a second, or, with [`Durability::Medium`], before
+//! the answer. One sync then serves all answers that wait.
 
 use crate::log::{Log, Verbosity};
 use crate::record::{self, PIPELINE, Updates, WRITE};
@@ -18,10 +18,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The longest time that a record may be held by the kernel without having reached the medium.
+/// The longest time for which a record may be in the kernel's memory only, before it is synced to
+/// the storage medium.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// The durability of a Write that has been answered.
+/// The durability of a Write whose controller has been answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The write survives the end of the process. The last second may be lost in a power failure.
@@ -44,7 +45,7 @@ pub(crate) struct StateLog {
 struct Shared {
     device: u64,
     state: Mutex<State>,
-    /// Signalled when there is something to sync, and when the thread must end.
+    /// A signal for the syncing thread that there are records to sync, or that the thread must end.
     wake: Condvar,
     log: Arc<Log>,
 }
@@ -52,28 +53,30 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     journal: Journal<Disk>,
-    /// The number of records that were ever appended, including those that a rewrite has replaced.
+    /// The number of records that were appended since the start, including those that a rewrite of
+    /// the journal has replaced.
     appended: u64,
-    /// Whether an answer waits for the medium.
+    /// Whether the answer to a controller waits until its record is on the storage medium.
     is_awaited: bool,
-    /// Whether the last request was refused. The reason has been logged in that case.
+    /// Whether the last request was refused because it could not be recorded. The reason has been
+    /// logged in that case.
     is_refusing: bool,
     has_ended: bool,
     synced: watch::Sender<Synced>,
 }
 
-/// The progress of syncing.
+/// The progress of syncing records to the storage medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Synced {
-    /// The number of appended records that are on the medium.
+    /// The number of appended records that are on the storage medium.
     UpTo(u64),
-    /// The medium failed, with the reason.
+    /// The reason why syncing to the storage medium failed.
     Failed(String),
 }
 
 impl StateLog {
-    /// Starts the log on a journal. The journal already describes the device's state, or the caller
-    /// writes that state next.
+    /// Starts the write log of a device on an open journal. The journal must describe the device's
+    /// state already, or the caller must write that state next.
     pub(crate) fn start(
         device: u64,
         journal: Journal<Disk>,
@@ -227,8 +230,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the error for a request that could not be recorded. Only the first of several
-    /// consecutive failures is logged.
+    /// Returns the error with which a request that could not be recorded is refused. Only the first
+    /// of several consecutive failures is logged.
     fn refusal(&self, state: &mut State, error: &AppendError) -> EntityError {
         if !std::mem::replace(&mut state.is_refusing, true) {
             let message = format_args!("device {}: writes are refused: {error}", self.device);

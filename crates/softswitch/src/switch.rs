@@ -1,4 +1,4 @@
-//! The switch itself, from its start to its end.
+//! The switch: it starts devices, workers and servers, and stops them.
 
 use crate::device::{Activity, DeviceConfig, Observer, Shared};
 use crate::limits::{LimitLog, SwitchLimits};
@@ -42,24 +42,25 @@ pub struct Options {
     /// The address at which Thrift clients are referred to P4Runtime. `None` serves no Thrift
     /// clients.
     pub thrift: Option<SocketAddr>,
-    /// The limits on the resources of peers.
+    /// The limits on the resources that peers can make the switch hold.
     pub limits: SwitchLimits,
-    /// The log.
+    /// The log that all devices write to.
     pub log: Log,
-    /// Whether TCP segments may leave as one super-frame.
+    /// The treatment of TCP segments that arrive as one super-frame.
     pub segments: Segments,
-    /// The isolation and the limits of loading pushed pipelines.
+    /// The isolation and the limits under which pushed pipelines are loaded.
     pub pushes: Pushes,
 }
 
-/// The treatment of TCP segments that the kernel hands over as one super-frame.
+/// The treatment of a super-frame: several TCP segments that the kernel hands over as one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Segments {
-    /// The program processes each segment by its headers. The segments stay in one frame if their
-    /// results equal one. Packets and counters are the same as with [`Self::Split`].
+    /// The program processes the headers of each segment. The segments leave as one frame if their
+    /// processed headers allow it. Packets and counters are the same as with [`Self::Split`].
     #[default]
     Whole,
-    /// The super-frame is cut into segments before the program runs.
+    /// The super-frame is cut into segments before the program runs, and each leaves as a packet of
+    /// its own.
     Split,
 }
 
@@ -67,15 +68,15 @@ pub enum Segments {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address cannot be listened on.
+    /// The switch cannot listen on one of its addresses.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// The address.
+        /// The address on which the switch cannot listen.
         address: SocketAddr,
         /// The cause.
         cause: io::Error,
     },
-    /// A device, or its TLS identity, cannot be served.
+    /// The P4Runtime server cannot serve a device, or cannot use the TLS identity.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// A device cannot run its configured program.
@@ -108,13 +109,13 @@ pub enum StartError {
         /// The number of workers.
         workers: usize,
     },
-    /// Pushed pipelines cannot be rehearsed in a separate process.
+    /// The separate process in which pushed pipelines are tried first cannot be used.
     #[error("{0}; --push-isolation thread needs no such process")]
     Rehearsal(#[from] RehearsalError),
-    /// The file of a device's state cannot be used.
+    /// The file with the saved state of a device cannot be opened.
     #[error(transparent)]
     State(#[from] OpenError),
-    /// The state of a device cannot be saved.
+    /// The state of a device cannot be saved to its file.
     #[error("device {device}: {}", cause.message())]
     Keep {
         /// The device id.
@@ -140,7 +141,7 @@ pub struct Switch {
     server: ServerThread,
 }
 
-/// A running device.
+/// The parts of a running device that the switch owns.
 #[derive(Debug)]
 struct Running {
     shared: Arc<Shared>,
@@ -154,11 +155,11 @@ struct Running {
 pub struct DeviceState {
     /// The device id.
     pub id: u64,
-    /// The counters of controllers' actions and of messages to them.
+    /// The counters of controllers' actions, and of the device's messages to controllers.
     pub activity: Activity,
     /// The outcomes of packets that arrived on ports or from controllers.
     pub packets: PacketCounts,
-    /// The usage and the lookups of each table.
+    /// The usage of each table, and the number of its lookups.
     pub tables: Vec<TableUsage>,
     /// The ports, ordered by number.
     pub ports: Vec<PortState>,
@@ -350,7 +351,7 @@ impl Loading {
         Settings { limits: self.pushes.limits, path, v1model }
     }
 
-    /// Returns the rehearsal process in which pipelines are tried first, unless isolation is
+    /// Returns the processes in which pushed pipelines are tried first, or `None` if isolation is
     /// switched off.
     fn rehearsals(
         &mut self,

@@ -1,7 +1,7 @@
-//! The port on which simple_switch serves Thrift. Emulated networks such as those of p4-utils wait
-//! until a process listens there. This switch has no Thrift control plane: it answers the first
-//! call of a client with an exception that says what to use instead, so that the client ends with a
-//! clear message and not with a refused connection.
+//! The port on which BMv2's simple_switch serves Thrift. Emulated networks such as those of
+//! p4-utils wait until a process listens there. This switch has no Thrift control plane: it answers
+//! the first call of a client with an exception that says what to use instead, so that the client
+//! ends with a clear message and not with a refused connection.
 
 mod message;
 
@@ -17,17 +17,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// The number of concurrent connections. Further ones are closed at once.
+/// The largest number of concurrent Thrift connections. Further ones are closed at once.
 const CONNECTIONS: usize = 64;
 /// The time within which a client must complete the header of its call, counted from its first
 /// byte, and within which it must hang up after the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The number of bytes that are read after the header of a call.
+/// The largest number of bytes that are read and discarded after the header of a call.
 const READ_LIMIT: u64 = 1 << 20;
 /// The pause before another attempt when no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers clients until the future is dropped. `grpc` is the address of P4Runtime.
+/// Answers Thrift clients until the future is dropped. Answers refer them to `grpc`, the address of
+/// P4Runtime.
 pub(crate) async fn serve(listener: TcpListener, grpc: SocketAddr, log: Arc<Log>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -51,7 +52,7 @@ pub(crate) async fn serve(listener: TcpListener, grpc: SocketAddr, log: Arc<Log>
     }
 }
 
-/// The message that a client receives.
+/// The message that refers a Thrift client to P4Runtime.
 struct Instead<'a> {
     called: &'a str,
     grpc: SocketAddr,
@@ -76,7 +77,7 @@ impl fmt::Display for Instead<'_> {
     }
 }
 
-/// Answers the first call of a client and hangs up.
+/// Answers the first call of a Thrift client and closes the connection.
 async fn answer(
     mut stream: TcpStream,
     peer: SocketAddr,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The contents of the file.
+/// The contents of a `topology.json` file.
 #[derive(Debug)]
 pub struct TopologyJson {
     /// The names of the hosts.
@@ -20,19 +20,19 @@ pub struct TopologyJson {
     pub links: Vec<[Attachment; 2]>,
 }
 
-/// A switch of the file.
+/// A switch of a `topology.json` file.
 #[derive(Debug, Default, Deserialize)]
 pub struct SwitchJson {
-    /// The path of its entries, unchanged from the file.
+    /// The path of the switch's `runtime.json`, as it is written in the file.
     pub runtime_json: Option<String>,
-    /// The path of its program, unchanged from the file, if it differs from that of the other
-    /// switches.
+    /// The path of the switch's program, as it is written in the file, if it differs from that of
+    /// the other switches.
     pub program: Option<String>,
-    /// The commands for simple_switch_CLI. Only simple_switch_CLI can read them.
+    /// The path of a file of commands for simple_switch_CLI, which no other program can read.
     pub cli_input: Option<String>,
 }
 
-/// An end of a link.
+/// An end of a link: a host or a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attachment {
     /// A host.
@@ -46,11 +46,11 @@ pub enum Attachment {
     },
 }
 
-/// The reason why a file is not a topology.
+/// The reason why a file is not a valid topology.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyJsonError {
-    /// The file is not JSON, or its structure is different.
+    /// The file is not JSON, or does not have the structure of a `topology.json`.
     #[error("not a topology.json of the p4lang tutorials: {0}")]
     Form(#[from] serde_json::Error),
     /// An end of a link is neither a host nor a switch of the file.
@@ -60,18 +60,20 @@ pub enum TopologyJsonError {
     End {
         /// The position of the link, counted from 1.
         link: usize,
-        /// The end.
+        /// The end, as it is written in the file.
         end: String,
     },
-    /// A link does not have two ends.
+    /// A link has another number of ends than two. The value is the link's position, counted from
+    /// 1.
     #[error("link {0} does not have two ends, such as [\"h1\", \"s1-p1\"]")]
     Ends(usize),
-    /// Two links end at the same port, or a host has two links.
+    /// The end of a link is already the end of another link: two links end at the same port, or a
+    /// host has two links.
     #[error("link {link}: something is attached to '{end}' already")]
     Taken {
         /// The position of the link, counted from 1.
         link: usize,
-        /// The end.
+        /// The end that both links have.
         end: String,
     },
 }
@@ -86,12 +88,12 @@ struct Form {
 }
 
 impl TopologyJson {
-    /// Parses the text of a file.
+    /// Parses the text of a `topology.json` file.
     ///
     /// # Errors
     ///
-    /// Returns an error if the text has another structure, or if an end of a link is unknown or
-    /// already taken.
+    /// Returns an error if the text does not have the structure of a `topology.json`, or if an end
+    /// of a link is unknown or already the end of another link.
     pub fn parse(text: &str) -> Result<Self, TopologyJsonError> {
         let Form { hosts, switches, links } = serde_json::from_str(text)?;
         let mut taken = Vec::new();

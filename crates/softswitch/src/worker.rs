@@ -22,10 +22,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The number of consecutive rounds without a packet after which the worker waits.
+/// The number of consecutive rounds without a packet after which the worker waits for its ports.
 const ROUNDS: u32 = 16;
-/// The counterpart of [`ROUNDS`] for ports without a descriptor to poll: looking at such a port
-/// takes some nanoseconds, while a wait takes 50 µs.
+/// The number of consecutive rounds without a packet after which the worker waits, if some port has
+/// no descriptor to poll. It is larger than [`ROUNDS`] because polling such a port takes some
+/// nanoseconds, while a wait takes 50 µs.
 const ROUNDS_UNANNOUNCED: u32 = 1024;
 /// The longest wait if some port has no descriptor to poll.
 const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -37,15 +38,16 @@ const RETRY: Duration = Duration::from_millis(200);
 /// The number of PSA's CPU port, `PSA_PORT_CPU`.
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// A worker thread with its share of every device. The module's documentation describes its loop.
+/// A worker thread, with its part of every device. The module's documentation describes its loop.
 pub(crate) struct Worker {
     pub(crate) mailbox: Arc<Mailbox>,
-    /// One lane for each device, in the order of the configuration.
+    /// The worker's part of each device, in the order of the configuration.
     pub(crate) lanes: Vec<Lane>,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// The part of a device that one worker serves.
+/// The part of a device that one worker serves: a queue of each port, and an instance of the
+/// program.
 pub(crate) struct Lane {
     /// The index of this worker among all workers.
     worker: usize,
@@ -55,14 +57,15 @@ pub(crate) struct Lane {
     known: Arc<Ports>,
     ports: Vec<Attached>,
     batch: Batch,
-    /// Buffers that are reused for received and transmitted packets. They are empty between bursts.
+    /// A reused buffer for packets that arrived on a port. Like the two buffers after it, it is
+    /// empty between bursts.
     from_port: Vec<(u32, &'static [u8])>,
     pending: Vec<&'static [u8]>,
     packet_ins: Vec<Bytes>,
-    /// Whether TCP segments that arrive as one super-frame may leave as one.
+    /// Whether TCP segments that arrive as one super-frame may leave as one super-frame.
     keeps_whole: bool,
-    /// Buffers that are reused for segments: the number of bytes beyond the head of each segment,
-    /// and one reassembled segment.
+    /// A reused buffer with the number of payload bytes that follow the processed head of each
+    /// segment. The buffer after it holds one reassembled segment.
     beyond: Vec<u64>,
     segment: Vec<u8>,
 }
@@ -70,11 +73,11 @@ pub(crate) struct Lane {
 struct Attached {
     number: u32,
     queue: Box<dyn Queue>,
-    /// Whether packets may pass, as the owner of the switch and gNMI clients set it.
+    /// Whether packets may pass the port. The owner of the switch and gNMI clients set it.
     enabled: Arc<AtomicBool>,
     /// The time of the next attempt to reopen the port, if it is down.
     retry: Option<Instant>,
-    /// Whether packets wait to be flushed.
+    /// Whether packets were queued for transmission since the last flush.
     is_dirty: bool,
 }
 
@@ -140,7 +143,8 @@ impl Worker {
         ports.all(|attached| attached.retry.is_some() || attached.queue.descriptor().is_some())
     }
 
-    /// Waits until a descriptor becomes readable or the timeout passes.
+    /// Waits until a port's or the mailbox's descriptor becomes readable, or until the timeout
+    /// passes.
     fn wait(&self) {
         let ports = || self.lanes.iter().flat_map(|lane| &lane.ports);
         let mut timeout = LONG_WAIT;
@@ -190,8 +194,8 @@ impl Lane {
         }
     }
 
-    /// Lets TCP segments that arrived as one super-frame leave as one, wherever the result is
-    /// equivalent.
+    /// Lets TCP segments that arrived as one super-frame leave as one super-frame, wherever
+    /// receivers cannot tell the difference.
     pub(crate) fn with_whole_segments(self) -> Self {
         Self { keeps_whole: true, ..self }
     }
@@ -203,7 +207,7 @@ impl Lane {
         self.known.set_queue(number, self.worker, true);
     }
 
-    /// Processes one burst from each port. Returns false if no packet arrived.
+    /// Processes one burst from each port of the device. Returns false if no packet arrived.
     fn turn(&mut self, burst: &mut Burst) -> bool {
         let mut worked = false;
         burst.take_heads(self.head());
@@ -290,7 +294,7 @@ impl Lane {
         Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0))
     }
 
-    /// Runs the program on one packet and logs each event.
+    /// Runs the program on one packet that arrived on a port, and logs each event.
     fn process_traced(&mut self, port: u32, packet: &[u8], now: Duration) {
         self.set_queue_depths(false);
         let (shared, mut outputs) = (&self.shared, Vec::new());
@@ -302,9 +306,9 @@ impl Lane {
         self.send_all(outputs.iter().map(|output| (output.port, &output.packet[..])));
     }
 
-    /// Passes the number of packets that wait for each port to the program, if the program reads
-    /// queue depths. With `only_dirty`, covers only ports with unflushed packets. Returns false if
-    /// no port has a queue or the program does not read queue depths.
+    /// Informs the program how many packets wait in each port's output queue, if the program reads
+    /// queue depths. With `only_dirty`, only ports with unflushed packets are covered. Returns
+    /// false if the program does not read queue depths or no port reports them.
     fn set_queue_depths(&mut self, only_dirty: bool) -> bool {
         let mut queues = false;
         if self.program.reads_queue_depths() {
@@ -359,8 +363,8 @@ impl Lane {
         }
     }
 
-    /// Flushes everything that earlier packets left behind: queues, packet-ins, entry changes and
-    /// digests.
+    /// Flushes what the packets processed so far have queued: output queues, packet-ins, entry
+    /// changes and digests.
     fn hand_out(&mut self) {
         for attached in self.ports.iter_mut().filter(|attached| attached.is_dirty) {
             attached.is_dirty = !attached.queue.flush();
@@ -413,7 +417,7 @@ fn recycled<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// Whether a port is up.
+/// Whether a port of a worker is up.
 enum Up {
     Always,
     /// The port was down and has just been reopened.

@@ -7,19 +7,19 @@
 const VERSION: u32 = 0x8001_0000;
 const VERSION_MASK: u32 = 0xffff_0000;
 
-/// The longest accepted name of a method in bytes, including its service. BMv2's names have fewer
-/// than 60.
+/// The longest accepted name of a method in bytes, including the name of its service. BMv2's names
+/// have fewer than 60.
 const NAME_LIMIT: usize = 256;
 /// The separator between service and method that clients use when several services share a
 /// connection.
 const SEPARATOR: u8 = b':';
 
-/// The types of messages.
+/// The types of Thrift messages that are used here.
 const CALL: u8 = 1;
 const EXCEPTION: u8 = 3;
 const ONE_WAY: u8 = 4;
 
-/// The types of fields.
+/// The types of Thrift fields that are used here.
 const STOP: u8 = 0;
 const I32: u8 = 8;
 const STRING: u8 = 11;
@@ -43,7 +43,7 @@ pub(crate) enum Parsed {
     /// An incomplete header; more bytes are needed.
     Beginning,
     Call(Call),
-    /// Bytes that are not a call in this protocol.
+    /// Bytes that are not a call in Thrift's binary protocol.
     Foreign,
 }
 
@@ -96,7 +96,8 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 impl Call {
-    /// Returns the method, preceded by its service if the client names one.
+    /// Returns the name of the called method, preceded by that of its service if the client named
+    /// one.
     pub(crate) fn name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }

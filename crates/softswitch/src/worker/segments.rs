@@ -1,15 +1,15 @@
 //! Forwarding of TCP super-frames: segments that the kernel hands over as one frame, and that may
 //! leave as one frame.
 //!
-//! The program runs on the head of each segment, together with the segment's length. Counters,
-//! meters and messages to controllers are therefore the same as if the frame had been cut into
-//! segments. If the processed heads are those that cutting one single frame would produce, that one
-//! frame is sent ([`packetio::offload::SuperFrame`] defines the rule). Otherwise each segment gets
-//! its payload back and is sent by itself.
+//! The program runs on the head of each segment (its first bytes, with all headers), together with
+//! the segment's length. Counters, meters and messages to controllers are therefore the same as if
+//! the frame had been cut into segments. If cutting one single frame would produce exactly the
+//! processed heads, that frame is sent ([`packetio::offload::SuperFrame`] defines the rule).
+//! Otherwise each segment gets its payload back and is sent by itself.
 //!
-//! A head holds at least the bytes that the program may read ([`pipeline::Core::head_bytes`]). A
-//! program that does more with the remaining bytes than pass them on receives whole segments, and
-//! so does a log of packets.
+//! A head holds at least the bytes that the program may read ([`pipeline::Core::head_bytes`]). If a
+//! program uses the remaining bytes in any way other than passing them on, it receives whole
+//! segments, and so does a log of packets.
 
 use super::Lane;
 use crate::log::Verbosity;
@@ -17,8 +17,8 @@ use packetio::offload::SuperFrame;
 use packetio::{Burst, Frame};
 use pipeline::{Batch, Heads};
 
-/// A packet that the program sends: the position in the burst of the packet that it was made from,
-/// its output port, and its bytes up to the end of the head.
+/// A packet that the program sends: the index, in its burst, of the packet that it was made from;
+/// its output port; and its bytes up to the end of the head.
 type Sent<'b> = (usize, u32, &'b [u8]);
 
 impl Lane {
@@ -31,7 +31,8 @@ impl Lane {
         self.program.head_bytes().and_then(|bytes| usize::try_from(bytes).ok())
     }
 
-    /// Runs the program on a burst from one port in which some packets are heads of segments.
+    /// Runs the program on a burst from one port. Some packets of the burst are only the heads of
+    /// segments, whose payload is left out.
     pub(super) fn process_heads(&mut self, port: u32, burst: &Burst) {
         let packets = burst.frames().iter().map(|frame| (port, frame.bytes()));
         let packets: Vec<(u32, &[u8])> = packets.collect();
@@ -63,7 +64,7 @@ impl Lane {
         self.process(port, segments.iter().map(Vec::as_slice));
     }
 
-    /// Sends the packets that a batch produced, in order.
+    /// Sends the packets that the program produced from a burst, in order.
     fn send_heads(&mut self, burst: &Burst, batch: &Batch) {
         let sent: Vec<Sent<'_>> = batch.sent().collect();
         let mut rest = &sent[..];
@@ -80,8 +81,8 @@ impl Lane {
         self.send_all(rest.iter().map(|&(_, port, packet)| (port, packet)));
     }
 
-    /// Sends the packets that the segments of a super-frame became. On each port where all segments
-    /// were treated alike they leave as one frame, otherwise one by one.
+    /// Sends the packets that the program made of a super-frame's segments. On each port where all
+    /// segments were treated alike, they leave as one frame; on other ports, one by one.
     fn send_segments(&mut self, frame: &SuperFrame, sent: &[Sent<'_>]) {
         let Some(ports) = ports_of_all(frame, sent) else {
             return self.send_one_by_one(frame, sent.iter().copied());
@@ -96,7 +97,7 @@ impl Lane {
     }
 
     /// Sends a super-frame as one frame, with the heads as the program rewrote them. Returns false
-    /// and sends nothing if the frame must be cut.
+    /// and sends nothing if no single frame has these heads.
     fn send_whole(&mut self, port: u32, frame: &SuperFrame, heads: &[&[u8]]) -> bool {
         let is_for_controllers = port == self.shared.cpu_port || port == super::PSA_PORT_CPU;
         let mut ports = self.ports.iter_mut().filter(|_| !is_for_controllers);
@@ -132,8 +133,8 @@ impl Lane {
     }
 }
 
-/// Returns the output ports of a super-frame, if every segment goes to the same distinct ports in
-/// the same order, and `None` otherwise.
+/// Returns the output ports of a super-frame if all of its segments go to the same ports in the
+/// same order and to no port twice. Otherwise returns `None`.
 fn ports_of_all(frame: &SuperFrame, sent: &[Sent<'_>]) -> Option<Vec<u32>> {
     let positions = frame.positions();
     let copies = sent.len() / positions.len();
