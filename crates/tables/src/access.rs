@@ -20,20 +20,23 @@ use crate::probe::Probe;
 use crate::region::{LINE, Words, prefetch, prefetch_to_write};
 use crate::sync::Ordering;
 
-/// Finds an entry by its key, whose low word comes first.
+/// A function that finds an entry by its key, whose low word comes first.
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
-/// Ends the use of the entry that was found last, if the entry's action writes.
+/// A function that ends the use of the entry that was found last, if the entry's action writes.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
-/// Prefetches the memory that entries point to; see [`Access::prefetch_named`].
+/// A function that prefetches the memory to which the parameters of entries point; see
+/// [`Access::prefetch_named`].
 pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
-/// Writes the hash of each key. If keys are entry numbers, writes the number of the bucket instead.
+/// A function that writes the hash of each key. If keys are entry numbers, it writes the number of
+/// each key's bucket instead.
 pub(crate) type Hashes = fn(&[[u64; 2]], &mut [u64]);
-/// Writes the place of the entry of each key, given the hashes of the keys; see [`Access::locate`].
+/// A function that writes the address and the action of the entry of each key, given the hashes of
+/// the keys; see [`Access::locate`].
 pub(crate) type Locate = unsafe fn(&Access, &[[u64; 2]], &[u64], &mut [Place]);
-/// Prefetches a bucket.
+/// A function that prefetches the bucket at an address.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
-/// The result of a lookup.
+/// The result of a lookup: the address of the entry's parameters, and its action.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Place {
@@ -44,7 +47,8 @@ pub struct Place {
     pub action: u64,
 }
 
-/// Returns the address of an empty bucket, which stands for the bucket of an unknown key.
+/// Returns the address of a bucket without entries, for callers that need a valid address for a key
+/// whose bucket they do not know.
 #[must_use]
 pub fn no_bucket() -> u64 {
     #[repr(align(64))]
@@ -62,14 +66,14 @@ pub struct Access {
     pub find: Find,
     /// The function that prefetches the bucket at an address.
     pub prefetch: Prefetch,
-    /// The function to call after an action that writes its entry; `None` if no cleanup is needed.
+    /// The function to call after an action that writes its entry; `None` if no call is needed.
     pub leave: Option<Leave>,
     /// The address of the first bucket; see [`Probe`].
     pub buckets: *mut u8,
-    /// The mask that selects the bucket's number from a hash.
+    /// The mask whose bits of a hash are the number of the bucket.
     pub mask: u64,
-    /// The number of low bits of an entry number that select a slot rather than a bucket, if keys
-    /// are entry numbers.
+    /// The number of low bits of an entry number that select a slot; the other bits select a
+    /// bucket. This is used only if keys are entry numbers.
     pub(crate) number_bits: u64,
     /// 1 if entries are in the table's buckets and may be found and written there without `find`,
     /// because other threads write at most one word of an entry; otherwise 0.
@@ -90,12 +94,13 @@ pub struct Access {
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
-    /// The line that is locked until `leave`, or another non-null value if the locked entry is not
-    /// in a bucket. Null if nothing is locked.
+    /// The address of the bucket that is locked until `leave`. If the locked entry is not in a
+    /// bucket, this is another non-null value. Null if nothing is locked.
     pub(crate) line: *mut c_void,
     pub(crate) key: [u64; 2],
     pub(crate) value: [u64; 4],
-    /// The record and the action of the entry that was found, if the storage has an index.
+    /// The number and the action of the entry that was found last, in storages that find entries
+    /// through an index.
     pub(crate) entry: u64,
 }
 
@@ -106,17 +111,18 @@ unsafe impl Send for Access {}
 // pointers is reached only by the access's functions.
 unsafe impl Sync for Access {}
 
-/// The way in which the threads that use one table are kept apart.
+/// The way in which threads that use one table at the same time are kept from disturbing each
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// Only one thread uses the table.
     Alone,
     /// Several threads use the table, and none writes an entry that another thread uses.
     Apart,
-    /// An action writes at most one number of 1, 2, 4 or 8 bytes of its entry, which is read and
-    /// written in place by one instruction each. If two actions write one entry at the same time,
-    /// one of the writes may be lost. Entries that do not lie in their bucket are used as with
-    /// [`Sharing::Unlocked`].
+    /// An action writes at most one number of its entry, of 1, 2, 4 or 8 bytes. The number is read
+    /// by one instruction and written by one, in place. If two actions write one entry at the same
+    /// time, one of the writes may be lost. Entries that are not stored in a bucket are used as
+    /// with [`Sharing::Unlocked`].
     Words,
     /// Entries are read and written whole. If two actions write one entry at the same time, one of
     /// the writes may be lost.
@@ -126,7 +132,8 @@ pub enum Sharing {
 }
 
 impl Access {
-    /// Releases the lock held for an action that did not end.
+    /// Releases the lock on an entry whose action did not run to its end, for example because it
+    /// panicked.
     pub fn abandon(&mut self) {
         if let Some(leave) = self.leave.filter(|_| !self.line.is_null()) {
             // SAFETY: `line` is non-null only while its table is in use, and the caller of `find`
@@ -151,10 +158,10 @@ impl Access {
         self.buckets.wrapping_add(bucket as usize * LINE)
     }
 
-    /// Returns this access for a table in which most packets write the entry that they find. If
-    /// other threads write entries too, lines are prefetched for writing, because a line that was
-    /// prefetched for reading would have to be requested from the other cores a second time for the
-    /// write.
+    /// Returns this access with buckets prefetched for writing, if other threads write entries too.
+    /// This is for a table in which most packets write the entry that they find: a cache line that
+    /// was prefetched for reading would have to be requested from the other cores a second time for
+    /// the write.
     #[must_use]
     pub fn for_writers(mut self) -> Self {
         self.prefetches_for_writing = true;
@@ -176,8 +183,8 @@ impl Access {
         self.prefetch_lines(hashes.iter().map(|hash| bucket(hash).cast_const()));
     }
 
-    /// Writes the place of each key's entry in the buckets to `places`. The hashes must be those of
-    /// [`Access::prefetch_all`].
+    /// Writes to `places` the address and the action of the entry of each key, as far as the entry
+    /// is in its bucket. The hashes must be those of [`Access::prefetch_all`].
     ///
     /// # Safety
     /// The table must be alive and unchanged since this access was made, and `in_place` must be 1.
@@ -197,9 +204,9 @@ impl Access {
         }
     }
 
-    /// Prefetches the bucket after each of those with these addresses that are marked as
+    /// Given the addresses of buckets, prefetches the next bucket after each one that has
     /// overflowed. An entry whose bucket was full when it was inserted is in a later bucket; if a
-    /// line has room for two or three entries, this is true of a tenth of the entries.
+    /// bucket has room for two or three entries, this is true of a tenth of the entries.
     ///
     /// # Safety
     /// Each address must be that of a bucket of a table that is alive and may be accessed without
@@ -242,7 +249,8 @@ impl Access {
         unsafe { (self.name)(self, (keys, buckets), place, (named, found)) }
     }
 
-    /// Counts a hit on an entry whose value stays where it is.
+    /// Counts a hit on an entry and returns where it is. The caller may use the entry's value
+    /// there.
     #[inline(always)]
     pub(crate) fn found(&mut self, value: *mut u8, action: u16) -> Place {
         self.hits += 1;
@@ -301,12 +309,14 @@ pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
     prefetch_to_write(bucket);
 }
 
-/// Writes null places: in this storage, no entry is in a bucket.
+/// Implements [`Access::locate`] for storages that keep no entry in a bucket: writes null
+/// addresses.
 pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &mut [Place]) {
     places.fill(Place { value: ptr::null_mut(), action: 0 });
 }
 
-/// Writes zeros and prefetches nothing: in this storage, no entry is in a bucket.
+/// Implements [`Access::prefetch_named`] for storages that keep no entry in a bucket: writes zeros
+/// and prefetches nothing.
 pub(crate) unsafe fn no_names(
     _: &Access,
     _: (&[[u64; 2]], &[u64]),

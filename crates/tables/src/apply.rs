@@ -22,15 +22,17 @@ use crate::group::Worker;
 use crate::packed::{Lookups, PackedTable, Reached};
 use crate::store::BATCH;
 
-/// The largest number of words of the parameters of an entry.
+/// The largest size of an entry's parameters, in words of 8 bytes.
 const WORDS: usize = 4;
 
-/// The actions of the packets of a table.
+/// The actions that a batch of packets runs on the entries of a table.
 pub trait Actions {
-    /// Runs the action of the packet at `packet` in the batch on the entry that it matched.
+    /// Runs the action of a packet on the entry that it matched. `packet` is the index of the
+    /// packet in the batch.
     fn hit(&mut self, packet: usize, entry: &mut Hit<'_>);
 
-    /// Runs the default action for a packet that matched no entry.
+    /// Runs the default action for a packet that matched no entry. `packet` is the index of the
+    /// packet in the batch.
     fn miss(&mut self, packet: usize) {
         let _ = packet;
     }
@@ -79,14 +81,15 @@ impl Hit<'_> {
     }
 }
 
-/// An error from making a worker of a table.
+/// The reason why a worker of a table was not created.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// Memory for the worker's own entries does not suffice.
+    /// There is not enough memory for the entries that belong to this worker alone.
     #[error(transparent)]
     Entries(#[from] ExactTableError),
-    /// The table changes entries by digests, but no controller receives them.
+    /// Packets of the table change entries by sending digests to a controller, but the worker was
+    /// created without a connection to one.
     #[error("update method digest needs a controller; start one for the table first")]
     NoController,
 }
@@ -101,22 +104,24 @@ pub struct TableWorker {
     way: Option<Way>,
 }
 
-/// The means by which a worker accesses its table, valid while `reached` is the table's current
-/// value.
+/// The means by which a worker accesses its table. They are valid until [`PackedTable::reached`]
+/// returns another value than `reached`.
 #[derive(Debug)]
 struct Way {
     version: u64,
     reached: Reached,
     access: Access,
-    /// Finds the numbers of entries, unless keys are matched exactly.
+    /// The search that maps a packet's key to the number of its entry, or `None` if keys are
+    /// matched exactly.
     searcher: Option<Searcher>,
 }
 
 impl TableWorker {
-    /// Joins the workers of a table whose packets do not change entries by digests.
+    /// Creates a worker of a table whose packets do not change entries by digests.
     ///
     /// # Errors
-    /// Returns an error if the table needs a controller or memory does not suffice.
+    /// Returns an error if packets of the table send digests to a controller, or if memory does not
+    /// suffice.
     pub fn new(table: &Arc<PackedTable>) -> Result<Self, WorkerError> {
         match table.design().update {
             UpdateMethod::Digest => Err(WorkerError::NoController),
@@ -124,7 +129,7 @@ impl TableWorker {
         }
     }
 
-    /// Joins the workers of a table whose packets send digests to a controller.
+    /// Creates a worker of a table whose packets change entries by sending digests to a controller.
     ///
     /// # Errors
     /// Returns an error if memory does not suffice.
@@ -144,8 +149,8 @@ impl TableWorker {
         Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
     }
 
-    /// Prefetches the buckets of the keys of the packets that come next. This only affects how long
-    /// their batch takes.
+    /// Prefetches the buckets of the keys of the next packets. The result of [`TableWorker::apply`]
+    /// for these packets is the same without this call, which only saves time.
     pub fn prefetch(&self, keys: &[[u64; 2]]) {
         let Some(Way { access, .. }) = &self.way else { return };
         for keys in keys.chunks(BATCH) {
@@ -176,13 +181,14 @@ impl TableWorker {
     }
 }
 
-/// A worker whose packets write a copy of their entry. The entry is changed in the table
-/// afterwards.
+/// A worker of a table whose packets do not write entries in place. An action writes a copy of its
+/// entry, and the entry in the table is changed afterwards.
 struct Changes<'w> {
     table: &'w PackedTable,
     worker: &'w Worker,
     lookups: &'w Lookups,
-    /// The sender of changes, if a controller makes them.
+    /// The sender of changed entries to a controller, which writes them to the table. `None` if the
+    /// worker writes them itself.
     digests: Option<&'w DigestSender>,
 }
 
@@ -237,7 +243,8 @@ impl Drop for TableWorker {
     }
 }
 
-/// Returns the current way to access the table, for a worker that is inside the gate.
+/// Returns the current means by which the worker accesses the table. The worker must be inside the
+/// gate, which packets enter before they use a table.
 #[inline]
 fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker) -> &'w mut Way {
     let version = worker.group().version();
@@ -255,13 +262,13 @@ fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker
 }
 
 impl Way {
-    /// Adds the hits and misses since the last call to the worker's counters.
+    /// Adds the hits and misses since the last call to the worker's counters of lookups.
     fn count_in(&mut self, lookups: &Lookups) {
         let Access { hits, misses, .. } = &mut self.access;
         lookups.count(std::mem::take(hits), std::mem::take(misses));
     }
 
-    /// Runs packets whose actions write their entries in place.
+    /// Looks up the entry of each packet and runs its action, which writes the entry in place.
     ///
     /// # Safety
     /// The caller must be inside the gate, and must have called `look_again` since it entered.
@@ -304,8 +311,8 @@ impl Way {
     }
 }
 
-/// Runs packets on the entries of an access. `first` is the number of the first packet; `length` is
-/// the number of bytes of the parameters.
+/// Runs the actions of packets on the entries that `access` finds for `keys`. `first` is the index
+/// of the first packet in its batch; `length` is the number of bytes of the parameters.
 ///
 /// # Safety
 /// The caller must be inside the gate, and must have made the access since it entered, or the table
@@ -417,7 +424,7 @@ unsafe fn act<A: Actions>(
     }
 }
 
-/// The parameters of an entry, in the units in which all threads access them.
+/// The parameters of an entry as atomic integers, in the width in which all threads access them.
 enum Value<'v> {
     /// A value of four bytes.
     Half(&'v AtomicU32),
@@ -426,6 +433,8 @@ enum Value<'v> {
 }
 
 impl<'v> Value<'v> {
+    /// Returns the parameters of an entry that was found.
+    ///
     /// # Safety
     /// The place must have been found by this access. The entry must exist, and `leave` must not be
     /// called, while the result lives.
@@ -440,7 +449,7 @@ impl<'v> Value<'v> {
         Self::Words(unsafe { std::slice::from_raw_parts(place.value.cast::<AtomicU64>(), count) })
     }
 
-    /// Copies the value to the beginning of `copy`.
+    /// Copies the parameters to the beginning of `copy`.
     fn read(&self, copy: &mut [u8; WORDS * 8]) {
         match self {
             Self::Half(half) => {
@@ -453,7 +462,7 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Copies words to the beginning of `copy`, and returns them.
+/// Copies the words of parameters to the beginning of `copy`, and returns them.
 #[inline(always)]
 fn read_words(words: &[AtomicU64], copy: &mut [u8; WORDS * 8]) -> [u64; WORDS] {
     let mut read = [0; WORDS];

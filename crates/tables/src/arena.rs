@@ -15,17 +15,19 @@ use crate::quiescence::{Domain, Limbo};
 use crate::region::{Region, prefetch};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The number of words of the first segment. Each further segment is twice as large as the one
-/// before.
+/// The number of words of an arena's first segment. Each further segment is twice as large as the
+/// one before.
 const FIRST: usize = if cfg!(loom) { 8 } else { 4096 };
-/// The number of segments, all of whose words can be named by 31 bits.
+/// The largest number of segments of an arena, chosen so that the position of each word fits in 31
+/// bits.
 const SEGMENTS: usize = (31 - FIRST.ilog2()) as usize;
-/// The number of replaced blocks that wait before the writer tries to reuse them.
+/// The number of replaced blocks after which the writer checks which of them it can reuse.
 const WAITING: usize = if cfg!(loom) { 1 } else { 256 };
-/// The number of words in waiting blocks from which the writer tries to reuse them, even if the
-/// blocks are few.
+/// The number of words of replaced blocks after which the writer checks which of them it can reuse,
+/// however few the blocks are.
 const WAITING_WORDS: usize = FIRST;
-/// The largest block, in words, that is exactly as long as its contents.
+/// The largest block, in words, that is exactly as long as its contents. Longer blocks are rounded
+/// up.
 const EXACT: usize = 64;
 
 /// The position of a block's first word in the arena. No block begins at position 0, which stands
@@ -89,7 +91,8 @@ impl Arena {
     }
 }
 
-/// Returns the number of the segment that holds a word, and the word's index in the segment.
+/// Returns the number of the segment that holds the word at position `at`, and the word's index in
+/// the segment.
 #[inline(always)]
 fn place(at: usize) -> (usize, usize) {
     let from_first = at + FIRST;
@@ -97,9 +100,9 @@ fn place(at: usize) -> (usize, usize) {
     (segment, from_first - (FIRST << segment))
 }
 
-/// Returns the length of the block that holds `words` words. Longer blocks have only eight lengths
-/// between a power of two and the next, so that a block whose contents grow and shrink can be
-/// reused instead of a free block of every length being kept.
+/// Returns the length, in words, of a block for `words` words. Longer blocks have only eight
+/// lengths between a power of two and the next, so that a block whose contents grow and shrink can
+/// be reused instead of a free block of every length being kept.
 fn block_length(words: usize) -> usize {
     if words <= EXACT { words } else { words.next_multiple_of(1 << (words.ilog2() - 3)) }
 }
@@ -108,16 +111,17 @@ fn block_length(words: usize) -> usize {
 /// progress.
 #[derive(Default)]
 pub(crate) struct Writer {
-    /// The first word that has never been used.
+    /// The position of the first word that has never been used.
     fresh: usize,
-    /// The free blocks, by their length.
+    /// The blocks that are free for reuse, by their length in words.
     free: BTreeMap<u32, Vec<Block>>,
-    /// The number of words in the blocks in `limbo`.
+    /// The total number of words of the replaced blocks that packets may still reach.
     waiting: usize,
     limbo: Limbo<(Block, u32)>,
-    /// The blocks made by the change in progress, which no packet sees yet.
+    /// The blocks made by the change in progress, each with its length. No packet can reach them
+    /// yet.
     made: Vec<(Block, u32)>,
-    /// The blocks that the change in progress replaces.
+    /// The blocks that the change in progress replaces, each with its length.
     dropped: Vec<(Block, u32)>,
     /// The total number of words of all blocks that were made.
     #[cfg(test)]
@@ -201,7 +205,8 @@ impl Writer {
     }
 }
 
-/// The word that leads to a tree: its root block, and the value of a lookup if there is no block.
+/// The word that leads to the root block of a tree. If the tree has no block, the word holds the
+/// result of every lookup.
 pub(crate) struct Root<'a>(&'a AtomicU64);
 
 impl<'a> Root<'a> {
@@ -209,14 +214,16 @@ impl<'a> Root<'a> {
         Self(word)
     }
 
-    /// Returns the value and the block. The caller must stay pinned while it reads the block.
+    /// Returns the result of a lookup in a tree without blocks, and the tree's root block. The
+    /// caller must stay pinned while it reads the block.
     #[inline(always)]
     pub(crate) fn load(&self) -> (u32, Block) {
         let word = self.0.load(Ordering::Acquire);
         (word as u32, Block((word >> 32) as u32))
     }
 
-    /// Publishes a tree together with everything written before.
+    /// Publishes a new root, and everything that was written before: packets that load the root
+    /// from now on see both.
     pub(crate) fn store(&self, value: u32, block: Block) {
         self.0.store(u64::from(value) | u64::from(block.0) << 32, Ordering::Release);
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use crate::region::Region;
 
-/// An array of numbers, all zero at first; see the module.
+/// An array of numbers, all zero at first, that packets read, write and add to.
 pub struct Cells {
     region: Region,
     width: CellWidth,

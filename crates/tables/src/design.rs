@@ -27,7 +27,7 @@ impl Storage {
     /// All storages, in the order of the paper; `Inline`, which is not in the paper, is last.
     pub const ALL: [Self; 4] = [Self::Original, Self::Dynamic, Self::Static, Self::Inline];
 
-    /// Returns the name used in flags, in `@tableconfig` and in results.
+    /// Returns the name of the storage in flags, in `@tableconfig` and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Storage {
         }
     }
 
-    /// Returns the storage with this name.
+    /// Returns the storage with this name, or `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|storage| storage.name() == name)
@@ -51,7 +51,7 @@ impl fmt::Display for Storage {
     }
 }
 
-/// The method by which a writer of a double-buffered table waits until no reader uses the replica
+/// The method by which a writer of a table with two replicas waits until no reader uses the replica
 /// that has become passive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Wait {
@@ -90,7 +90,7 @@ pub enum Synchronisation {
 }
 
 impl Synchronisation {
-    /// Returns the synchronisation with one table for each of `shards` workers.
+    /// Returns the synchronisation in which each of `shards` workers has a table of its own.
     pub fn sharded(shards: usize) -> Self {
         Self::Sharded { shards }
     }
@@ -169,7 +169,7 @@ pub struct Design {
     pub update: UpdateMethod,
 }
 
-/// The properties of a table that a program requires.
+/// The properties that a program requires of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Requirements {
     /// Whether an action parameter is a reference into the entry (`@__ref`): the next packet reads
@@ -182,7 +182,8 @@ pub struct Requirements {
 }
 
 impl Design {
-    /// Returns the fastest design: inline storage, one table per core.
+    /// Returns the fastest design: inline storage, with a table of its own for each of `shards`
+    /// workers.
     pub fn sharded(shards: usize) -> Self {
         Self {
             storage: Storage::Inline,
@@ -208,7 +209,8 @@ impl Design {
         Self { entry_lock: EntryLock::None, ..Self::shared(storage) }
     }
 
-    /// Returns the design of the paper's base system: two replicas and a wait.
+    /// Returns the design of the paper's base system: two replicas, and a writer that waits after
+    /// it has swapped them.
     pub fn double_buffer(storage: Storage, wait: Wait) -> Self {
         Self {
             storage,
@@ -229,8 +231,8 @@ impl Design {
         Self { entry_lock: EntryLock::None, update, ..self }
     }
 
-    /// Checks that the parts of the design are compatible with each other and provide what the
-    /// program requires.
+    /// Checks that the parts of the design are compatible with each other and provide the
+    /// properties that the program requires.
     pub fn check(&self, asks: Requirements) -> Result<(), DesignError> {
         match self.synchronisation {
             Synchronisation::DoubleBuffer { .. } => {
@@ -293,37 +295,44 @@ pub(crate) const MAX_WORKERS: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DesignError {
-    /// A program requires reference parameters of a table with two replicas.
+    /// The program has actions that write through a reference into the entry (`@__ref`), but the
+    /// table has two replicas, and such a write would change only one of them.
     #[error(
         "a reference parameter is written in place with update method pointer, and double-buffer must not change the replica that is read: use update method change, or synchronisation optimistic or sharded"
     )]
     ReferenceNeedsOneReplica,
-    /// Actions would write in place in a table with two replicas.
+    /// The update method writes entries in place, but the table has two replicas, and such a write
+    /// would change only one of them.
     #[error(
         "update method pointer writes in place, and double-buffer must not change the replica that is read: use update method change or digest, or synchronisation optimistic or sharded"
     )]
     PointerNeedsOneReplica,
-    /// Entries that exist in two replicas would have locks.
+    /// The design has entry locks, but each entry exists in two replicas, which one lock cannot
+    /// guard together.
     #[error(
         "an entry lock cannot guard an entry that exists in two replicas: use synchronisation optimistic with entry lock per-entry"
     )]
     LockNeedsOneReplica,
-    /// Packets on several cores would write entries of a table with two replicas.
+    /// Packets on several cores write the same entries, but the table has two replicas, in which
+    /// such writes may be lost.
     #[error(
         "entries that packets on several cores write lose updates in double-buffer, where the action ends before its change begins: use synchronisation optimistic with entry lock per-entry and update method pointer"
     )]
     SharedEntriesNeedOneReplica,
-    /// Packets on several cores would write one entry of a sharded table.
+    /// Packets on several cores write the same entry, but the table is sharded, so that each core
+    /// would write an entry of its own.
     #[error(
         "entries that packets on several cores write cannot be sharded, as each core has its own: use synchronisation optimistic with entry lock per-entry"
     )]
     ShardsShareNothing,
-    /// Packets on several cores would write entries without a lock.
+    /// Packets on several cores write the same entries, but the design has no entry locks, so that
+    /// writes may be lost.
     #[error(
         "entries that packets on several cores write lose updates without a lock: use entry lock per-entry"
     )]
     SharedEntriesNeedLock,
-    /// Packets on several cores would write entries, but not in place.
+    /// Packets on several cores write the same entries, but the update method does not write in
+    /// place, so that writes may be lost.
     #[error(
         "entries that packets on several cores write lose updates with update method {update}, where the lock does not last until the change: use update method pointer"
     )]
@@ -331,12 +340,13 @@ pub enum DesignError {
         /// The requested update method.
         update: UpdateMethod,
     },
-    /// The entries of a shard, which only one worker uses, would have locks.
+    /// The design has entry locks, but each shard has only one worker, which needs no lock.
     #[error(
         "a shard has one worker and needs no entry lock: use entry lock none, or synchronisation optimistic if packets on several cores write the same entry"
     )]
     ShardsNeedNoLock,
-    /// A sharded table would be changed for all workers by a packet of one worker.
+    /// The table is sharded, but the update method changes an entry for all workers, and not only
+    /// for the worker whose packet asks for it.
     #[error(
         "each worker has entries of its own, and update method {update} would change the entries of all workers: use \
          synchronisation optimistic or double-buffer, or update method pointer"
@@ -345,7 +355,8 @@ pub enum DesignError {
         /// The requested update method.
         update: UpdateMethod,
     },
-    /// The lock would be released before the entry is changed.
+    /// The design has entry locks, but the update method changes the entry only after the action
+    /// has ended and its lock is released.
     #[error(
         "the lock of an entry ends with the action, before update method {update} changes the entry: use entry lock none, or update method pointer"
     )]
@@ -353,14 +364,14 @@ pub enum DesignError {
         /// The requested update method.
         update: UpdateMethod,
     },
-    /// A program requires reference parameters, but the update method changes entries only after
-    /// the next packets.
+    /// The program has actions that write through a reference into the entry (`@__ref`), so the
+    /// next packet must see the written value. The update method changes the entry only later.
     #[error(
         "the next packet reads what is written to a reference parameter, but update method digest updates the entry \
          only when the controller has answered: use update method pointer or change"
     )]
     ReferenceIsLate,
-    /// The number of shards is zero or larger than the number of workers can be.
+    /// The number of shards is zero, or larger than the largest number of workers.
     #[error(
         "a table has between 1 and {MAX_WORKERS} shards, not {shards}: use one per core that runs packets"
     )]

@@ -18,47 +18,49 @@ use thiserror::Error;
 use crate::entry::ActionId;
 use crate::packed::PackedTable;
 
-/// The largest number of unanswered digests. With the smallest frames, they fit into a socket's
-/// buffers many times over.
+/// The largest number of digests that may wait for an answer. A digest above it is dropped. With
+/// the smallest messages, the buffers of a socket have room for many times this number.
 const UNDER_WAY: u64 = 1024;
 
-/// The largest number of bytes of a message, more than any entry has.
+/// The largest length of a message in bytes, more than any entry takes.
 const LONGEST: usize = 1 << 20;
 
-/// A worker's request to the controller: the entry as the action left it.
+/// A worker's request to the controller to write an entry to the table, as the packet's action left
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// The key under which the entry is stored.
+    /// The key under which the entry is stored in the table.
     pub key: u128,
     /// The action that the entry should run.
     pub action: ActionId,
-    /// The parameters of the entry.
+    /// The parameters that the entry should have.
     pub parameters: Vec<u8>,
 }
 
-/// The result of applying a controller's answer.
+/// The result of writing a controller's answer to the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// The entry has been written as the answer says.
+    /// The entry has been written as the controller answered.
     Written,
-    /// The entry has been written as the answer says, but it had changed since the digest was sent,
-    /// and that change is lost.
+    /// The entry has been written as the controller answered, but it had changed since the digest
+    /// was sent, and that change is lost.
     Overwritten,
-    /// The table has no such entry.
+    /// The table no longer has an entry with this key.
     Refused,
 }
 
-/// The numbers of digests, by what happened to them.
+/// The numbers of digests, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DigestCounts {
     /// The number of digests that were written to the socket.
     pub sent: u64,
-    /// The number of digests that were not sent, because too many were unanswered or the controller
-    /// had ended.
+    /// The number of digests that were not sent, because too many waited for an answer or the
+    /// controller had ended.
     pub dropped: u64,
     /// The number of answers that were written to the table.
     pub applied: u64,
-    /// The number of applied answers that overwrote another change.
+    /// The number of written answers that overwrote a change which another writer had made since
+    /// the digest was sent.
     pub overwritten: u64,
     /// The number of digests that the controller refused, or whose entry no longer existed.
     pub refused: u64,
@@ -73,7 +75,7 @@ struct Counters {
     refused: AtomicU64,
 }
 
-/// The worker's end of the connection to a controller.
+/// The sending end of a worker's connection to a controller.
 #[derive(Debug)]
 pub struct DigestSender {
     socket: Mutex<TcpStream>,
@@ -89,7 +91,8 @@ impl DigestSender {
         UNDER_WAY.saturating_sub(sent.load(Ordering::Relaxed).saturating_sub(answered))
     }
 
-    /// Sends a message, or counts it as dropped.
+    /// Sends a message to the controller. If too many messages wait for an answer, drops the
+    /// message and counts it.
     pub fn send(&self, message: &[u8]) {
         let Counters { sent, dropped, .. } = &*self.counters;
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +105,8 @@ impl DigestSender {
     }
 }
 
-/// A controller thread and the thread that applies its answers. Both end when this is dropped.
+/// A controller thread, and a thread that writes the controller's answers to the table. Both end
+/// when this is dropped.
 pub struct DigestLoop {
     sockets: [TcpStream; 2],
     threads: Vec<JoinHandle<()>>,
@@ -110,8 +114,8 @@ pub struct DigestLoop {
 }
 
 impl DigestLoop {
-    /// Starts a controller for a table. `decide` returns the answer to a digest, or `None` to
-    /// refuse it.
+    /// Starts a controller for the entries of a table. `decide` returns the controller's answer to
+    /// a digest, or `None` to refuse it.
     ///
     /// # Errors
     /// Returns an error if the sockets cannot be created.
@@ -133,7 +137,8 @@ impl DigestLoop {
     }
 
     /// Starts a controller for entries of any kind, with messages in any format. `decide` returns
-    /// the answer to a message, or `None` to refuse it; `apply` writes an answer.
+    /// the controller's answer to a message, or `None` to refuse it; `apply` writes an answer to
+    /// the table.
     ///
     /// # Errors
     /// Returns an error if the sockets cannot be created.
@@ -178,7 +183,7 @@ impl DigestLoop {
         Ok((Self { sockets, threads: vec![control, apply], counters }, sender))
     }
 
-    /// Returns the numbers of digests so far.
+    /// Returns the numbers of digests since the start, by outcome.
     pub fn counts(&self) -> DigestCounts {
         let Counters { sent, dropped, applied, overwritten, refused } = &*self.counters;
         let (applied, refused) = (applied.load(Ordering::Acquire), refused.load(Ordering::Acquire));
@@ -222,13 +227,14 @@ impl Digest {
     }
 }
 
-/// Encodes a message, preceded by its length and by whether it is accepted.
+/// Encodes a message as a frame: its length, whether the controller accepts it, and its bytes.
 fn framed(accepted: bool, message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes()[..], &[u8::from(accepted)], message].concat()
 }
 
-/// Reads one frame, and returns whether it is accepted, and the message.
+/// Reads one frame from a socket. Returns whether the controller accepts the message, and the
+/// message.
 fn receive(socket: &mut TcpStream) -> io::Result<(bool, Vec<u8>)> {
     let mut head = [0; 5];
     socket.read_exact(&mut head)?;
@@ -242,7 +248,7 @@ fn receive(socket: &mut TcpStream) -> io::Result<(bool, Vec<u8>)> {
     Ok((accepted != 0, message))
 }
 
-/// An error from starting a controller.
+/// The reason why a controller was not started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DigestError {

@@ -29,10 +29,10 @@ const FIRST_SIZE: usize = 64;
 /// The largest size of a table that is never made smaller.
 const SMALLEST_SHRUNK: usize = 512;
 
-/// The largest number of bytes of parameters.
+/// The largest size of an entry's parameters in bytes.
 const MOST_PARAMETERS: usize = 32;
 
-/// A table with exact keys; see the module.
+/// A table with exact keys that grows on demand; see the module.
 pub struct ExactTable {
     layout: Layout,
     shape: Shape,
@@ -41,7 +41,8 @@ pub struct ExactTable {
     is_numbered: bool,
     size: usize,
     body: Body,
-    /// A domain without workers, since the gate keeps users out while entries are removed.
+    /// The domain that delays the reuse of removed entries. It has no workers, since the gate keeps
+    /// packets out while entries are removed.
     domain: Domain,
 }
 
@@ -54,11 +55,12 @@ enum Body {
     Indirect(Box<Indirect>),
 }
 
-/// An error from making a table or from inserting an entry.
+/// The reason why a table was not made or an entry was not inserted.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExactTableError {
-    /// The layout is invalid.
+    /// The width of the keys, the size of the parameters or the number of actions is outside the
+    /// limits of every table.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The key, the parameters and the action do not fit into a cache line.
@@ -75,7 +77,7 @@ pub enum ExactTableError {
     /// Memory does not suffice, or the table has the largest possible number of entries.
     #[error("no memory for {entries} entries")]
     Memory {
-        /// The number of entries that memory was needed for.
+        /// The number of entries that the table should have had room for.
         entries: usize,
     },
     /// An entry with this key exists.
@@ -143,7 +145,7 @@ impl ExactTable {
         Ok(Self { layout, shape, storage, lock, is_numbered, size: FIRST_SIZE, body, domain })
     }
 
-    /// Checks whether keys and parameters are narrow enough for tables of this kind.
+    /// Checks that keys and parameters of this layout are narrow enough for this kind of table.
     ///
     /// # Errors
     /// Returns an error in the cases of [`ExactTable::new`].
@@ -173,13 +175,13 @@ impl ExactTable {
         self.len() == 0
     }
 
-    /// Returns the number of bytes in use.
+    /// Returns the number of bytes of memory that the table has allocated.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.memory().total()
     }
 
-    /// Returns the number of bytes in use, by part.
+    /// Returns the number of bytes of memory that the table has allocated, by part.
     #[must_use]
     pub fn memory(&self) -> MemoryUse {
         self.body.memory()
@@ -222,8 +224,9 @@ impl ExactTable {
         }
     }
 
-    /// Returns a table with the same entries and room for one more with this key, or `None` if this
-    /// table has room. During the call, users may read entries of this table, but not write them.
+    /// Returns a larger table with the same entries and room for one more entry with this key, or
+    /// `None` if this table has room. During the call, other threads may read entries of this
+    /// table, but not write them.
     ///
     /// # Errors
     /// Returns an error if memory does not suffice.
@@ -236,7 +239,8 @@ impl ExactTable {
 
     /// Returns a smaller table with the same entries if at most an eighth of this table's room is
     /// in use. Otherwise returns `None`, because shrinking is not worth its time. Small tables are
-    /// never shrunk. During the call, users may read entries of this table, but not write them.
+    /// never shrunk. During the call, other threads may read entries of this table, but not write
+    /// them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {
@@ -329,7 +333,7 @@ impl ExactTable {
     }
 }
 
-/// A key as it is stored, least significant byte first.
+/// A key in the form in which a table stores it, least significant byte first.
 struct Key {
     bytes: [u8; 16],
     length: usize,
@@ -464,7 +468,7 @@ impl Body {
         }
     }
 
-    /// Returns whether a table for `size` entries has room for an entry with this key. A full table
+    /// Returns whether storage for `size` entries has room for an entry with this key. Full storage
     /// has none even if it contains the key, unless its keys are entry numbers.
     fn has_room_for(&self, key: u128, size: usize) -> bool {
         match self {
@@ -474,7 +478,7 @@ impl Body {
         }
     }
 
-    /// Returns the number of entries for which the table needs room.
+    /// Returns the number of entries for which a smaller or larger copy of the table needs room.
     fn needed(&self) -> usize {
         match self {
             // The position of an entry is its number, so the largest number determines the room.

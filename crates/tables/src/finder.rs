@@ -33,37 +33,39 @@ use crate::ternary_tree::{Lanes, OneByOne, Together, Waiting};
 use few::Few;
 use links::Links;
 
-/// The largest number of bits of a packed key.
+/// The largest width of a packed key in bits.
 const MAXIMUM_KEY: u32 = 128;
 
-/// The peak number of entries up to which a search is not rebuilt to save memory while it has an
-/// entry. For a search without entries, an eighth of this number applies.
+/// The number of entries that a search must once have had before it is rebuilt to save memory. If
+/// the search has no entries left, an eighth of this number suffices.
 const SMALLEST_REBUILT: usize = 512;
 
-/// A set of entries that are found by the fields of a key; see the module.
+/// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
+/// value. See the module.
 pub struct Finder {
     fields: Vec<MatchField>,
     // Searchers hold the address of the body, which must not change when the finder is moved.
     body: Box<Body>,
     writer: SearchWriter,
-    /// A domain without readers, since the gate keeps them out.
+    /// The domain that delays the reuse of removed parts of the search. It has no readers, since
+    /// the gate keeps packets out while entries are removed.
     domain: Domain,
     links: Links,
     pending: Option<Pending>,
-    /// The number of entries that the table was made for.
+    /// The number of entries that the finder was made for.
     declared: usize,
-    /// The largest number of entries since the search was built.
+    /// The largest number of entries that the finder has had since the search was last built.
     most: usize,
 }
 
-/// The data that searchers read.
+/// The data that all searchers of a finder read.
 struct Body {
     search: Search,
-    /// All entries once more, if they are few prefixes.
+    /// The list of all entries for a linear search, if they are few and all are prefixes.
     few: Few,
 }
 
-/// A change that was prepared and is not yet visible.
+/// A change of the entries that was prepared and that searching threads do not see yet.
 struct Pending {
     prepared: Prepared,
     link: Link,
@@ -71,11 +73,11 @@ struct Pending {
     adds: bool,
 }
 
-/// One thread's handle for searching. Machine code calls its functions.
+/// One thread's means to search a [`Finder`]. Machine code calls the functions in its fields.
 #[repr(C)]
 pub struct Searcher {
-    /// The function that returns the number of the best entry for a key, whose low word comes
-    /// first, or 0 if there is none.
+    /// The function that returns the number of the best entry that matches a key, or 0 if there is
+    /// none. The arguments are the low and the high word of the key.
     pub find: unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64,
     all: FindAll,
     body: *const c_void,
@@ -89,7 +91,7 @@ unsafe impl Send for Searcher {}
 // SAFETY: every field that changes is changed through `&mut` only.
 unsafe impl Sync for Searcher {}
 
-/// An error from making a finder or from adding an entry.
+/// The reason why a finder was not made or an entry was not added.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FinderError {
@@ -99,10 +101,10 @@ pub enum FinderError {
     /// The key has more than one longest-prefix field, and no field that needs a priority.
     #[error("a key has at most one lpm field; match the others as ternary")]
     TwoPrefixes,
-    /// The match of an entry does not fit the fields.
+    /// The fields of an entry do not fit the fields of the table's keys.
     #[error(transparent)]
     Match(#[from] MatchError),
-    /// Memory does not suffice. Nothing has changed.
+    /// Memory does not suffice. The finder is unchanged.
     #[error("no memory for finding the entry; make the table smaller")]
     Memory,
 }
@@ -112,8 +114,8 @@ impl Finder {
     /// be added, but searches may then be slower.
     ///
     /// # Errors
-    /// Returns an error if keys are too wide, if two of the fields are prefixes, or if memory does
-    /// not suffice.
+    /// Returns an error if keys are too wide, if more than one field is matched by prefix and no
+    /// field needs a priority, or if memory does not suffice.
     pub fn new(fields: &[MatchField], entries: usize) -> Result<Self, FinderError> {
         Self::places(fields).ok_or(FinderError::TooWide)?;
         let prefixes = fields.iter().filter(|field| field.kind == MatchKind::Lpm).count();
@@ -180,8 +182,8 @@ impl Finder {
         Ok(number)
     }
 
-    /// Removes the entry with this number. If memory does not suffice, the number is not reused
-    /// before the search is rebuilt.
+    /// Removes the entry with this number. If memory does not suffice to remove it from the search,
+    /// its number is not given to another entry before the search is rebuilt.
     pub fn remove(&mut self, number: u32) {
         self.prepare_removal(number);
         let _ = self.publish();
@@ -247,7 +249,7 @@ impl Finder {
         if is_made { Ok(()) } else { Err(FinderError::Memory) }
     }
 
-    /// Discards a change that was prepared.
+    /// Discards the change that was prepared but not published.
     pub fn abandon(&mut self) {
         if let Some(Pending { link, number, adds, .. }) = self.pending.take() {
             Search::abandon(&mut self.writer);
@@ -296,13 +298,14 @@ impl Finder {
         }
     }
 
-    /// Frees memory that only changes need. Threads may search during the call.
+    /// Frees memory that is needed only for changes of the entries. Threads may search during the
+    /// call.
     pub fn shrink(&mut self) {
         self.links.shrink();
     }
 
-    /// Returns the number of bytes that searches use, without the data that only the control plane
-    /// needs.
+    /// Returns the number of bytes of memory that searching threads read. The data that only
+    /// changes of the entries need is not included.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.body.search.bytes()
@@ -315,7 +318,8 @@ impl Finder {
         self.source().searcher()
     }
 
-    /// Returns the source of searchers, for callers that do not have the finder.
+    /// Returns a source of searchers, from which other code can make searchers without having the
+    /// finder.
     #[must_use]
     pub fn source(&self) -> SearcherSource {
         let (find, all) = self.body.search.way();
@@ -356,7 +360,7 @@ impl fmt::Debug for Finder {
     }
 }
 
-/// A new search that replaces the one of a [`Finder`].
+/// A new search structure, with which [`Finder::adopt`] replaces that of a [`Finder`].
 pub struct Rebuilt {
     body: Box<Body>,
     writer: SearchWriter,
@@ -383,7 +387,8 @@ impl Searcher {
     }
 
     /// Prefetches the memory that the searches for these keys read first, if it is likely not to be
-    /// in the cache. The caller may do other work before it calls [`Searcher::find_all`].
+    /// in the cache. The caller may do other work before it calls [`Searcher::find_all`], which
+    /// finds the entries.
     ///
     /// # Safety
     /// The finder must be alive, and no thread may change it during the call.
@@ -443,8 +448,8 @@ impl Search {
     }
 }
 
-/// The kind of a search: by rules, by prefixes of keys of one word, or by prefixes of keys of two
-/// words.
+/// The kinds of a search: by rules with priorities, by prefixes of keys of one word, or by prefixes
+/// of keys of two words.
 const RULES: u8 = 0;
 const SHORT: u8 = 1;
 const MEDIUM: u8 = 2;
@@ -500,6 +505,8 @@ unsafe fn all_eight<const HOW: u8>(searcher: &mut Searcher, keys: &[[u64; 2]], f
     unsafe { find_all::<HOW>(Eight::known(), searcher, keys, found) }
 }
 
+/// Implements [`Searcher::find_all`] for searches of the kind `HOW`.
+///
 /// # Safety
 /// `searcher` must have been made by [`Finder::searcher`] of a finder that is alive and that no
 /// thread changes.
@@ -544,6 +551,8 @@ unsafe fn find_all<const HOW: u8>(
     }
 }
 
+/// Implements [`Searcher::find`] for searches of the kind `HOW`.
+///
 /// # Safety
 /// `searcher` must have been made by [`Finder::searcher`] of a finder that is alive and that no
 /// thread changes, and no other thread may use the searcher.

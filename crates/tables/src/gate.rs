@@ -16,41 +16,43 @@ use crate::sync::{
     Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, fence_of_models, lock, wait,
 };
 
-/// A gate that keeps packets out while the control plane makes several changes that packets must
-/// see as one; see the module.
+/// A gate that packets enter before they use tables, and that the control plane closes while it
+/// makes several changes that packets must see as one; see the module.
 #[derive(Debug)]
 pub struct Gate {
     closed: AtomicBool,
     lanes: Mutex<Lanes>,
-    /// The condition that the gate has been opened.
+    /// A signal that the gate has been opened.
     opened: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Lanes {
     all: Vec<Arc<Lane>>,
-    /// The number of packets that wait until the gate is opened. If it is zero, opening the gate
-    /// saves the system call that wakes them.
+    /// The number of workers that wait until the gate is opened. If it is zero, opening the gate
+    /// needs no system call to wake them.
     waiting: usize,
 }
 
-/// A worker's announcement of whether it is inside. Its alignment keeps the lanes of two workers
-/// out of one cache line, and out of one pair of lines that the processor fetches together.
+/// A worker's announcement of whether it is inside the gate. Its alignment keeps the lanes of two
+/// workers out of one cache line, and out of one pair of lines that the processor fetches together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Lane {
-    /// A counter of entries and exits, which is odd while a packet is inside.
+    /// The number of times that the worker entered or left the gate. It is odd while the worker is
+    /// inside.
     steps: AtomicU64,
 }
 
 impl Lane {
-    /// Returns the next value of the counter. Only the worker of this lane changes it.
+    /// Returns the next value of the lane's counter. Only the worker of this lane changes the
+    /// counter.
     fn next(&self) -> u64 {
         self.steps.load(Ordering::Relaxed).wrapping_add(1)
     }
 }
 
-/// Returns whether a packet is inside, given the counter of its lane.
+/// Returns whether a worker is inside the gate, given the counter of its lane.
 fn is_inside(steps: u64) -> bool {
     steps & 1 == 1
 }

@@ -21,7 +21,7 @@ pub struct WorkerId(pub(crate) u64);
 #[derive(Debug, Default)]
 pub struct WorkerGroup {
     gate: Gate,
-    /// A lock held by the thread that closes the gate.
+    /// A lock that a thread holds from before it closes the gate until it has opened it again.
     turn: Mutex<()>,
     workers: AtomicUsize,
     /// A counter that grows with the version of each table, so that a worker reads one word to
@@ -36,7 +36,7 @@ pub struct WorkerGroup {
     changes: AtomicU64,
 }
 
-/// A guard for the closed gate, which opens the gate when it is dropped.
+/// A guard that keeps the gate closed. Dropping it opens the gate.
 pub(crate) struct Closed<'g> {
     group: &'g WorkerGroup,
     _turn: MutexGuard<'g, ()>,
@@ -60,14 +60,15 @@ impl WorkerGroup {
         Worker { group: Arc::clone(self), id, lane }
     }
 
-    /// Calls `work` while no worker is inside the gate.
+    /// Calls `work` while no worker of the group uses a table. Workers wait until it returns.
     pub fn alone<R>(&self, work: impl FnOnce() -> R) -> R {
         let _closed = self.close();
         work()
     }
 
-    /// Returns whether the group has at most one worker. The answer remains valid while a worker is
-    /// inside the gate.
+    /// Returns whether the group has at most one worker. If a worker calls this inside the gate,
+    /// the answer remains valid until it leaves the gate, because workers join only while the gate
+    /// is closed.
     #[must_use]
     pub fn has_one_worker(&self) -> bool {
         self.workers.load(Ordering::Relaxed) <= 1
@@ -81,8 +82,8 @@ impl WorkerGroup {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Returns a number that changes whenever the way to access any table of the group changes. A
-    /// worker reads it inside the gate.
+    /// Returns a number that changes whenever workers must access any table of the group in another
+    /// way. A worker reads it inside the gate.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
@@ -92,7 +93,8 @@ impl WorkerGroup {
         self.changes.fetch_add(entries as u64, Ordering::Relaxed);
     }
 
-    /// Closes the gate and waits until no worker is inside.
+    /// Closes the gate and waits until no worker is inside. The gate is opened when the result is
+    /// dropped.
     pub(crate) fn close(&self) -> Closed<'_> {
         let turn = lock(&self.turn);
         self.gate.close();
@@ -114,12 +116,13 @@ impl WorkerGroup {
         self.membership.load(Ordering::SeqCst)
     }
 
-    /// Advances the version, so that workers look up again how they access the tables.
+    /// Advances the group's version, so that each worker looks up again how it accesses the tables.
     pub(crate) fn moved(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Closes the gate, and has workers look up again how they access all tables.
+    /// Closes the gate because a worker joins or leaves. Each worker then looks up again how it
+    /// accesses the tables.
     fn close_for_workers(&self) -> Closed<'_> {
         let closed = self.close();
         self.membership.fetch_add(1, Ordering::SeqCst);
@@ -128,7 +131,8 @@ impl WorkerGroup {
     }
 }
 
-/// One worker of a group. Dropping it removes the worker from the group.
+/// One worker of a group: a thread that runs packets on the group's tables. Dropping it removes the
+/// worker from the group.
 #[derive(Debug)]
 pub struct Worker {
     group: Arc<WorkerGroup>,

@@ -34,7 +34,7 @@ use crate::quiescence::{Domain, Limbo, relax};
 use crate::region::{LINE, Pages, Region};
 use entry::{Entry, Form};
 
-/// The location of the entry of a record.
+/// The storage of a table's entries outside the index: original, dynamic or static.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Original,
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Static,
 }
 
-/// Returns the number of bytes of a record.
+/// Returns the number of bytes of a record, which holds the key of an entry.
 pub(crate) const fn record_bytes(key_bytes: usize) -> usize {
     (8 + key_bytes).next_multiple_of(16)
 }
@@ -56,14 +56,15 @@ pub(crate) const fn entry_bytes(kind: Kind, parameter_bytes: usize, locked: bool
     }
 }
 
-/// The action and the position of a matching entry. The parameters are in the caller's buffer.
+/// The action and the position of the entry that matched a key. The entry's parameters are in the
+/// caller's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) action: u16,
     pub(crate) position: u32,
 }
 
-/// The number of bytes in use, by part.
+/// The number of bytes that a table has allocated, by part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Parts {
     pub(crate) index: usize,
@@ -76,24 +77,25 @@ pub(crate) struct Indirect {
     kind: Kind,
     key_bytes: usize,
     form: Form,
-    /// The number of words after the head of an entry.
+    /// The number of 64-bit words of an entry after its first word, the head.
     tail_words: usize,
     size: usize,
     record_stride: usize,
     entry_stride: usize,
     index: Buckets<4, 4>,
     records: Region,
-    /// The pointers of original storage, one for each record.
+    /// The pointers to entries in original storage, one for each record. `None` in other storages.
     pointers: Option<Region>,
-    /// The entries of static storage, one for each record.
+    /// The entries of static storage, one for each record. `None` in other storages.
     entries: Option<Region>,
     supply: Mutex<Supply>,
 }
 
-/// The records that are not in use.
+/// The records that are not in use: never used, free, or removed but perhaps still visible to a
+/// reader.
 #[derive(Default)]
 struct Supply {
-    /// The first record that has never been used.
+    /// The number of the first record that has never been used.
     fresh: u32,
     free: Vec<u32>,
     limbo: Limbo,
@@ -223,7 +225,7 @@ impl Indirect {
         }
     }
 
-    /// Returns the words after an entry's head.
+    /// Returns the words of an entry after its head, which begin at `offset` in a region.
     #[inline(always)]
     fn tail<'a>(&self, region: &'a Region, offset: usize) -> &'a [AtomicU64] {
         // If entries have no tail, the offset may be the region's end.
@@ -412,7 +414,7 @@ impl Indirect {
         self.insert_at::<ALONE>(record, hash, key, action, parameters)
     }
 
-    /// Adds an entry with a record that no other thread can see.
+    /// Adds an entry whose key is in a record that no other thread can see yet.
     fn insert_at<const ALONE: bool>(
         &self,
         record: u32,
@@ -441,7 +443,8 @@ impl Indirect {
         Ok(record)
     }
 
-    /// Takes a record that no thread can see. Returns `None` if the table is full.
+    /// Returns an unused record, which no other thread can see. Returns `None` if the table is
+    /// full.
     fn take_record(&self, domain: &Domain) -> Option<u32> {
         let mut supply = self.supply();
         // A record that was unlinked can be reused two epochs later.
@@ -499,7 +502,7 @@ impl Drop for Indirect {
     }
 }
 
-/// Returns up to eight bytes as a word, padded with zeros at the end.
+/// Returns up to eight bytes as one word. Missing bytes at the end are zero.
 #[inline(always)]
 fn padded(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];

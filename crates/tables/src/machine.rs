@@ -105,17 +105,19 @@ pub fn caches() -> Vec<Cache> {
     caches
 }
 
-/// The cost of one dependent access in memory of some size.
+/// The measured cost of an access to memory of one size, where each access depends on the one
+/// before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
-    /// The number of bytes over which the accesses are spread, one for each cache line.
+    /// The size of the memory in bytes, over which the accesses are spread, one for each cache
+    /// line.
     pub bytes: usize,
     /// The mean time of one access in nanoseconds, in the fastest round, since disturbances only
     /// add to it.
     pub nanoseconds: f64,
-    /// The median of the rounds, in nanoseconds.
+    /// The median time of one access over the rounds, in nanoseconds.
     pub median: f64,
-    /// The kind of pages under the memory.
+    /// The kind of pages on which the memory lies.
     pub pages: Pages,
 }
 
@@ -123,7 +125,7 @@ pub struct Latency {
 /// `None` if memory does not suffice or the measurement is interrupted.
 pub fn latency(bytes: usize, time: Duration, interrupt: &AtomicBool) -> Option<Latency> {
     const HOPS: usize = 1 << 16;
-    /// The number of lines after which the interrupt is checked.
+    /// The number of accesses after which the measurement checks whether it was interrupted.
     const LOOK: usize = 1 << 12;
     let lines = (bytes / LINE).max(2);
     let region = Region::new(lines * LINE)?;

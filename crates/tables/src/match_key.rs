@@ -56,7 +56,7 @@ pub enum FieldMatch {
     Any,
 }
 
-/// An entry's match for a whole key.
+/// The values of a table's whole key that an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Pattern {
     /// The bits of the key that must equal those of `value`.
@@ -64,11 +64,12 @@ pub(crate) struct Pattern {
     pub(crate) value: Vec<u8>,
     /// The fields that must lie between bounds.
     pub(crate) ranges: Vec<Bounds>,
-    /// The length of the prefix, if there is a longest-prefix field.
+    /// The number of bits of the entry's prefix, if the key has a longest-prefix field.
     pub(crate) prefix: u32,
 }
 
-/// The bounds of the field that begins at byte `at`, both inclusive.
+/// The bounds, both inclusive, between which the field that begins at byte `at` of the key must
+/// lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) at: usize,
@@ -173,7 +174,7 @@ fn prefix_mask(field: &MatchField, length: u32) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the number of leading bits of a field that two values share.
+/// Returns the number of leading bits in which two values of a field agree.
 fn shared_bits(field: &MatchField, one: &[u8], other: &[u8]) -> u32 {
     let padding = field.bytes() as u32 * 8 - field.bits;
     let differs = one.iter().zip(other).position(|(one, other)| one != other);
@@ -183,11 +184,11 @@ fn shared_bits(field: &MatchField, one: &[u8], other: &[u8]) -> u32 {
     shared - padding
 }
 
-/// An error from matching an entry's fields with those of the table's key.
+/// The reason why an entry's matches do not fit the fields of the table's key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// The entry has too few or too many fields.
+    /// The entry matches more or fewer fields than the key has.
     #[error("the entry has {given} fields and the table's key has {expected}")]
     Fields {
         /// The number of fields of the entry.
@@ -203,7 +204,7 @@ pub enum MatchError {
         /// The kind of the field.
         kind: MatchKind,
     },
-    /// The value does not fit into the field.
+    /// The value for a field is wider than the field.
     #[error("field {field}: the value does not fit {bits} bits in whole bytes, zeros in front")]
     Value {
         /// The field, counted from 0.

@@ -1,6 +1,6 @@
-//! Makes the [`Access`] of inline storage for machine code. If the caller is the only thread, or
-//! writes only single words, the address of an entry is in its bucket. If an action needs exclusive
-//! use of its entry, the bucket is locked.
+//! Makes the [`Access`] by which machine code uses inline storage. If the caller is the only
+//! thread, or writes only single words, it uses entries in their buckets. If an action needs
+//! exclusive use of its entry, the bucket is locked.
 
 use std::ptr;
 
@@ -13,7 +13,7 @@ use crate::quiescence::relax;
 use crate::region::{LINE, prefetch};
 
 impl<const K: usize, const V: usize> Buckets<K, V> {
-    /// Returns the access of one thread. `NUMBERED` is set if the buckets were made for entry
+    /// Returns the access of one thread. `NUMBERED` is set if the keys of these buckets are entry
     /// numbers.
     pub(crate) fn access<const NUMBERED: bool>(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Option<Leave>) = match sharing {
@@ -50,7 +50,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     }
 }
 
-/// The number of keys whose overflowed buckets are visited together: one for each bit of a word.
+/// The number of keys for which overflowed buckets are searched together: one for each bit of a
+/// word.
 const AT_ONCE: usize = 64;
 
 #[inline(always)]
@@ -58,7 +59,7 @@ fn hash<const K: usize, const V: usize, const NUMBERED: bool>(key: &[u8; K]) -> 
     if NUMBERED { numbered_hash(key, Buckets::<K, V>::SLOTS) } else { fixed(key, DEFAULT_SEED) }
 }
 
-/// Returns the access and its buckets.
+/// Returns the access and the buckets that it uses.
 ///
 /// # Safety
 /// `access` must have been made by [`Buckets::access`] of buckets of this shape. The buckets must
@@ -205,8 +206,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// Returns the slot with the entry of a key, and whether there is one. If there is none, returns
-/// the number of slots, at which the caller reads a meaningless value.
+/// Returns the slot of a bucket that holds the entry of a key, and whether there is one. If there
+/// is none, the slot is the number of slots, at which the caller reads a meaningless value.
 #[inline(always)]
 fn in_line<const K: usize, const V: usize>(
     line: Line<'_, K, V>,
@@ -217,7 +218,8 @@ fn in_line<const K: usize, const V: usize>(
     ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
 }
 
-/// Returns the encoding of [`Probe::FOUND`] for an entry in a slot of its bucket.
+/// Returns the encoding of an entry's position, as [`Probe::FOUND`] describes it, for an entry in
+/// the given slot.
 #[inline(always)]
 fn found_in<const K: usize, const V: usize>(header: Header, slot: usize) -> u32 {
     let action = Line::<K, V>::action(header, slot).wrapping_sub(1) as u32;

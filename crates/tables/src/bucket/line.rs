@@ -5,7 +5,8 @@ use crate::quiescence::relax;
 use crate::region::{LINE, Region, Words};
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Returns the number of entries in a line, for keys of `key` bytes and values of `value` bytes.
+/// Returns the number of entries in a bucket of one cache line, for keys of `key` bytes and values
+/// of `value` bytes.
 pub(crate) const fn slots(key: usize, value: usize) -> usize {
     let mut slots = 7;
     while slots > 0 && values_offset(key, value, slots) + slots * value > LINE {
@@ -14,13 +15,14 @@ pub(crate) const fn slots(key: usize, value: usize) -> usize {
     slots
 }
 
-/// Returns the offset of the values, which follow the keys and are aligned to their words.
+/// Returns the offset of the values in a bucket. They follow the keys and are aligned to their
+/// words.
 pub(crate) const fn values_offset(key: usize, value: usize, slots: usize) -> usize {
     let word = if value == 4 { 4 } else { 8 };
     (HEADER + key * slots).next_multiple_of(word)
 }
 
-/// Returns the number of header bits for the action of one slot.
+/// Returns the number of bits in a bucket's header for the action of one slot.
 pub(crate) const fn action_bits(slots: usize) -> u32 {
     match slots {
         0 => 0,
@@ -29,7 +31,7 @@ pub(crate) const fn action_bits(slots: usize) -> u32 {
     }
 }
 
-/// Returns the largest number of actions that the header can name.
+/// Returns the largest number of actions whose numbers fit in the header of a bucket.
 pub(crate) const fn max_actions(key: usize, value: usize) -> usize {
     (1 << action_bits(slots(key, value))) - 1
 }
@@ -59,7 +61,8 @@ impl Header {
         self.0 & 1 == 1
     }
 
-    /// Returns whether entries that belong to this bucket, or passed it, are in a later one.
+    /// Returns whether a key that is not found in this bucket may be in a later one, because this
+    /// bucket was full when some entry was inserted.
     #[inline(always)]
     pub(super) fn overflowed(self) -> bool {
         (self.0 >> OVERFLOW_SHIFT) & OVERFLOW_MAX != 0
@@ -76,7 +79,7 @@ impl Header {
         Self(self.0 & !(OVERFLOW_MAX << OVERFLOW_SHIFT) | changed << OVERFLOW_SHIFT)
     }
 
-    /// Returns the header after a change, with the next even version.
+    /// Returns the header to store after a change: it is unlocked and has the next even version.
     #[inline(always)]
     fn unlocked_after_change(self) -> Self {
         let version = (self.0 as u32).wrapping_add(1);
@@ -110,6 +113,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     const ACTION_MASK: u64 = (1 << Self::ACTION_BITS) - 1;
     const VALUES: usize = values_offset(K, V, Self::SLOTS);
 
+    /// Returns the bucket at an index of a region.
+    ///
     /// # Safety
     /// The region must have more lines than `index`.
     #[inline(always)]
@@ -133,8 +138,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.words.address()
     }
 
-    /// Returns the address of a slot's value, for a caller that has exclusive use of the value or
-    /// writes single words.
+    /// Returns the address of the value in a slot, for a caller that has exclusive use of the value
+    /// or writes only single words.
     #[inline(always)]
     pub(super) fn value_address(self, slot: usize) -> *mut u8 {
         self.words.address().wrapping_add(Self::VALUES + slot * V)
@@ -200,7 +205,7 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         }
     }
 
-    /// Returns the action of a slot plus one, or 0 if the slot is empty.
+    /// Returns the action of the entry in a slot plus one, or 0 if the slot is empty.
     #[inline(always)]
     pub(super) fn action(header: Header, slot: usize) -> u64 {
         (header.0 >> (ACTIONS_SHIFT + slot as u32 * Self::ACTION_BITS)) & Self::ACTION_MASK
@@ -212,7 +217,7 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         Header(header.0 & !(Self::ACTION_MASK << shift) | action << shift)
     }
 
-    /// Replaces the header of a bucket that only the caller writes.
+    /// Replaces the header of a bucket that no other thread writes.
     #[inline(always)]
     pub(super) fn set_header(self, header: Header) {
         self.header().store(header.0, Ordering::Relaxed);
@@ -268,8 +273,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.store(Self::VALUES + slot * V, value);
     }
 
-    /// Returns a bit for each slot whose key bytes equal `key`, whether the slot is occupied or
-    /// not.
+    /// Returns a mask with a bit for each slot whose key bytes equal `key`, whether the slot is
+    /// occupied or not.
     #[inline(always)]
     pub(super) fn matches(self, key: &[u8; K]) -> u32 {
         #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
@@ -286,8 +291,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         mask
     }
 
-    /// Returns a bit for each occupied slot whose key equals `key`. An empty slot still has the key
-    /// of its last entry.
+    /// Returns a mask with a bit for each occupied slot whose key equals `key`. (An empty slot
+    /// still has the key of its last entry, so the key alone does not decide.)
     #[inline(always)]
     pub(super) fn stored(self, header: Header, key: &[u8; K]) -> u32 {
         let taken = |slot| u32::from(Self::action(header, slot) != 0) << slot;
@@ -302,7 +307,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         u64::from_ne_bytes(word.load(Ordering::Relaxed).to_ne_bytes())
     }
 
-    /// Compares seven keys of four bytes with `key`, by two vector comparisons.
+    /// Returns a mask with a bit for each of seven keys of four bytes that equals `key`, by two
+    /// vector comparisons.
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
     #[inline(always)]
     fn matches_seven(self, key: u32) -> u32 {
@@ -340,8 +346,8 @@ pub(super) struct Held<'a, const K: usize, const V: usize> {
 }
 
 impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
-    /// Returns the lock on a bucket that this thread locked and forgot, and whose values it may
-    /// have changed.
+    /// Returns the lock on a bucket again, after this thread locked the bucket and passed it to
+    /// machine code, which may have changed its values.
     pub(super) fn resume(line: Line<'a, K, V>) -> Self {
         let header = line.peek();
         debug_assert!(header.is_locked());
@@ -358,8 +364,8 @@ impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
         self.header
     }
 
-    /// Records that the bucket's contents have changed, and replaces its overflow count and
-    /// actions.
+    /// Replaces the overflow count and the actions in the header, and records that the bucket has
+    /// changed.
     #[inline(always)]
     pub(super) fn change(&mut self, header: Header) {
         self.header = header;

@@ -12,7 +12,7 @@ use super::line::{Header, Held, Line, slots};
 use crate::quiescence::relax;
 use crate::region::{LINE, Pages, Region};
 
-/// An array of buckets, whose length is a power of two.
+/// A hash table that consists of an array of buckets, whose length is a power of two.
 pub(crate) struct Buckets<const K: usize, const V: usize> {
     region: Region,
     mask: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Buckets<const K: usize, const V: usize> {
     overflow: Mutex<()>,
 }
 
-/// An entry that was found: its action, value and position are consistent with each other.
+/// An entry that was found, with its action, value and position as they were at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<const V: usize> {
     pub(crate) action: u16,
@@ -49,11 +49,11 @@ impl<const V: usize> Found<V> {
 pub(crate) enum Full {
     /// An entry with this key exists.
     Exists,
-    /// The table has its declared number of entries.
+    /// The table already has as many entries as it was made for.
     Full,
 }
 
-/// A removed entry.
+/// An entry that was removed from the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Removed<const V: usize> {
     pub(crate) value: [u8; V],
@@ -78,8 +78,8 @@ fn number<const K: usize>(key: &[u8; K]) -> u32 {
     key.first_chunk().map_or(0, |number| u32::from_le_bytes(*number))
 }
 
-/// Returns the bucket of an entry number, which takes the place of a hash. The key is the number in
-/// four bytes, least significant byte first.
+/// Returns the bucket of an entry number, for use in place of a hash. The key is the number in four
+/// bytes, least significant byte first.
 #[inline(always)]
 pub(crate) fn numbered_hash<const K: usize>(key: &[u8; K], slots: usize) -> u64 {
     u64::from(number(key) >> number_bits(slots))
@@ -117,7 +117,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of positions, whether occupied or not.
+    /// Returns the number of slots of all buckets, whether they are occupied or not.
     pub(crate) fn positions(&self) -> usize {
         (self.mask + 1) * Self::SLOTS
     }
@@ -142,8 +142,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         unsafe { Line::new(&self.region, bucket & self.mask) }
     }
 
-    /// Returns the address of the first bucket, and the mask that selects a bucket's number from a
-    /// hash.
+    /// Returns the address of the first bucket, and the mask whose bits of a hash are the number of
+    /// the bucket.
     pub(crate) fn first_and_mask(&self) -> (*mut u8, u64) {
         (self.line(0).address(), self.mask as u64)
     }
@@ -153,7 +153,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         (bucket * Self::SLOTS + slot) as u32
     }
 
-    /// Returns the entry with this key whose value `verify` accepts.
+    /// Returns the entry with this key whose value `verify` accepts, or `None` if there is none.
     #[inline(always)]
     pub(crate) fn find<const ALONE: bool>(
         &self,
@@ -178,8 +178,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Searches one bucket. Returns the bucket's header at the time of the search if the key is not
-    /// found.
+    /// Searches one bucket for a key. If the key is not found, returns the header that the bucket
+    /// had during the search.
     #[inline(always)]
     fn find_in<const ALONE: bool>(
         &self,
@@ -220,20 +220,21 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Returns the bucket of an entry.
+    /// Returns the bucket that holds an entry which was found.
     #[inline(always)]
     pub(super) fn line_of(&self, found: &Found<V>) -> Line<'_, K, V> {
         self.line(found.bucket)
     }
 
-    /// Returns whether the bucket of `found` has not changed since.
+    /// Returns whether the bucket of `found` is unchanged since the entry was found.
     #[inline(always)]
     pub(crate) fn is_current(&self, found: &Found<V>) -> bool {
         self.line(found.bucket).is_still(found.header)
     }
 
-    /// Runs `write` while the bucket of `found` is locked. Returns `None` if the bucket has changed
-    /// since it was read. Readers of the bucket that overlap with this call read it again.
+    /// Runs `write` while the bucket of `found` is locked. Returns `None` without running it if the
+    /// bucket has changed since the entry was found. Readers of the bucket that overlap with this
+    /// call read it again.
     pub(crate) fn hold<R>(&self, found: &Found<V>, write: impl FnOnce() -> R) -> Option<R> {
         let mut held = self.line(found.bucket).try_lock(found.header)?;
         held.change(held.header());
@@ -334,7 +335,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Ok(self.position(bucket, slot))
     }
 
-    /// Adds an entry for which room is reserved. Returns `None` if the key exists.
+    /// Adds an entry, for which the caller has already counted a free place in the table. Returns
+    /// `None` if the key exists.
     fn insert_reserved(
         &self,
         hash: u64,
@@ -437,7 +439,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the slot of the key in a bucket that this thread has locked.
+    /// Returns the slot that holds a key in a bucket that this thread has locked, or `None` if the
+    /// key is not in it.
     fn slot_of(
         held: &Held<'_, K, V>,
         key: &[u8; K],
@@ -480,8 +483,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Removed { value }
     }
 
-    /// Returns the key, the action and the value of the entry at a position, which are consistent
-    /// with each other.
+    /// Returns the key, the action and the value of the entry at a position, as they were at one
+    /// moment. Returns `None` if the position is empty.
     pub(crate) fn at(&self, position: u32) -> Option<([u8; K], u16, [u8; V])> {
         let bucket = position as usize / Self::SLOTS;
         let slot = position as usize % Self::SLOTS;

@@ -5,7 +5,7 @@ use crate::packing::Packed;
 use crate::search::Link;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The largest number of prefixes that are compared one by one.
+/// The largest number of prefixes that a linear search compares with each key.
 pub(super) const MOST: usize = 16;
 
 /// The number of keys that are compared at once: two registers of AVX2.
@@ -25,12 +25,13 @@ pub(super) struct Few {
 struct Entry {
     mask: AtomicU64,
     value: AtomicU64,
-    /// The number of the entry.
+    /// The number of the entry with this prefix.
     number: AtomicU64,
 }
 
 impl Few {
-    /// Replaces the prefixes by those of these entries, given with their numbers.
+    /// Replaces the prefixes by those of these entries. `links` holds the number and the prefix of
+    /// each entry.
     pub(super) fn set<'l>(&self, links: impl Iterator<Item = (u32, &'l Link)>) {
         let mut prefixes: Vec<(u32, u64, u32)> = links
             .filter_map(|(number, link)| match link {
@@ -48,18 +49,19 @@ impl Few {
         self.count.store(prefixes.len() as u64, Ordering::Relaxed);
     }
 
-    /// Removes all prefixes, because the table has too many.
+    /// Removes all prefixes, so that searches use the trie instead.
     pub(super) fn clear(&self) {
         self.count.store(0, Ordering::Relaxed);
     }
 
-    /// Returns whether all entries of the table are in this list.
+    /// Returns whether the list holds all entries of the table, so that a search in it suffices.
     #[inline(always)]
     pub(super) fn has_all(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Writes for each key the number of its longest prefix, or 0.
+    /// Writes to `found`, for each key, the number of the entry with the longest matching prefix,
+    /// or 0 if none matches.
     #[inline(always)]
     pub(super) fn find_all(&self, keys: &[[u64; 2]], found: &mut [u32]) {
         let count = self.count.load(Ordering::Relaxed) as usize;

@@ -1,4 +1,5 @@
-//! The numbers of a finder's entries, and the link by which each entry is found.
+//! The numbers of a finder's entries, and the prefix or rule (the link) by which each entry is
+//! found.
 //!
 //! Low numbers are assigned first, because entries are stored by number, so that memory after the
 //! last entry can be freed.
@@ -9,22 +10,24 @@ use std::collections::BinaryHeap;
 use super::few::{Few, MOST};
 use crate::search::Link;
 
-/// The links of a finder's entries, by number; see the module.
+/// The prefix or rule by which each entry of a finder is found, by the entry's number; see the
+/// module.
 #[derive(Default)]
 pub(super) struct Links {
-    /// The link of each entry, at the entry's number less one.
+    /// The prefix or rule of each entry, at the entry's number less one.
     links: Vec<Option<Link>>,
     /// The numbers without an entry, up to the length of `links`.
     free: BinaryHeap<Reverse<u32>>,
     count: usize,
-    /// The numbers that searches still find although their entries are removed, because memory did
-    /// not suffice to remove them from the search.
+    /// The numbers of removed entries that searches still find, because memory did not suffice to
+    /// remove them from the search.
     lost: Vec<u32>,
-    /// The numbers of all entries, while there are at most [`MOST`].
+    /// The numbers of all entries, or `None` if there are more than [`MOST`].
     few: Option<Vec<u32>>,
 }
 
-/// The largest length of `links` that is scanned for the numbers of few entries.
+/// The largest length of `links` at which all of them are scanned to find out whether few entries
+/// are left.
 const SEARCHED: usize = 1024;
 
 impl Links {
@@ -33,7 +36,7 @@ impl Links {
         self.count
     }
 
-    /// Returns the number that the next entry gets, if one is left.
+    /// Returns the number that the next entry gets, or `None` if all numbers are in use.
     pub(super) fn free_number(&self) -> Option<u32> {
         match self.free.peek() {
             Some(Reverse(number)) => Some(*number),
@@ -48,7 +51,7 @@ impl Links {
         self.links.reserve(missing);
     }
 
-    /// Adds an entry with the number that [`Links::free_number`] returned.
+    /// Adds an entry under the number that [`Links::free_number`] returned.
     pub(super) fn put(&mut self, number: u32, link: Link) {
         let place = number as usize - 1;
         if place < self.links.len() {
@@ -76,7 +79,8 @@ impl Links {
         }
     }
 
-    /// Removes and returns the link of an entry. Its number stays in use until it is freed or lost.
+    /// Removes an entry and returns its prefix or rule. The number stays in use until
+    /// [`Links::free`] or [`Links::lose`] is called.
     pub(super) fn take(&mut self, number: u32) -> Option<Link> {
         let link = self.links.get_mut((number as usize).checked_sub(1)?)?.take()?;
         self.count -= 1;
@@ -92,13 +96,13 @@ impl Links {
         self.free.push(Reverse(number));
     }
 
-    /// Marks a number as lost: no entry may get it.
+    /// Marks the number of a removed entry as lost: searches still find it, so no entry may get it.
     pub(super) fn lose(&mut self, number: u32) {
         self.lost.push(number);
     }
 
-    /// Forgets which numbers were lost, after the search has been rebuilt and no longer finds them.
-    /// The next [`Links::shrink`] makes them available.
+    /// Makes lost numbers available again, after the search has been rebuilt and no longer finds
+    /// them. The next [`Links::shrink`] frees them.
     pub(super) fn find_lost(&mut self) {
         self.lost.clear();
     }
@@ -108,8 +112,8 @@ impl Links {
         (1..).zip(&self.links).filter_map(|(number, link)| Some((number, link.as_ref()?)))
     }
 
-    /// Fills the list of prefixes that are compared one by one, or clears it if the entries are
-    /// many.
+    /// Writes all entries to the list for linear search, or clears the list if there are too many
+    /// entries.
     pub(super) fn show_few(&self, few: &Few) {
         match &self.few {
             Some(numbers) => {
@@ -123,7 +127,8 @@ impl Links {
         }
     }
 
-    /// Collects the numbers of all entries, if they are few and there are few links to scan.
+    /// Collects the numbers of all entries, if there may be few of them and `links` is short enough
+    /// to be scanned.
     fn find_few(&mut self) {
         let is_soon_done = self.count <= MOST && self.links.len() <= SEARCHED;
         self.few = is_soon_done.then(|| self.all().map(|(number, _)| number).collect());

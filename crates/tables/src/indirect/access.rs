@@ -13,7 +13,7 @@ use super::{Hit, Indirect};
 use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, no_places};
 use crate::hash::{self, DEFAULT_SEED};
 
-/// The largest number of bytes of parameters.
+/// The largest size of an entry's parameters in bytes.
 const MOST: usize = size_of::<[u64; 4]>();
 
 impl Indirect {
@@ -89,7 +89,7 @@ unsafe fn parts<'a>(access: *mut Access) -> (&'a mut Access, &'a Indirect) {
     (unsafe { &mut *access }, table)
 }
 
-/// Records the entry that was found, and copies its parameters into the access.
+/// Records in the access which entry was found, and copies the entry's parameters into it.
 ///
 /// # Safety
 /// `access` must be valid, and no reference to it may be used after this call.
@@ -102,8 +102,8 @@ unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8;
     }
 }
 
-/// Returns the record and the action of the entry that was found last, and the copy of its
-/// parameters, including what the action wrote.
+/// Returns the record and the action of the entry that was found last, and its parameters as the
+/// packet's action left them.
 #[inline(always)]
 fn left(access: &Access) -> (u32, u16, [u8; MOST]) {
     let mut bytes = [0; MOST];

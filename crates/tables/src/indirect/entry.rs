@@ -6,12 +6,13 @@
 use crate::quiescence::relax;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// The form of an entry's words.
+/// The layout of an entry's action and parameters in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The whole entry is in the head word, so that one store changes it.
     Short,
-    /// Some parameters are after the head word; the writer must guard them by other means.
+    /// Some parameters are after the head word, so the entry is not changed by one store. The
+    /// writer must keep readers from seeing half a change by other means.
     Long,
     /// The low half of the head word is a lock and a version: it is odd while the lock is held and
     /// grows by two with each change.
@@ -28,7 +29,7 @@ impl Form {
     }
 }
 
-/// Returns the number of bytes of the words after the head.
+/// Returns the number of bytes of an entry after its head word.
 pub(super) const fn tail_bytes(parameter_bytes: usize, locked: bool) -> usize {
     let bytes = if locked { parameter_bytes } else { parameter_bytes.saturating_sub(4) };
     bytes.next_multiple_of(8)
@@ -82,7 +83,8 @@ impl<'a> Entry<'a> {
         head as u16
     }
 
-    /// Reads a consistent pair of action and parameters of a locked entry.
+    /// Returns the action of an entry with a lock, and copies its parameters to `parameters`. Both
+    /// are as they were at one moment.
     #[inline(always)]
     pub(super) fn read_whole(self, parameters: &mut [u8]) -> u16 {
         let mut spins = 0;
@@ -114,7 +116,7 @@ impl<'a> Entry<'a> {
         self.head.store(u64::from(action) | super::padded(first) << 32, Ordering::Relaxed);
     }
 
-    /// Writes an entry that no other thread sees yet.
+    /// Writes the action and the parameters of a new entry that no other thread sees yet.
     pub(super) fn initialise(self, form: Form, action: u16, parameters: &[u8]) {
         self.head.store(0, Ordering::Relaxed);
         self.write(form, action, parameters);
@@ -150,7 +152,8 @@ pub(super) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Returns the lock on an entry that this thread locked and forgot.
+    /// Returns the lock on an entry again, after this thread acquired it and passed the entry to
+    /// machine code.
     #[inline(always)]
     pub(super) fn resume(entry: Entry<'a>) -> Self {
         let head = entry.head.load(Ordering::Relaxed) & !1;
