@@ -58,16 +58,16 @@ pub use race::{Race, RaceError, race};
 pub use run::{Progress, run, survey};
 pub use samples::Clock;
 
-/// The operation that packets perform on the entry that they match.
+/// The operation that each packet performs on the entry that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Operation {
-    /// Read a number in the entry and write the number plus one.
+    /// Reads a number in the entry and writes the number plus one.
     Update,
-    /// Read the number in the entry.
+    /// Reads the number in the entry.
     Read,
 }
 
-/// One table under one load.
+/// A table under one load, which is measured as one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Case {
     /// The design of the table. A sharded one has one shard per core.
@@ -81,8 +81,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns whether the design makes threads wait rather than work, so that only the wall clock
-    /// shows its speed.
+    /// Returns whether threads of this case wait rather than work, so that only wall-clock time
+    /// shows the speed of the design.
     pub fn waits(&self) -> bool {
         let double = matches!(self.design.synchronisation, Synchronisation::DoubleBuffer { .. });
         self.operation == Operation::Update
@@ -94,7 +94,7 @@ impl Case {
             }
     }
 
-    /// Returns whether the design promises that no update is lost under this load.
+    /// Returns whether the design promises that no update is lost under the load of this case.
     pub fn keeps_every_update(&self) -> bool {
         self.operation == Operation::Update
             && match self.design.update {
@@ -111,18 +111,19 @@ impl Case {
     }
 }
 
-/// The duration, the number of repetitions, and the keys of a measurement.
+/// The settings of a measurement: its duration, its repetitions, and the keys that packets have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The duration of the timed part of a turn.
+    /// The duration of the timed part of each turn.
     pub time: Duration,
-    /// The duration of the untimed part before the timed one.
+    /// The duration of the untimed part of each turn, which precedes the timed part and fills the
+    /// caches.
     pub warm_up: Duration,
     /// The number of turns of each case.
     pub repetitions: usize,
-    /// The number of keys of one call.
+    /// The number of keys with which a table is called at once.
     pub batch: usize,
-    /// The share of the declared size that is filled.
+    /// The share of a table's declared size that is filled with entries, from 0 to 1.
     pub fill: f64,
     /// The seed, which alone determines the order of keys.
     pub seed: u64,
@@ -132,27 +133,27 @@ pub struct Settings {
     pub announce: bool,
 }
 
-/// The results of a case.
+/// The results of a measured case.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     /// The case that was measured.
     pub case: Case,
     /// The turns, one for each repetition.
     pub turns: Vec<Turn>,
-    /// The times of calls, in nanoseconds.
+    /// The times of calls with a batch of keys, in nanoseconds.
     pub call: Ordered<u32>,
     /// The times of single updates or reads, in nanoseconds, without the cost of the clock.
     pub single: Ordered<u32>,
-    /// The number of updates that were made but are not in the table; `None` if the entries cannot
-    /// show it.
+    /// The number of updates that packets made but whose effect is missing in the table's entries;
+    /// `None` if the entries cannot show it.
     pub lost: Option<u64>,
-    /// The number of all updates, in all phases.
+    /// The number of updates that packets made, timed or not.
     pub updates: u64,
     /// The memory that the table has allocated.
     pub memory: MemoryUse,
 }
 
-/// One repetition of a case, over all cores.
+/// The results of one repetition of a case, over all cores.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Turn {
     /// The number of operations in the timed part.
@@ -161,17 +162,18 @@ pub struct Turn {
     pub rate_by_processor: f64,
     /// The number of operations per second of wall-clock time, summed over cores.
     pub rate_by_wall: f64,
-    /// The share of the time for which the threads had their cores.
+    /// The share of the elapsed time for which the threads were running on their cores.
     pub share: f64,
-    /// The number of misses of the last cache per operation.
+    /// The number of misses of the last-level cache per operation, or `None` if they were not
+    /// counted.
     pub misses: Option<f64>,
     /// The percentiles of the times of single operations in this turn, without the cost of the
     /// clock.
     pub single: Percentiles,
 }
 
-/// The percentiles of one turn, in nanoseconds. A percentile is `None` if there are too few samples
-/// for one to lie beyond it.
+/// The percentiles of the times of single operations in one turn, in nanoseconds. A percentile is
+/// `None` if there are too few samples for one to lie beyond it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Percentiles {
     /// The median.
@@ -194,8 +196,8 @@ impl Percentiles {
 }
 
 impl Measured {
-    /// Returns the operations per second of each repetition, by the clock that fits the design (see
-    /// [`Case::waits`]).
+    /// Returns the operations per second of each repetition of the case, by processor time or, if
+    /// the design waits, by wall-clock time (see [`Case::waits`]).
     pub fn rates(&self) -> Vec<f64> {
         if self.case.waits() {
             return self.rates_by_wall();
@@ -203,21 +205,21 @@ impl Measured {
         self.turns.iter().map(|turn| turn.rate_by_processor).collect()
     }
 
-    /// Returns the operations per second of wall-clock time of each repetition. Designs that wait
-    /// and designs that do not can be compared by these.
+    /// Returns the operations per second of wall-clock time of each repetition of the case. These
+    /// can be compared between designs that wait and designs that do not.
     pub fn rates_by_wall(&self) -> Vec<f64> {
         self.turns.iter().map(|turn| turn.rate_by_wall).collect()
     }
 
-    /// Returns the nanoseconds of one core per operation of each repetition.
+    /// Returns the cost of an operation in each repetition of the case, in nanoseconds of one core.
     pub fn costs(&self) -> Vec<f64> {
         self.rates().into_iter().map(|rate| self.case.cores as f64 * 1e9 / rate).collect()
     }
 
     /// Returns the median, the 99th and the 99.9th percentile of the time of a single operation, in
-    /// seconds. Each is the mean of those of the repetitions, with its confidence interval. If a
-    /// repetition has too few samples, the percentile of all samples together is returned without
-    /// an interval, or `None` if these are too few as well.
+    /// seconds. Each is the mean of the percentiles of the repetitions, with its confidence
+    /// interval. If a repetition has too few samples, the percentile of all samples together is
+    /// returned without an interval, or `None` if these are too few as well.
     pub fn percentiles(&self) -> [Option<Estimate>; 3] {
         let together = Percentiles::of(&self.single).all();
         let seconds = |time: u32| f64::from(time) / 1e9;
@@ -227,13 +229,13 @@ impl Measured {
         })
     }
 
-    /// Returns the misses of the last cache per operation, for each repetition in which they were
-    /// counted.
+    /// Returns the number of misses of the last-level cache per operation, for each repetition in
+    /// which they were counted.
     pub fn misses(&self) -> Vec<f64> {
         self.turns.iter().filter_map(|turn| turn.misses).collect()
     }
 
-    /// Returns whether updates are missing although the design promises to keep them.
+    /// Returns whether the table lost updates although its design promises to keep them.
     pub fn broke_its_promise(&self) -> bool {
         self.case.keeps_every_update() && self.lost.is_some_and(|lost| lost > 0)
     }
@@ -244,9 +246,10 @@ impl Measured {
 pub struct Machine {
     /// The data caches of the first core.
     pub caches: Vec<Cache>,
-    /// The costs of dependent accesses, nearest memory first, each with the name of the memory.
+    /// The measured costs of dependent memory accesses, nearest memory first, each with the name of
+    /// the memory.
     pub latencies: Vec<(String, Latency)>,
-    /// The cost of reading the clock.
+    /// The cost of reading the clock, which is subtracted from the times of single operations.
     pub clock: Clock,
     /// The reason why cache misses are not counted, if they are not.
     pub counters: Result<(), CounterError>,
@@ -254,18 +257,18 @@ pub struct Machine {
     pub pinned: Result<(), String>,
 }
 
-/// The results of a whole run.
+/// The results of all cases of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     /// The machine on which the cases were measured.
     pub machine: Machine,
     /// The settings of the measurement.
     pub settings: Settings,
-    /// The results of the cases with at least one repetition.
+    /// The results of the cases that completed at least one repetition.
     pub measured: Vec<Measured>,
-    /// The cases that no table supports.
+    /// The requested combinations that no table supports.
     pub not_offered: Vec<NotOffered>,
-    /// The cases that were not measured because of the interrupt.
+    /// The cases that were not measured because the run was interrupted.
     pub unfinished: Vec<Case>,
     /// Whether the run was interrupted.
     pub interrupted: bool,

@@ -7,14 +7,15 @@ use crate::layout::Layout;
 use crate::region::{LINE, Pages};
 use crate::store::Shape;
 
-/// The bytes that a table has allocated, by part, over all replicas and shards. The operating
-/// system provides a page of them only when the page is first written.
+/// The numbers of bytes that a table has allocated for each of its parts, over all replicas and
+/// shards. The operating system provides a page of this memory only when the page is first written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MemoryUse {
     /// The bytes of the hash index of original, dynamic and static storage, which the paper's
     /// equations omit.
     pub index: usize,
-    /// The bytes of keys and the words beside them: `s * [8 + k]`, aligned to 16 B, in the paper.
+    /// The bytes of keys and of the words stored with them. In the paper, these are `s * [8 + k]`,
+    /// aligned to 16 B.
     pub keys: usize,
     /// The bytes of the pointer array of original storage: `8 B * s`.
     pub pointers: usize,
@@ -31,13 +32,13 @@ impl MemoryUse {
         self.keys + self.pointers + self.entries
     }
 
-    /// Returns all bytes.
+    /// Returns the number of bytes of all parts.
     #[must_use]
     pub fn total(&self) -> usize {
         self.modelled() + self.index
     }
 
-    /// Returns the sum of the bytes of this table and another one.
+    /// Returns the sum of the bytes of two tables.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             index: self.index + other.index,
@@ -49,7 +50,7 @@ impl MemoryUse {
     }
 }
 
-/// Returns the number of bytes of one replica or shard with all its entries.
+/// Returns the number of bytes that one replica or shard takes when it is full.
 fn store_bytes(layout: &Layout, design: &Design) -> usize {
     let locked = design.entry_lock == EntryLock::PerEntry;
     let size = layout.size();
@@ -72,7 +73,7 @@ fn store_bytes(layout: &Layout, design: &Design) -> usize {
     }
 }
 
-/// Returns the number of bytes of a full table, over all replicas and shards.
+/// Returns the number of bytes that a table takes when it is full, over all replicas and shards.
 pub(crate) fn reserved_bytes(layout: &Layout, design: &Design) -> usize {
     match design.synchronisation {
         Synchronisation::Optimistic => store_bytes(layout, design),

@@ -17,18 +17,18 @@ pub struct Model {
     layout: Layout,
 }
 
-/// The share of a table's size that is filled, from 0 to 1.
+/// The share of a table's size that is filled with entries, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Fill(f64);
 
 impl Fill {
-    /// Returns a fill for a share from 0 to 1, and `None` for any other number.
+    /// Returns the fill with this share, or `None` if the share is not between 0 and 1.
     #[must_use]
     pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then_some(Self(share))
     }
 
-    /// Returns the share.
+    /// Returns the filled share, from 0 to 1.
     #[must_use]
     pub fn share(self) -> f64 {
         self.0
@@ -42,8 +42,8 @@ impl Model {
         Self { layout }
     }
 
-    /// Returns the number of bytes of one replica with `filled` entries. A larger number than the
-    /// table's size counts as the size.
+    /// Returns the number of bytes that one replica with `filled` entries takes. If `filled` is
+    /// larger than the table's size, the size is used.
     #[must_use]
     pub fn memory(&self, storage: Storage, filled: usize) -> usize {
         let (size, filled) = (self.layout.size(), filled.min(self.layout.size()));
@@ -68,26 +68,26 @@ impl Model {
         }
     }
 
-    /// Returns the fill from which static storage takes no more memory than dynamic storage. Static
-    /// storage has an array with a place for every entry; dynamic storage has larger entries, but
-    /// only for those that exist (end of the paper's section 6.2).
+    /// Returns the share of filled entries from which on static storage takes no more memory than
+    /// dynamic storage. Static storage reserves memory for every entry; dynamic storage has larger
+    /// entries, but only for those that exist (end of the paper's section 6.2).
     #[must_use]
     pub fn break_even_fill(&self) -> Fill {
         Fill(self.entry(16) as f64 / self.entry(64) as f64)
     }
 
-    /// Returns the size of a key, `[8 + k]` aligned to 16 B.
+    /// Returns the number of bytes of a key in memory, `[8 + k]` aligned to 16 B.
     fn key(&self) -> usize {
         (8 + self.layout.key_bytes()).next_multiple_of(16)
     }
 
-    /// Returns the size of an entry, `[4 B + A]` aligned to `alignment`.
+    /// Returns the number of bytes of an entry in memory, `[4 B + A]` aligned to `alignment`.
     fn entry(&self, alignment: usize) -> usize {
         (4 + self.layout.parameter_bytes()).next_multiple_of(alignment)
     }
 
-    /// Returns the largest size whose buckets fit into `bytes`. The number of buckets grows with
-    /// the size, so bisection finds it.
+    /// Returns the largest declared size of a table whose buckets fit into `bytes` bytes in inline
+    /// storage. The number of buckets grows with the size, so bisection finds it.
     fn inline_entries_in(&self, bytes: usize) -> usize {
         let fits = |size: usize| {
             Layout::new(self.layout.key_bits(), self.layout.parameter_bytes(), size)

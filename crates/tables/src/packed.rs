@@ -31,7 +31,8 @@ use crate::memory::MemoryUse;
 use crate::sync::lock;
 use replicas::{Remade, Replicas};
 
-/// The least number of removals after which a table is shrunk, unless it has become empty.
+/// The smallest number of removals after which the memory of a table is shrunk. A table that has
+/// become empty is shrunk at once.
 const TAKEN_AT_ONCE: usize = 256;
 
 /// The settings of a table: what it holds, how it is stored, and what packets do with its entries.
@@ -39,7 +40,7 @@ const TAKEN_AT_ONCE: usize = 256;
 pub struct TableSettings<'s> {
     /// The design of the table.
     pub design: Design,
-    /// The keys that packets are matched by.
+    /// The keys by which packets find entries.
     pub keys: Keys<'s>,
     /// The number of bytes of the parameters of an entry.
     pub parameter_bytes: usize,
@@ -60,7 +61,7 @@ pub enum Keys<'s> {
         /// The number of bits.
         bits: u32,
     },
-    /// Fields, each of which may be matched in any way.
+    /// Fields, each of which is matched in its own way.
     Fields {
         /// The fields.
         fields: &'s [MatchField],
@@ -69,7 +70,7 @@ pub enum Keys<'s> {
     },
 }
 
-/// The match of one entry.
+/// The key or the fields that one entry matches.
 #[derive(Debug, Clone, Copy)]
 pub enum Match<'m> {
     /// The key, for a table whose keys are matched exactly.
@@ -78,35 +79,35 @@ pub enum Match<'m> {
     Fields {
         /// The matches, one for each field of the table.
         fields: &'m [FieldMatch],
-        /// The priority, if fields need one.
+        /// The priority of the entry, if the table's fields need one.
         priority: u32,
-        /// The rank among entries with equal priority: the entry with the smallest order is the
-        /// best.
+        /// The position of the entry among entries with equal priority. The entry with the smallest
+        /// value wins.
         order: u64,
     },
 }
 
-/// An error from making a table or from adding an entry.
+/// The reason why a table was not made or an entry was not added.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The parts of the design are incompatible, or do not support what packets do.
+    /// The parts of the design are incompatible, or the design does not support what packets do.
     #[error(transparent)]
     Design(#[from] DesignError),
-    /// The entries cannot be stored.
+    /// The table that stores entries was not made or could not take the entry.
     #[error(transparent)]
     Entries(#[from] ExactTableError),
-    /// The entries cannot be found.
+    /// The search for entries was not made or could not take the entry.
     #[error(transparent)]
     Search(#[from] FinderError),
-    /// The match is for exact keys and the table has fields, or the reverse.
+    /// The entry matches an exact key although the table's keys have fields, or the reverse.
     #[error(
         "the entry is matched by fields where the table has exact keys, or the other way round"
     )]
     OtherKind,
 }
 
-/// A table of packed entries; see the module.
+/// A table of packed entries that machine code reads and writes; see the module.
 #[derive(Debug)]
 pub struct PackedTable {
     group: Arc<WorkerGroup>,
@@ -114,26 +115,27 @@ pub struct PackedTable {
     parameter_bytes: usize,
     /// Whether keys are matched exactly.
     is_exact: bool,
-    /// A bit for each action that writes its entry in place.
+    /// A mask with a bit for each action that writes its entry in place.
     writing: u64,
     writes_words: bool,
-    /// A counter of the changes after which workers must access the table in another way.
+    /// A counter of changes of the table after which each worker must access it in another way.
     version: AtomicU64,
-    /// A lock held while the set of entries changes, taken before the gate is closed.
+    /// The state that is needed only to add and remove entries. Its lock is held during such a
+    /// change, and taken before the gate is closed.
     changing: Mutex<Changing>,
     entries: RwLock<Entries>,
 }
 
-/// The state that is used only when the set of entries changes.
+/// The state of a table that is used only when entries are added or removed.
 #[derive(Debug)]
 struct Changing {
-    /// The search for entries, unless keys are matched exactly.
+    /// The search that maps keys to the numbers of entries, or `None` if keys are matched exactly.
     finder: Option<Finder>,
     /// The number of entries that were removed since the table was last shrunk.
     taken: usize,
 }
 
-/// The way in which a worker accesses a table, as of some moment. Once [`PackedTable::reached`]
+/// The versions of a table and of its group of workers at one moment. Once [`PackedTable::reached`]
 /// returns another value, the worker must call [`PackedTable::access`] again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
@@ -141,24 +143,24 @@ pub struct Reached {
     table: u64,
 }
 
-/// The state that changes only while the gate is closed. Workers inside the gate may be reading it,
-/// so no thread may wait for the gate while it holds this state's lock.
+/// The entries of a table, and what changes only while the gate is closed. Workers inside the gate
+/// may be reading this state, so no thread may wait for the gate while it holds the state's lock.
 #[derive(Debug)]
 struct Entries {
     table: Replicas,
-    /// The source of searchers, unless keys are matched exactly.
+    /// The source of searchers, or `None` if keys are matched exactly.
     searcher: Option<SearcherSource>,
     workers: Vec<(WorkerId, Arc<Lookups>)>,
     /// The numbers of hits and misses of workers that have left.
     gone: (u64, u64),
     /// The number of entries.
     count: usize,
-    /// The number of entries whose action writes them in place.
+    /// The number of entries with an action that writes them in place.
     writers: usize,
 }
 
-/// The lookups of one worker in one table. Each batch updates the counters, so they lie on cache
-/// lines of their own.
+/// The numbers of lookups of one worker in one table that found an entry and that found none. Each
+/// batch updates them, so they have cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Lookups {
@@ -167,7 +169,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Adds hits and misses. Only the worker itself calls this.
+    /// Adds to the numbers of hits and misses. Only the worker itself calls this.
     pub fn count(&self, hits: u64, misses: u64) {
         for (sum, count) in [(&self.hits, hits), (&self.misses, misses)] {
             sum.store(sum.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
@@ -180,7 +182,8 @@ impl Lookups {
 }
 
 impl Entries {
-    /// Counts an entry that is added or removed, and whether its action writes it in place.
+    /// Updates the numbers of entries after an entry was added (`comes`) or removed. `writes` says
+    /// whether the entry's action writes it in place.
     fn counted(&mut self, writes: bool, comes: bool) {
         let by = |count: usize| if comes { count + 1 } else { count.saturating_sub(1) };
         self.count = by(self.count);
@@ -191,8 +194,9 @@ impl Entries {
 }
 
 impl Changing {
-    /// Returns the key under which an entry is to be stored. Unless keys are matched exactly, this
-    /// is the number of the entry, which packets find once the insertion is published.
+    /// Returns the key under which a new entry is to be stored. If keys are matched exactly, this
+    /// is the key itself. Otherwise it is a new number, which packets find once the insertion is
+    /// published.
     fn key(&mut self, of: Match<'_>) -> Result<u128, TableError> {
         match (&mut self.finder, of) {
             (None, Match::Exact(key)) => Ok(key),
@@ -207,7 +211,7 @@ impl Changing {
         self.finder.iter_mut().for_each(Finder::abandon);
     }
 
-    /// Makes the prepared insertion or removal visible to packets.
+    /// Makes a prepared insertion or removal visible to packets that search for entries.
     fn publish(&mut self) -> Result<(), FinderError> {
         self.finder.as_mut().map_or(Ok(()), Finder::publish)
     }
@@ -218,7 +222,7 @@ impl Changing {
 }
 
 impl PackedTable {
-    /// Creates an empty table, which the workers of a group use.
+    /// Creates an empty table that the workers of a group use.
     ///
     /// # Errors
     /// Returns an error if the design does not support what packets do, if keys or parameters are
@@ -297,7 +301,8 @@ impl PackedTable {
         self.len() == 0
     }
 
-    /// Adds a worker, and returns the counters of its lookups.
+    /// Prepares the table for a worker of the group, and returns the counters of the worker's
+    /// lookups.
     ///
     /// # Errors
     /// Returns an error if memory for the worker's own entries does not suffice.
@@ -324,7 +329,7 @@ impl PackedTable {
         Ok(())
     }
 
-    /// Removes a worker, which must be outside the gate.
+    /// Removes a worker from the table. The worker must be outside the gate.
     pub fn leave(&self, worker: &Worker) {
         // The worker's entries are compared with those of other workers, whose packets may be
         // writing them, so the gate is closed.
@@ -338,7 +343,8 @@ impl PackedTable {
         }
     }
 
-    /// Returns the numbers of hits and misses of all workers.
+    /// Returns the number of lookups of all workers that found an entry, and of those that found
+    /// none.
     #[must_use]
     pub fn lookups(&self) -> (u64, u64) {
         let entries = read(&self.entries);
@@ -358,36 +364,37 @@ impl PackedTable {
         read(&self.entries).table.memory()
     }
 
-    /// Returns the number of entries that packets of several workers wrote, as far as this is known
-    /// from workers that have left. Packets that use such an entry were not all processed by one
-    /// worker, so each worker continued from its own value.
+    /// Returns the number of entries of a sharded table that packets of several workers wrote, as
+    /// far as this is known from workers that have left. Such packets should all have been
+    /// processed by one worker: each worker continued from a value of its own.
     #[must_use]
     pub fn divided(&self) -> u64 {
         read(&self.entries).table.divided()
     }
 
-    /// Closes the gate, and has workers look up again how they access this table.
+    /// Closes the gate. After it has been opened again, each worker looks up again how it accesses
+    /// this table.
     fn close_for_change(&self) -> Closed<'_> {
         let closed = self.group.close();
         self.moved();
         closed
     }
 
-    /// Has workers that enter the gate from now on look up again how they access this table.
+    /// Makes each worker that enters the gate from now on look up again how it accesses this table.
     fn moved(&self) {
         // A worker that sees the group's new version also sees the table's, which is stored first.
         self.version.fetch_add(1, Ordering::SeqCst);
         self.group.moved();
     }
 
-    /// Waits until all workers have been outside the gate, and has them look up again how they
-    /// access this table.
+    /// Waits until all workers have been outside the gate. Each then looks up again how it accesses
+    /// this table.
     pub fn look_again(&self) {
         drop(self.close_for_change());
     }
 
-    /// Returns how the table is accessed now. A worker calls this inside the gate, before it calls
-    /// [`Self::access`].
+    /// Returns the current versions of the table and of its group of workers. A worker calls this
+    /// inside the gate, before it calls [`Self::access`].
     #[must_use]
     pub fn reached(&self) -> Reached {
         Reached { membership: self.group.membership(), table: self.version.load(Ordering::SeqCst) }
@@ -426,9 +433,9 @@ impl PackedTable {
         Ok(key)
     }
 
-    /// Returns tables with room for one more entry, if the current ones have none and can be copied
-    /// while packets are inside the gate. Otherwise returns `None`; the insertion then makes room
-    /// itself, or reports that memory does not suffice.
+    /// Returns larger tables with the same entries, if the current ones have no room for one more
+    /// entry and can be copied while packets are inside the gate. Otherwise returns `None`; the
+    /// insertion then makes room itself, or reports that memory does not suffice.
     fn room_for(&self, key: u128) -> Option<Remade> {
         if self.in_place() {
             return None;
@@ -439,7 +446,7 @@ impl PackedTable {
         Some(remade)
     }
 
-    /// Rebuilds the search if the number of entries now requires another layout.
+    /// Rebuilds the search for entries if their number now requires another layout.
     fn outgrow(&self, changing: &mut Changing) {
         let Some(finder) = &mut changing.finder else { return };
         let Some(rebuilt) = finder.rebuilt() else { return };
@@ -453,7 +460,8 @@ impl PackedTable {
         }
     }
 
-    /// Counts a removed entry, and frees memory once many entries have been removed.
+    /// Counts a removed entry, and frees memory once many entries have been removed since this was
+    /// last done.
     fn shrink(&self, changing: &mut Changing) {
         let left = read(&self.entries).table.len();
         changing.taken += 1;
@@ -502,7 +510,7 @@ impl PackedTable {
         Some(taken)
     }
 
-    /// Returns whether packets write entries in place.
+    /// Returns whether some action of the table writes entries in place.
     fn in_place(&self) -> bool {
         self.writing != 0
     }
@@ -519,10 +527,10 @@ impl PackedTable {
         read(&self.entries).table.read(key)
     }
 
-    /// Changes an entry to the result of `make`, which is called with its action and parameters,
-    /// and returns the entry's previous contents. If `make` returns `None`, nothing is changed. No
-    /// packet sees a partially changed entry: with two replicas, packets read the active one while
-    /// the passive one is changed; with one replica, the gate is closed.
+    /// Changes an entry to the result of `make`, which is called with the entry's action and
+    /// parameters. Returns what the entry was before. If `make` returns `None`, nothing is changed.
+    /// No packet sees a partially changed entry: with two replicas, packets read the active one
+    /// while the passive one is changed; with one replica, the gate is closed.
     pub fn change(
         &self,
         key: u128,
@@ -567,8 +575,8 @@ impl PackedTable {
         read(&self.entries).table.any()
     }
 
-    /// Returns the means by which a worker accesses the entries until [`Self::reached`] returns
-    /// another value. The worker must have joined and be inside the gate.
+    /// Returns the access and the searcher by which a worker uses the table until [`Self::reached`]
+    /// returns another value. The worker must have joined and be inside the gate.
     #[must_use]
     pub fn access(&self, worker: &Worker) -> (Access, Searcher) {
         let entries = read(&self.entries);

@@ -1,16 +1,17 @@
-//! Packs the fields of a key for a trie: exact fields first, then the field with the prefix, as one
-//! string of bits without padding. A search packs the keys of entries and packets with it.
+//! Packs the fields of a key for the trie of prefixes: exact fields first, then the field with the
+//! prefix, as one string of bits without padding. The keys of entries and those of packets are
+//! packed alike.
 
 use crate::match_key::{MatchField, MatchKind};
 
-/// The order in which the bits of a key's fields are packed.
+/// The order in which the bits of a key's fields are packed for a trie.
 pub(crate) struct Packing {
     /// The fields in the order in which they are packed.
     fields: Vec<Source>,
-    /// The number of bits before the prefix.
+    /// The number of bits of the packed key before those of the field with a prefix.
     exact_bits: u32,
     bits: u32,
-    /// Whether a packed key equals the key itself.
+    /// Whether packing leaves a key as it is.
     plain: bool,
 }
 
@@ -55,8 +56,8 @@ impl Packing {
         self.bits
     }
 
-    /// Returns the number of leading bits of a packed key that an entry with a prefix of `prefix`
-    /// bits fixes.
+    /// Returns the number of leading bits of a packed key that must equal those of an entry with a
+    /// prefix of `prefix` bits.
     pub(crate) fn prefix_bits(&self, prefix: u32) -> u32 {
         self.exact_bits + prefix
     }
@@ -77,7 +78,7 @@ impl Packing {
         }
     }
 
-    /// Packs keys of up to 64 bits, which are contiguous and take `width` bytes each.
+    /// Packs several keys of up to 64 bits. The keys are contiguous and take `width` bytes each.
     #[inline]
     pub(crate) fn pack_short(&self, keys: &[u8], width: usize, packed: &mut Vec<u64>) {
         if self.plain && width == 4 {
@@ -106,7 +107,8 @@ impl Packing {
         packed << (128 - self.bits)
     }
 
-    /// Packs keys of any width contiguously into `packed`, and returns the number of bytes of each.
+    /// Packs several keys of any width into `packed`, one after the other, and returns the number
+    /// of bytes of each packed key.
     pub(crate) fn pack_long<'a>(
         &self,
         keys: impl Iterator<Item = &'a [u8]>,
@@ -135,8 +137,8 @@ impl Packing {
         length
     }
 
-    /// Returns the bytes of a key in packed order, each with the number of its bits that are
-    /// significant.
+    /// Returns the bytes of a key in packed order. With each byte comes the number of its bits that
+    /// belong to the key.
     fn parts<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = (u8, u32)> + 'a {
         self.fields.iter().flat_map(move |field| {
             let bytes = field.bits.div_ceil(8);

@@ -40,19 +40,20 @@ use crate::region::{Region, prefetch};
 use crate::store::BATCH;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The number of key bits per level.
+/// The number of key bits that one level of the trie examines.
 const STRIDE: u32 = 6;
-/// The number of words of a node before its 32-bit halves.
+/// The number of words at the beginning of a node, before its 32-bit halves.
 const HEAD: usize = 3;
-/// The half with the result for keys that match no prefix of the node itself.
+/// The index of a node's half with the result for keys that match no prefix in the node.
 const INHERITED: usize = 2 * HEAD;
-/// The first half with a result of the node itself.
+/// The index of a node's first half with the result of one of its own prefixes.
 const RESULTS: usize = INHERITED + 1;
-/// The bit of a slot that says that the other bits name a node.
+/// The bit that is set in a slot of the array if the other bits are the position of a node, and not
+/// a result.
 const NODE: u32 = 1 << 31;
-/// The number of entries from which on a table is large.
+/// The number of entries from which on a table has the large array.
 const MANY: usize = 1 << 16;
-/// The largest number of bits of a prefix in the small array.
+/// The largest length in bits of a prefix that is stored in the small array.
 const SHORT: u32 = 12;
 
 /// A key whose first bit is the most significant one, padded with zeros at the end.
@@ -114,7 +115,7 @@ impl KeyBits for &[u8] {
     }
 }
 
-/// The prefixes of one to five bits of each six-bit value, as a mask for a node's first word.
+/// For each six-bit value, the mask of its prefixes of one to five bits in a node's first word.
 const ANCESTORS: [u64; 64] = {
     let mut ancestors = [0; 64];
     let mut bits = 0;
@@ -129,25 +130,28 @@ const ANCESTORS: [u64; 64] = {
     ancestors
 };
 
-/// Returns the bit of a node's first word that stands for the first `length` of six bits.
+/// Returns the bit of a node's first word that stands for the prefix of `length` bits of a six-bit
+/// value.
 const fn short_bit(length: u32, bits: usize) -> u32 {
     (1 << length) - 2 + (bits >> (STRIDE - length)) as u32
 }
 
-/// The part of the trie that packets read.
+/// The part of the trie that packets read: the two arrays and the nodes.
 pub(crate) struct PrefixTrie {
     array: Region,
     array_bits: u32,
-    /// The small array, for prefixes of at most `short_bits` bits, which is less than `array_bits`.
+    /// The small array, for prefixes of at most `short_bits` bits. `short_bits` is less than
+    /// `array_bits`.
     short: Region,
     short_bits: u32,
     arena: Arena,
 }
 
-/// The part of the trie that only its single writer uses.
+/// The part of the trie that only its single writer reads and writes.
 pub(crate) struct PrefixWriter {
     arena: Writer,
-    /// The results of the prefixes that end in one of the arrays, by [`name`].
+    /// The results of the prefixes that are stored in one of the arrays and not in a node, by
+    /// [`name`].
     known: HashMap<u32, u32, KeyHash>,
     /// The length of each prefix in `known`, by its result.
     lengths: Vec<u8>,
@@ -198,14 +202,15 @@ impl PrefixTrie {
         self.array.word32(4 * key.first(self.array_bits))
     }
 
-    /// Returns the result for a key that matches no prefix in the large array.
+    /// Returns the result of the small array for a key that matches no prefix in the large array or
+    /// in a node.
     #[inline(always)]
     fn short<K: KeyBits>(&self, key: K) -> u32 {
         self.short.word32(4 * first(key, self.short_bits)).load(Ordering::Acquire)
     }
 
-    /// Writes for each key the number of its longest prefix plus one, or 0. The caller must be
-    /// pinned.
+    /// Writes to `found`, for each key, the number of the longest matching prefix plus one, or 0 if
+    /// none matches. The caller must be pinned.
     #[inline(always)]
     pub(crate) fn find<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
@@ -214,7 +219,7 @@ impl PrefixTrie {
         }
     }
 
-    /// Prefetches the slots of these keys.
+    /// Prefetches the slots of the large array that these keys select.
     #[inline(always)]
     pub(crate) fn prefetch_keys<K: KeyBits>(&self, keys: &[K]) {
         for key in keys {
@@ -241,7 +246,8 @@ impl PrefixTrie {
         }
     }
 
-    /// Replaces each node in `found` by the result of the search in it, for at most [`BATCH`] keys.
+    /// Replaces each node in `found` by the result of the search in the node, for at most [`BATCH`]
+    /// keys.
     #[inline(always)]
     fn descend<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         let mut at = [(0, Block::NONE); BATCH];
@@ -309,8 +315,8 @@ impl PrefixTrie {
     }
 
     /// Maps the first `length` bits of a key to `number`, replacing an existing mapping. Returns
-    /// false if memory does not suffice; then nothing has changed. Waits for packets in progress if
-    /// the prefix is in the small array.
+    /// false if memory does not suffice; then the trie is unchanged. Waits for packets in progress
+    /// if the prefix is in the small array.
     pub(crate) fn insert<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -335,8 +341,9 @@ impl PrefixTrie {
         true
     }
 
-    /// Removes a prefix. Returns false if memory does not suffice; then nothing has changed. Waits
-    /// for packets in progress if the prefix is in the small array.
+    /// Removes the prefix that consists of the first `length` bits of a key. Returns false if
+    /// memory does not suffice; then the trie is unchanged. Waits for packets in progress if the
+    /// prefix is in the small array.
     pub(crate) fn remove<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -358,7 +365,8 @@ impl PrefixTrie {
         true
     }
 
-    /// Writes a result to the slots under a prefix that hold no longer prefix.
+    /// Writes the result of a prefix to all slots under it, except those that hold the result of a
+    /// longer prefix.
     fn fill(
         &self,
         writer: &mut PrefixWriter,
@@ -388,8 +396,8 @@ impl PrefixTrie {
         }
     }
 
-    /// Writes a result to the slots of the small array under a prefix that hold no longer prefix,
-    /// without waiting for packets in progress.
+    /// Writes the result of a prefix to all slots of the small array under it, except those that
+    /// hold the result of a longer prefix. Does not wait for packets in progress.
     pub(crate) fn fill_short(
         &self,
         writer: &mut PrefixWriter,
@@ -406,7 +414,7 @@ impl PrefixTrie {
         }
     }
 
-    /// Rewrites the nodes on the path to a prefix.
+    /// Sets or removes a prefix in a node, and rewrites the nodes on the path to it.
     fn change<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -470,7 +478,8 @@ impl PrefixWriter {
         self.known.reserve(1);
     }
 
-    /// Returns whether a slot with the result `before` holds no prefix longer than `length` bits.
+    /// Returns whether a prefix of `length` bits may replace the result `before` of a slot, because
+    /// the slot holds no result of a longer prefix.
     fn may_replace(&self, before: u32, length: u32) -> bool {
         before == 0 || self.lengths.get(before as usize).is_none_or(|of| u32::from(*of) <= length)
     }
@@ -485,7 +494,7 @@ fn name(length: u32, value: usize) -> u32 {
     1 << length | value as u32
 }
 
-/// Counts the ones of a word below a bit.
+/// Returns the number of set bits of a word below the given bit.
 #[inline(always)]
 fn below(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
@@ -505,7 +514,7 @@ impl<'a> Node<'a> {
         Self { words, short: word(0), exact: word(1) }
     }
 
-    /// Prefetches the word that contains the half with this index.
+    /// Prefetches the word of the node that contains the half with this index.
     #[inline(always)]
     fn prefetch(&self, place: usize) {
         if let Some(word) = self.words.get(place / 2) {
@@ -513,8 +522,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the index of the half with the longest matching prefix in this node, or of the
-    /// inherited result.
+    /// Returns the index of the half that holds the result for six bits of a key: that of the
+    /// longest matching prefix in this node, or else the inherited result.
     #[inline(always)]
     fn result_place(&self, bits: usize) -> usize {
         let bit = bits as u32;
@@ -525,7 +534,8 @@ impl<'a> Node<'a> {
         longest.map_or(INHERITED, |longest| RESULTS + below(self.short, longest))
     }
 
-    /// Returns the index of the half with the child, if there is one.
+    /// Returns the index of the half that leads to the child for six bits of a key, or `None` if
+    /// there is no such child.
     #[inline(always)]
     fn child_place(&self, bits: usize) -> Option<usize> {
         let children = self.words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -601,8 +611,9 @@ impl Draft {
     }
 }
 
-/// Sets or removes the element of a list that a bit of a map stands for. The elements are in the
-/// order of the bits, after `before` others.
+/// Sets or removes an element of a list in which each element belongs to a set bit of `map`. The
+/// elements are in the order of the bits, after `before` other elements. `None` removes the
+/// element.
 fn put(map: &mut u64, list: &mut Vec<u32>, before: usize, bit: u32, value: Option<u32>) {
     let place = before + below(*map, bit);
     match (value, *map & 1 << bit != 0) {

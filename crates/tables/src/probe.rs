@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::region::LINE;
 use crate::store::Shape;
 
-/// The offsets of the parts of a bucket, for tables of one shape; see the module.
+/// The layout of a bucket in tables of one shape; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     key_bytes: usize,
@@ -33,23 +33,25 @@ impl Probe {
     pub const MULTIPLIER: u64 = hash::MULTIPLIER;
     /// The number of bytes of a bucket. The first eight are the header.
     pub const BUCKET: usize = LINE;
-    /// The bits of the header that are set if entries that belong to this bucket are in a later
-    /// one.
+    /// The bits of a bucket's header that are set if entries that belong to this bucket are in a
+    /// later one.
     pub const OVERFLOW: u64 = Fields::OVERFLOW;
-    /// The offset of the keys in bytes.
+    /// The offset of a bucket's first key in bytes.
     pub const KEYS: usize = Fields::HEADER;
-    /// The bit of the header at which the actions begin, in the order of the slots.
+    /// The position of a header's first bit with actions, which are in the order of the slots.
     pub const ACTIONS: u32 = Fields::ACTIONS;
 
-    /// The bit that is set if [`Access::prefetch_named`](crate::Access::prefetch_named) found the
-    /// entry of a key.
+    /// The bit of an encoded position that is set if
+    /// [`Access::prefetch_named`](crate::Access::prefetch_named) found the entry of a key.
     pub const FOUND: u32 = 1;
-    /// The bit that is set if the entry is not in its own bucket but in the next one, 64 bytes
-    /// further on.
+    /// The bit of an encoded position that is set if the entry is not in its own bucket but in the
+    /// next one, 64 bytes further on.
     pub const FOUND_BEHIND: u32 = 2;
-    /// The lowest bit of the entry's slot number, which ends below the entry's action.
+    /// The lowest bit of the slot number in an encoded position. The slot number ends below the
+    /// entry's action.
     pub const FOUND_SLOT: u32 = 2;
-    /// The lowest bit of the entry's action, which takes all the bits above.
+    /// The lowest bit of the entry's action in an encoded position. The action takes all bits
+    /// above.
     pub const FOUND_ACTION: u32 = 16;
 
     /// Returns the layout of the tables that [`ExactTable::new`](crate::ExactTable::new) makes with

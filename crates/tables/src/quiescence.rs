@@ -13,8 +13,8 @@ use crate::design::MAX_WORKERS;
 use crate::sync::AtomicBool;
 use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
 
-/// The announcement of one worker, alone in a pair of cache lines because processors fetch lines in
-/// pairs.
+/// A worker's announcement of the epoch in which it is pinned. Each has a pair of cache lines of
+/// its own, because processors fetch lines in pairs.
 #[repr(align(128))]
 #[derive(Default)]
 struct Announcement {
@@ -24,15 +24,16 @@ struct Announcement {
     taken: AtomicBool,
 }
 
-/// The workers of one table and the epochs in which they are pinned.
+/// The workers that read one table, and the epochs in which they are pinned.
 pub(crate) struct Domain {
     epoch: AtomicU64,
     workers: Box<[Announcement]>,
-    /// The number of seats that have ever been taken. Later seats are not examined.
+    /// The number of places for workers that have ever been used. Places beyond it are not
+    /// examined.
     seats: AtomicU64,
 }
 
-/// A worker's place in the domain, returned by [`Domain::leave`].
+/// A worker's place in the domain, which it occupies from [`Domain::join`] to [`Domain::leave`].
 #[cfg(test)]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seat(usize);
@@ -46,7 +47,8 @@ impl Domain {
         }
     }
 
-    /// Takes a seat. Returns `None` if all seats are taken.
+    /// Adds a worker to the domain and returns its place. Returns `None` if all places are
+    /// occupied.
     #[cfg(test)]
     pub(crate) fn join(&self) -> Option<Seat> {
         let free = |worker: &Announcement| !worker.taken.swap(true, Ordering::AcqRel);
@@ -81,7 +83,7 @@ impl Domain {
         self.workers[seat.0].pinned.store(0, Ordering::Release);
     }
 
-    /// Returns the epoch with which memory that has just been unlinked is stamped.
+    /// Returns the current epoch, with which memory that has just been unlinked is stamped.
     pub(crate) fn now(&self) -> u64 {
         // Orders the unlinking before the stamp.
         fence(Ordering::SeqCst);
@@ -155,14 +157,14 @@ pub(crate) fn relax(spins: &mut u32) {
     if spins.is_multiple_of(64) { yield_now() } else { spin_loop() }
 }
 
-/// Records that were unlinked and may still be reachable, oldest first.
+/// Memory that was unlinked and that workers may still reach, oldest first.
 #[derive(Default)]
 pub(crate) struct Limbo<T = u32> {
     waiting: std::collections::VecDeque<(u64, T)>,
 }
 
 impl<T: Copy + PartialEq> Limbo<T> {
-    /// Adds a record that was unlinked just now.
+    /// Adds memory that was unlinked just now.
     pub(crate) fn retire(&mut self, domain: &Domain, record: T) {
         self.waiting.push_back((domain.now(), record));
     }
@@ -172,12 +174,12 @@ impl<T: Copy + PartialEq> Limbo<T> {
         self.waiting.is_empty()
     }
 
-    /// Returns the number of waiting records.
+    /// Returns the number of elements that wait until no worker can reach them.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Passes the records that are unreachable at `epoch` to `reuse`.
+    /// Passes the elements that no worker can reach at `epoch` to `reuse`.
     pub(crate) fn collect(&mut self, epoch: u64, mut reuse: impl FnMut(T)) {
         while let Some(&(stamp, record)) = self.waiting.front()
             && Domain::is_past(stamp, epoch)

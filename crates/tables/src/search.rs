@@ -11,13 +11,13 @@ use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
 use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 
-/// A search structure; see the module.
+/// The structure that finds the entry of a key; see the module.
 pub(crate) enum Search {
     Prefix { packing: Packing, trie: PrefixTrie },
     Ternary(TernaryTree),
 }
 
-/// The state of the single writer of a search.
+/// The state of the single writer that adds and removes entries of a search.
 pub(crate) enum SearchWriter {
     Prefix(PrefixWriter),
     Ternary(Writer),
@@ -29,18 +29,18 @@ pub(crate) enum Link {
     Rule(Box<Rule>),
 }
 
-/// A change of a search that packets do not see yet.
+/// A prepared change of a search, which packets do not see yet.
 pub(crate) enum Prepared {
-    /// The change is short, and is made in place when it is published.
+    /// The change is short. It is made in place when it is published.
     InPlace,
-    /// The root of the changed tree.
+    /// A changed tree, given by its root, which replaces the current tree when it is published.
     Tree(Block),
 }
 
 /// The processor features that make searches faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processor {
-    /// No known feature.
+    /// No feature that makes searches faster is known.
     Any,
     /// Bit-counting instructions, of which nodes need several for each step, and AVX2.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -85,7 +85,7 @@ impl Search {
         Some((Self::Prefix { packing, trie }, SearchWriter::Prefix(writer)))
     }
 
-    /// Returns the number of reserved bytes.
+    /// Returns the number of bytes of memory that the search has reserved.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Prefix { trie, .. } => trie.bytes(),
@@ -121,7 +121,7 @@ impl Search {
         }
     }
 
-    /// Makes an entry visible to packets. Returns false if memory does not suffice.
+    /// Makes an entry visible to packets that search. Returns false if memory does not suffice.
     pub(crate) fn add(
         &self,
         writer: &mut SearchWriter,
@@ -146,8 +146,8 @@ impl Search {
         }
     }
 
-    /// Makes all these entries visible to packets, in a search that has none. Returns false if
-    /// memory does not suffice.
+    /// Makes entries visible to packets, in a search that has none yet. Returns false if memory
+    /// does not suffice.
     pub(crate) fn add_all<'a>(
         &self,
         writer: &mut SearchWriter,
@@ -187,8 +187,9 @@ impl Search {
         }
     }
 
-    /// Prepares an addition or a removal: does the part that takes long and that packets do not
-    /// see. Returns `None` if memory does not suffice; then nothing has changed.
+    /// Prepares the addition or removal of an entry: does the part of the work that takes long and
+    /// that packets do not see. Returns `None` if memory does not suffice; then nothing has
+    /// changed.
     pub(crate) fn prepare(
         &self,
         writer: &mut SearchWriter,
@@ -225,7 +226,7 @@ impl Search {
         }
     }
 
-    /// Discards a change that was prepared.
+    /// Discards a change that was prepared but not published.
     pub(crate) fn abandon(writer: &mut SearchWriter) {
         if let SearchWriter::Ternary(writer) = writer {
             writer.roll_back();

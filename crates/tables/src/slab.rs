@@ -38,7 +38,7 @@ struct Places {
     regions: BTreeMap<usize, Part>,
     /// The start addresses of the regions with a free place.
     with_room: BTreeSet<usize>,
-    /// The number of bytes of the last region that was made and still exists.
+    /// The number of bytes of the region that was made last, among those that still exist.
     last: usize,
     /// The number of values in all regions.
     values: usize,
@@ -49,7 +49,7 @@ struct Part {
     region: Region,
     /// The number of values in the region.
     values: usize,
-    /// The number of places that have ever held a value; they are the first ones of the region.
+    /// The number of places that have ever held a value. These are the first places of the region.
     taken: usize,
     /// The numbers of the places that held a value and are free again.
     free: Vec<u32>,
@@ -67,7 +67,7 @@ unsafe impl<T: Send> Send for Kept<T> {}
 unsafe impl<T: Sync> Sync for Kept<T> {}
 
 impl<T> Slab<T> {
-    /// The distances in bytes between one value and the next.
+    /// The distances in bytes between the starts of neighbouring values.
     const STRIDE: Stride = {
         assert!(align_of::<T>() <= LINE && size_of::<T>() > 0 && size_of::<T>() <= FIRST);
         let apart = size_of::<T>().next_multiple_of(LINE);
@@ -94,17 +94,18 @@ impl<T> Slab<T> {
         Kept { slab: Arc::clone(self), place }
     }
 
-    /// Returns the number of reserved bytes.
+    /// Returns the number of bytes of all regions.
     #[must_use]
     pub fn bytes(&self) -> usize {
         lock(&self.places).regions.values().map(|part| part.region.bytes()).sum()
     }
 }
 
-/// The distance from one value to the next. In small regions, each value has cache lines of its
-/// own, since threads that write neighbouring values would wait for each other. With many thousands
-/// of values such conflicts are rare, and the values lie close together so that more of them stay
-/// in the cache. A value never touches more lines than its size requires.
+/// The distance in bytes from one value to the next: `apart` in small regions, `dense` in large
+/// ones. In small regions, each value has cache lines of its own, since threads that write
+/// neighbouring values would wait for each other. With many thousands of values such conflicts are
+/// rare, and the values lie close together so that more of them stay in the cache. A value never
+/// touches more lines than its size requires.
 #[derive(Clone, Copy)]
 struct Stride {
     apart: usize,
@@ -118,14 +119,15 @@ impl Stride {
 }
 
 impl Part {
-    /// Returns the number of values for which the region has places.
+    /// Returns the number of values that fit in the region.
     fn room(&self, stride: Stride) -> usize {
         self.region.bytes() / stride.in_region(self.region.bytes())
     }
 }
 
 impl Places {
-    /// Takes a free place. Returns `None` if memory does not suffice.
+    /// Occupies a free place for a value and returns its address. Returns `None` if memory does not
+    /// suffice.
     fn place(&mut self, stride: Stride) -> Option<NonNull<u8>> {
         let start = match self.with_room.first() {
             Some(start) => *start,
@@ -152,8 +154,8 @@ impl Places {
         Some(start)
     }
 
-    /// Frees a place. The memory of a region without values is freed, unless the next value would
-    /// need the region.
+    /// Frees the place of a value. If this leaves its region without values, the region's memory is
+    /// freed too, unless the next value would need the region.
     fn vacate(&mut self, place: NonNull<u8>, stride: Stride) {
         self.values -= 1;
         if self.values == 0 {

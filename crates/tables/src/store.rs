@@ -5,5 +5,5 @@ mod inline;
 
 pub(crate) use inline::{Inline, Shape};
 
-/// The number of keys that are looked up together.
+/// The number of keys that are looked up together as one batch.
 pub(crate) const BATCH: usize = 32;

@@ -10,8 +10,8 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, f
 pub(crate) use std::sync::{Arc, Condvar, Mutex};
 pub(crate) use std::thread::yield_now;
 
-/// Does nothing. In the models it is a fence, because the model checker treats sequentially
-/// consistent operations as weaker ones but supports fences.
+/// Does nothing outside of models. In models it is a fence, because the model checker treats
+/// sequentially consistent operations as weaker ones but supports fences.
 #[inline(always)]
 pub(crate) fn fence_of_models() {}
 

@@ -33,11 +33,12 @@ pub(crate) use rule::{FieldRange, Rule};
 use rule::{Rules, encode, words_of};
 pub(crate) use together::Together;
 
-/// The largest number of entries that are never divided: the number that is compared at once.
+/// The number of entries that are compared at once. A leaf with so few entries is never divided.
 const LEAF: usize = lanes::TOGETHER;
 
-/// The largest number of entries in a leaf. Entries that no cut divides are halved by rank until
-/// they fit, so that an insertion never writes more entries than this.
+/// The largest number of entries in a leaf. Entries that cannot be divided by a byte or a number of
+/// the key are divided by priority until they fit, so that an insertion never writes more entries
+/// than this.
 const LARGEST_LEAF: usize = 128;
 
 /// Appends a key in words, most significant byte first, followed by a word of zeros.
@@ -62,28 +63,29 @@ fn number_at(words: &[u64], at: usize, length: usize) -> u64 {
     number >> (64 - 8 * length as u32)
 }
 
-/// The part of the tree that packets read, and the writer's operations on it.
+/// The search tree: the part that packets read, and the writer's operations on it.
 pub(crate) struct TernaryTree {
     root: AtomicU64,
     arena: Arena,
     /// The number of words of a key, without the word of zeros at the end.
     words: usize,
     key_bytes: usize,
-    /// The numbers in the key by which entries may be divided.
+    /// The numbers in a key, each of up to eight bytes, by which the entries of a node may be
+    /// divided.
     windows: Vec<Window>,
 }
 
-/// A part of the tree that a search has not visited yet.
+/// A part of the tree that a search for one key has not visited yet.
 pub(crate) struct Waiting {
     block: Block,
     /// The highest priority of the entries in this part.
     highest: u32,
 }
 
-/// The best entry for a packet so far.
+/// The best of the matching entries that a search has found so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Best {
-    /// The order of the entry. Among equal priorities, the lowest order is the best.
+    /// The order of the entry, which decides among equal priorities: the lowest is the best.
     order: u64,
     priority: u32,
     /// The number of the entry plus one, or 0 if none has been found.
@@ -91,7 +93,7 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    /// A value that is worse than every entry.
+    /// The result of a search that has found no entry. Every entry is better.
     const NONE: Self = Self { order: u64::MAX, priority: 0, name: 0 };
 
     #[inline(always)]
@@ -122,7 +124,7 @@ impl TernaryTree {
         }
     }
 
-    /// Returns the number of reserved bytes.
+    /// Returns the number of bytes of memory that the tree has reserved.
     pub(crate) fn bytes(&self) -> usize {
         self.arena.bytes()
     }
@@ -137,8 +139,8 @@ impl TernaryTree {
         Root::new(&self.root)
     }
 
-    /// Returns the current root, for [`TernaryTree::find`]. The caller must stay pinned while it
-    /// uses the root.
+    /// Returns the current root of the tree, for [`TernaryTree::find`]. The caller must stay pinned
+    /// while it uses the root.
     #[inline]
     pub(crate) fn now(&self) -> Block {
         self.root().load().1
@@ -192,7 +194,8 @@ impl TernaryTree {
         }
     }
 
-    /// Compares the entries of a leaf, the best of which come first.
+    /// Replaces `best` by the best matching entry of a leaf, if that is better. The entries of a
+    /// leaf are in order, the best first.
     #[inline(always)]
     fn look(&self, lanes: impl Lanes, words: &[AtomicU64], key: &[u64], best: &mut Best) {
         if let Some(rule) = self.rules(words).first_match(lanes, key) {
@@ -200,9 +203,9 @@ impl TernaryTree {
         }
     }
 
-    /// Returns the two children of a node that a key visits: the side to which the key belongs, and
-    /// the child for rules that the cut leaves open. In a node that divides by rank, these are both
-    /// sides.
+    /// Returns the two children of a node that the search for a key visits: the one for the key's
+    /// byte or number, and the one for rules that match several values of it. In a node that is
+    /// divided by rank, these are both sides.
     #[inline(always)]
     fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
@@ -214,7 +217,7 @@ impl TernaryTree {
         }
     }
 
-    /// Returns the entries of a leaf.
+    /// Returns the rules in a leaf.
     #[inline(always)]
     fn rules<'a>(&self, words: &'a [AtomicU64]) -> Rules<'a> {
         let size = words.get(1).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -222,14 +225,14 @@ impl TernaryTree {
         Rules::new(own, (size >> 32) as usize, self.words)
     }
 
-    /// Adds a rule. Returns false if memory does not suffice; then nothing has changed.
+    /// Adds a rule to the tree. Returns false if memory does not suffice; then nothing has changed.
     pub(crate) fn insert(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
         let root = self.now();
         let changed = self.with(writer, root, rule);
         self.publish(writer, domain, changed)
     }
 
-    /// Adds all these rules to an empty tree. Returns false if memory does not suffice.
+    /// Adds rules to an empty tree. Returns false if memory does not suffice.
     pub(crate) fn fill(&self, writer: &mut Writer, domain: &Domain, rules: Vec<Rule>) -> bool {
         let root = self.build(writer, rules);
         self.publish(writer, domain, root)
@@ -332,7 +335,8 @@ impl TernaryTree {
         Head::of(self.arena.words(block)).highest
     }
 
-    /// Collects all rules below a block, and drops the blocks that hold them.
+    /// Removes the blocks below `block` from the tree, and adds the rules that they hold to
+    /// `rules`.
     fn take(&self, writer: &mut Writer, block: Block, rules: &mut Vec<Rule>) {
         match self.draft(block) {
             Draft::Leaf(own) => {
@@ -346,7 +350,8 @@ impl TernaryTree {
         }
     }
 
-    /// Builds a tree of these rules.
+    /// Builds a tree of these rules and returns its root. Returns `None` if memory does not
+    /// suffice.
     fn build(&self, writer: &mut Writer, rules: Vec<Rule>) -> Option<Block> {
         let cut = (rules.len() > LEAF).then(|| choose(&rules, self.key_bytes, &self.windows));
         let cut = match cut.flatten() {
@@ -390,7 +395,7 @@ impl TernaryTree {
         2 + words_of(rules, self.words)
     }
 
-    /// Decodes a block for the writer.
+    /// Decodes a block of the tree, so that the writer can change it.
     fn draft(&self, block: Block) -> Draft {
         if block.is_none() {
             return Draft::Leaf(Vec::new());
@@ -447,22 +452,24 @@ impl TernaryTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Leaf,
-    /// A cut by a byte that has few different values.
+    /// A node that divides its rules by a byte of the key, for which they have few different
+    /// values.
     Byte,
     Number,
-    /// A cut by a byte that has many different values.
+    /// A node that divides its rules by a byte of the key, for which they have many different
+    /// values.
     Bytes,
-    /// A cut by the rank of entries.
+    /// A node that divides its rules by their rank: their position in the order of priority.
     Rank,
 }
 
-/// The first word of a block.
+/// The first word of a block, which describes a node or a leaf.
 struct Head {
     kind: Kind,
-    /// The byte of the key at which the byte or number begins that divides the entries.
+    /// The byte of the key at which the byte or number begins by which the node divides its rules.
     at: usize,
     length: usize,
-    /// The highest priority of the entries below.
+    /// The highest priority of the rules below this node.
     highest: u32,
 }
 
@@ -492,35 +499,35 @@ impl Head {
     }
 }
 
-/// The half with the open child in a node that divides by a byte of few values. It follows the
-/// head, the counts and four words with a bit for each value; the children of the values come after
-/// it.
+/// The index of the half with the open child (for rules that match several values of the byte), in
+/// a node that divides by a byte of few values. It follows the head, the counts and four words with
+/// a bit for each value; the children of the values come after it.
 const BYTE_OPEN: usize = 12;
-/// The half with the open child in a node that has a place for each value of a byte. It follows the
-/// head and the counts.
+/// The index of the half with the open child (for rules that match several values of the byte), in
+/// a node that divides by a byte of many values. It follows the head and the counts.
 const BYTES_OPEN: usize = 4;
-/// The number of values from which on a node has a place for each value. A packet then counts no
-/// bits, and the node is at most four times as large.
+/// The number of different values from which on a node has a child for each of the 256 values of a
+/// byte. A search then counts no bits, and the node is at most four times as large.
 const MANY: usize = 64;
-/// The half with the first side of a node that divides by a number, after the head, the counts and
-/// the threshold.
+/// The index of the half with the first child of a node that divides by a number. It follows the
+/// head, the counts and the threshold.
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
-/// The half with the first side of a node that divides by rank, after the head, the counts, the
-/// order and the priority. The open child of such a node is always empty.
+/// The index of the half with the first child of a node that divides by rank. It follows the head,
+/// the counts, the order and the priority. The open child of such a node is always empty.
 const RANK_SIDES: usize = 8;
 const RANK_OPEN: usize = 10;
 
-/// Returns the child for a key's byte, and the child for rules that leave the byte open, in a node
-/// with few values.
+/// Returns the child for a key's byte, and the child for rules that match several values of the
+/// byte, in a node that divides by a byte of few values.
 #[inline(always)]
 fn at_byte(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let byte = number_at(key, head.at, 1) as usize;
     (byte_child(words, byte), Block::from_bits(half(words, BYTE_OPEN)))
 }
 
-/// Returns the child for a key's byte, and the child for rules that leave the byte open, in a node
-/// with a place for each value.
+/// Returns the child for a key's byte, and the child for rules that match several values of the
+/// byte, in a node that divides by a byte of many values.
 #[inline(always)]
 fn at_bytes(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let byte = number_at(key, head.at, 1) as usize;
@@ -528,7 +535,8 @@ fn at_bytes(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     (child(BYTES_OPEN + 1 + byte), child(BYTES_OPEN))
 }
 
-/// Returns the child for a key's number, and the child for rules that leave the number open.
+/// Returns the child for a key's number, and the child for rules that match numbers on both sides
+/// of the threshold.
 #[inline(always)]
 fn at_number(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     let threshold = words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
@@ -537,7 +545,7 @@ fn at_number(head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
     (child, Block::from_bits(half(words, NUMBER_OPEN)))
 }
 
-/// Returns both sides of a node that divides by rank.
+/// Returns both children of a node that divides by rank.
 #[inline(always)]
 fn at_rank(words: &[AtomicU64]) -> (Block, Block) {
     let side = |side| Block::from_bits(half(words, RANK_SIDES + side));
@@ -573,14 +581,14 @@ enum Draft {
 /// A node as the writer changes it.
 struct Inner {
     cut: Cut,
-    /// The number of rules below.
+    /// The number of rules below this node.
     count: u32,
-    /// The number of rules below when the node was built.
+    /// The number of rules that were below this node when it was built.
     built: u32,
     highest: u32,
-    /// The children, sorted by side.
+    /// The children, each with its side of the cut, sorted by side.
     sides: Vec<(u64, Block)>,
-    /// The child for the rules that the cut does not place.
+    /// The child for the rules that match keys on several sides of the cut.
     open: Block,
 }
 

@@ -21,7 +21,7 @@ pub enum CounterError {
         "the kernel refuses hardware counters; lower /proc/sys/kernel/perf_event_paranoid to 2"
     )]
     Refused,
-    /// Another error, in words.
+    /// Another error, described by the text.
     #[error("hardware counters do not work: {0}")]
     Other(String),
 }
@@ -39,14 +39,14 @@ impl From<io::Error> for CounterError {
     }
 }
 
-/// Checks whether misses of the last cache can be counted.
+/// Checks whether misses of the last-level cache can be counted. If not, returns the reason.
 pub fn counters_available() -> Result<(), CounterError> {
     let mut misses = CacheMisses::of_this_thread()?;
     misses.start();
     misses.stop().map(|_| ())
 }
 
-/// A counter of the last cache's misses by the thread that created it, in user space.
+/// A counter of the last-level cache's misses in user space by the thread that created it.
 pub(super) struct CacheMisses {
     counter: Counter,
     before: u64,

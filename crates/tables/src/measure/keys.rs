@@ -1,16 +1,18 @@
-//! The sequence of entries that the operations of a measurement access: drawn uniformly, in an
-//! order that depends only on the seed and the lane.
+//! The sequence of entries that the operations of a measurement access. Entries are drawn
+//! uniformly, in an order that depends only on the seed and the lane (the thread on one core).
 
-/// The least number of draws before the sequence repeats, so that small tables show no pattern.
+/// The smallest number of drawn entries before the sequence repeats, so that small tables show no
+/// pattern.
 const LEAST: usize = 1 << 15;
-/// The largest number of draws: eight megabytes of numbers, read in order.
+/// The largest number of drawn entries before the sequence repeats. Their numbers take eight
+/// megabytes, which are read in order.
 const MOST: usize = 1 << 21;
 
 /// A random number generator (SplitMix64, Steele et al. 2014), so that no crate is needed.
 pub(super) struct Random(u64);
 
 impl Random {
-    /// Returns the generator of a lane; each lane has a different sequence.
+    /// Returns the generator of one lane. Each lane has a different sequence of numbers.
     pub(super) fn new(seed: u64, lane: u64) -> Self {
         let mut random = Self(seed ^ lane.wrapping_mul(0xd605_1395_d67b_6a3d));
         random.next();
@@ -25,13 +27,14 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `bound`, which must not be zero.
+    /// Returns a random number below `bound`, which must not be zero.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
-/// Draws from `0..filled`, or from `pool` if a lane has entries of its own.
+/// Returns the numbers of the entries that a lane accesses, drawn from `0..filled`, or from `pool`
+/// if the lane has entries of its own.
 pub(super) fn draws(seed: u64, lane: u64, filled: u32, pool: Option<&[u32]>) -> Vec<u32> {
     let entries = pool.map_or(filled, |pool| pool.len() as u32);
     let count = (2 * entries as usize).clamp(LEAST, MOST);

@@ -1,5 +1,5 @@
-//! One core of a case: the loop that calls the table, first untimed, then timed, then with one key
-//! at a time.
+//! The thread of one core of a case: the loop that calls the table, first untimed, then timed, then
+//! with one key at a time.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -14,20 +14,20 @@ use super::Operation;
 use super::counters::CacheMisses;
 use super::samples::Samples;
 
-/// The number of calls for each timed one.
+/// The number of calls of which one is timed.
 const STRIDE: usize = 16;
-/// The number of unanswered digests at which a lane waits for the answers. It is lower than the
+/// The number of unanswered digests at which a thread waits for the answers. It is lower than the
 /// number at which digests are dropped.
 const WINDOW: u64 = 512;
 /// The largest number of calls with a single key in one turn.
 const SINGLES: usize = 20_000;
 
-/// The inputs of a thread that runs a lane.
+/// The inputs of a thread that calls the table.
 pub(super) struct Lane<'a> {
     pub(super) worker: &'a mut TableWorker,
-    /// The numbers of the entries to access, in a cycle.
+    /// The numbers of the entries to access. After the last one, the first follows again.
     pub(super) draws: &'a [u32],
-    /// The index in `draws` at which to begin.
+    /// The index in `draws` of the first entry to access.
     pub(super) at: usize,
     pub(super) batch: usize,
     pub(super) operation: Operation,
@@ -39,7 +39,7 @@ pub(super) struct Lane<'a> {
     pub(super) interrupt: &'a AtomicBool,
 }
 
-/// The duration of each phase.
+/// The durations of the three phases of a turn.
 #[derive(Clone, Copy)]
 pub(super) struct Phases {
     pub(super) warm_up: Duration,
@@ -47,7 +47,7 @@ pub(super) struct Phases {
     pub(super) single: Duration,
 }
 
-/// The results of a lane in one turn.
+/// The results of one thread in one turn.
 #[derive(Default)]
 pub(super) struct LaneTurn {
     /// The number of operations of the timed phase.
@@ -64,7 +64,8 @@ pub(super) struct LaneTurn {
 }
 
 impl Lane<'_> {
-    /// Runs one turn. All lanes of a case wait for each other at `start`.
+    /// Runs one turn: the untimed phase, the timed phase, and the phase of calls with a single key.
+    /// All threads of a case wait for each other at `start`.
     pub(super) fn turn(mut self, phases: Phases, start: &Barrier) -> LaneTurn {
         let mut turn = LaneTurn::default();
         let mut misses = CacheMisses::of_this_thread().ok();
@@ -141,7 +142,8 @@ impl Lane<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Writes the next keys. This is part of the measured work.
+    /// Writes the keys of the next entries to `keys`. The time that this takes is part of the
+    /// measured work.
     #[inline(always)]
     fn write_keys(&mut self, keys: &mut [[u64; 2]]) {
         for key in keys {
@@ -153,7 +155,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Calls the table once.
+    /// Calls the table once, with these keys.
     #[inline(always)]
     fn run(&mut self, keys: &[[u64; 2]]) {
         match self.operation {
@@ -177,7 +179,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Waits until every digest has been answered.
+    /// Waits until every digest that this thread sent has been answered.
     #[inline(always)]
     fn drain(&self) {
         if let Some(controller) = self.controller {
@@ -192,10 +194,11 @@ impl Lane<'_> {
     }
 }
 
-/// The number of bytes of the number in an entry.
+/// The number of bytes of the number that an entry holds and that updates increase.
 pub(super) const NUMBER: usize = 4;
 
-/// Returns the number in an entry, or the first byte if the parameters are shorter than the number.
+/// Returns the number that an entry holds, given the entry's parameters. If they are shorter than
+/// the number, returns their first byte.
 #[inline(always)]
 pub(super) fn value(parameters: &[u8]) -> u64 {
     match parameters.first_chunk::<NUMBER>() {
@@ -204,7 +207,7 @@ pub(super) fn value(parameters: &[u8]) -> u64 {
     }
 }
 
-/// Reads the number in the entry and writes the number plus one.
+/// Reads the number that the matched entry holds and writes the number plus one.
 #[inline(always)]
 pub(super) fn next_value(hit: &mut Hit<'_>) {
     let parameters = hit.parameters_mut();

@@ -15,7 +15,7 @@ use crate::layout::{Layout, LayoutError};
 
 use super::{Case, Operation};
 
-/// A [`Synchronisation`] for a number of cores that is not known yet.
+/// The synchronisation of a table whose number of cores is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
     /// Two replicas.
@@ -27,7 +27,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the synchronisation for this number of cores.
+    /// Returns the synchronisation of a table that this number of cores use.
     pub fn of(self, cores: usize) -> Synchronisation {
         match self {
             Self::DoubleBuffer(wait) => Synchronisation::DoubleBuffer { wait },
@@ -37,7 +37,8 @@ impl Sharing {
     }
 }
 
-/// A list of values for each property. Every combination of the values is requested.
+/// Lists of values, one list for each property of a case. Every combination of the values is
+/// requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     /// The storages.
@@ -58,7 +59,7 @@ pub struct Selection {
     pub parameter_bytes: Vec<usize>,
     /// The numbers of cores.
     pub cores: Vec<usize>,
-    /// The requirements of the program. Designs that do not meet them are not offered.
+    /// The properties that the program requires. Designs that do not provide them are not offered.
     pub asks: Requirements,
 }
 
@@ -110,26 +111,27 @@ impl Selection {
     }
 }
 
-/// A combination that no table supports.
+/// A requested combination that no table supports.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NotOffered {
-    /// The combination, in words.
+    /// The description of the combination.
     pub what: String,
-    /// The reason, in words.
+    /// The description of the reason why no table supports it.
     pub reason: String,
 }
 
-/// The cases that will be measured, in order, and the combinations that will not.
+/// The cases that will be measured, in order, and the requested combinations that will not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The cases. Those of one size are adjacent.
+    /// The cases to measure. Those with tables of one size are adjacent.
     pub cases: Vec<Case>,
-    /// The combinations that no table supports.
+    /// The requested combinations that no table supports.
     pub not_offered: Vec<NotOffered>,
 }
 
 impl Plan {
-    /// Makes the plan of every combination of the selections, each once.
+    /// Makes the plan of all combinations that the selections request. A combination that several
+    /// of them request is in the plan once.
     ///
     /// # Errors
     /// Returns an error if a layout is invalid for every design.
@@ -149,8 +151,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Splits the plan into parts, one for each layout, whose cases take turns. Combinations that
-    /// are not offered are omitted.
+    /// Splits the plan into parts, one for each layout. The cases of a part take turns.
+    /// Combinations that no table supports are omitted.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {
         let of_one = |cases: &[Case]| Self { cases: cases.to_vec(), not_offered: Vec::new() };

@@ -19,21 +19,21 @@ use super::keys::Random;
 use super::lane::next_value;
 use super::subject::{sum, table};
 
-/// The number of updates after which a thread checks the interrupt.
+/// The number of updates after which a thread checks whether it was interrupted.
 const BURST: u64 = 1 << 16;
-/// The number of keys of one call.
+/// The number of keys with which a table is called at once.
 const CALL: usize = 32;
 
-/// The updates of one design, made and lost.
+/// The numbers of updates that threads made to a table of one design, and of those that were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Race {
     /// The storage of the table.
     pub storage: Storage,
-    /// Whether entries have locks.
+    /// The lock of each entry, if it has one.
     pub lock: EntryLock,
     /// The number of updates that were made.
     pub updates: u64,
-    /// The number of updates that are missing in the entries.
+    /// The number of updates that threads made but that a later sum of all entries lacks.
     pub lost: u64,
 }
 
@@ -64,9 +64,9 @@ pub enum RaceError {
     Worker(#[from] WorkerError),
 }
 
-/// Has one thread per core make `updates` updates together in a table of `entries` entries, half of
-/// them to one entry, and counts how many are lost. If `interrupt` is set, stops early and counts
-/// the updates made so far.
+/// Counts the updates that a table loses: one thread per core makes updates to a table of `entries`
+/// entries, `updates` in total, half of them to one entry. If `interrupt` is set, the threads stop
+/// early, and the updates made so far are counted.
 ///
 /// # Errors
 /// Returns an error if there are too many updates or too few threads, or if the table or a worker

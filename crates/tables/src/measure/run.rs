@@ -12,32 +12,33 @@ use super::samples::Clock;
 use super::subject::{Draws, NoSubject, Subject};
 use super::{Case, Findings, Machine, Measured, NotOffered, Plan, Settings, counters_available};
 
-/// The time for which the updates of all tables are counted after an interrupt.
+/// The time for which updates are still looked for in the entries of all tables after an interrupt.
 const COUNTING: Duration = Duration::from_millis(200);
 
-/// The current step of a run, for display to a user.
+/// The current step of a measurement, for display to a user.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Progress<'a> {
-    /// The memory latency at this number of bytes is being measured.
+    /// The latency of dependent accesses to memory of this number of bytes is being measured.
     Chasing(usize),
     /// The table of this case is being filled.
     Filling(&'a Case),
-    /// A turn has ended.
+    /// A turn of a case has ended.
     Turn {
-        /// The number of turns that have ended, including those of cases that were refused.
+        /// The number of turns that have ended, including those of cases that could not be
+        /// measured.
         done: usize,
-        /// The number of turns of the whole run.
+        /// The number of turns of all cases together.
         total: usize,
         /// The case of the turn.
         case: &'a Case,
-        /// The operations per second of the turn.
+        /// The number of operations per second in the turn.
         rate: f64,
     },
 }
 
-/// Measures a plan on a machine that [`survey`] has examined. Once `interrupt` is set, the run ends
-/// with the turns that are complete; the turn in progress is discarded.
+/// Measures the cases of a plan on a machine that [`survey`] has examined. Once `interrupt` is set,
+/// the run ends with the turns that are complete; the turn in progress is discarded.
 pub fn run(
     plan: &Plan,
     settings: &Settings,
@@ -86,7 +87,8 @@ impl Run<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Measures cases that are in memory together, with one turn of each in every repetition.
+    /// Measures cases whose tables are in memory together: each repetition has one turn of each
+    /// case.
     fn group(&mut self, cases: &[Case], findings: &mut Findings) {
         self.draws.clear();
         let mut subjects = Vec::new();
@@ -152,8 +154,8 @@ fn label(case: &Case) -> String {
     )
 }
 
-/// Returns how many of the first cases can take turns: those of one layout whose tables together
-/// fit into half of the available memory.
+/// Returns how many of the first cases can take turns. These have the same layout, and their tables
+/// together fit into half of the available memory.
 fn group(cases: &[Case]) -> usize {
     let room = machine::available_memory().map_or(usize::MAX, |bytes| bytes / 2);
     let mut taken = 0_usize;
@@ -168,8 +170,9 @@ fn group(cases: &[Case]) -> usize {
     count
 }
 
-/// Examines the machine: the latencies of its memories, each for about `time`, its clock, its
-/// counters, and whether its cores allow pinning.
+/// Examines the machine on which tables will be measured: the latencies of its memories, each for
+/// about `time`, the cost of reading its clock, and whether cache misses can be counted and threads
+/// can be pinned.
 pub fn survey(
     cores: &[usize],
     time: Duration,
@@ -194,7 +197,7 @@ pub fn survey(
     Machine { caches, latencies, clock, counters, pinned }
 }
 
-/// Runs a function on a core, in a new thread, so that the caller stays on its own core. Returns
+/// Runs a function in a new thread on a core, so that the caller stays on its own core. Returns
 /// `None` if the function panicked.
 fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     thread::scope(|scope| {
@@ -207,9 +210,10 @@ fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     })
 }
 
-/// Returns the levels of memory to measure, with a number of bytes for each. A chase covers half of
-/// each cache so that it stays inside, but only a quarter of the last cache, which other cores
-/// share. Main memory is measured well beyond the largest cache.
+/// Returns the memories whose latency is measured, nearest first: the name of each, and the number
+/// of bytes that the accesses cover. They cover half of each cache so that they stay inside, but
+/// only a quarter of the last cache, which other cores share. In main memory, they cover far more
+/// than the largest cache.
 fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
     let last = caches.iter().map(|cache| cache.level).max().unwrap_or(0);
     let part = |cache: &Cache| {

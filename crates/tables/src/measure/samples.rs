@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use statistics::Ordered;
 
-/// The times of a phase, in nanoseconds. Times above four seconds count as four seconds.
+/// The times of the operations in one phase of a measurement, in nanoseconds. Times above four
+/// seconds count as four seconds.
 #[derive(Debug, Default)]
 pub(super) struct Samples(Vec<u32>);
 
@@ -27,7 +28,7 @@ impl Samples {
         self.0.extend(other.0);
     }
 
-    /// Returns the samples in order, each reduced by `cost` nanoseconds.
+    /// Returns the times in ascending order, each reduced by `cost` nanoseconds.
     pub(super) fn ordered(&self, cost: u32) -> Ordered<u32> {
         Ordered::of(self.0.iter().map(|time| time.saturating_sub(cost)).collect())
     }
@@ -38,12 +39,12 @@ impl Samples {
 pub struct Clock {
     /// The median time between two consecutive readings.
     pub cost: u32,
-    /// The smallest difference between two readings.
+    /// The smallest difference between two readings, in nanoseconds.
     pub step: u32,
 }
 
 impl Clock {
-    /// Measures the clock on the calling thread's core.
+    /// Measures the cost of reading the clock on the calling thread's core.
     pub fn measure() -> Self {
         let mut times: Vec<u32> = (0..20_001)
             .map(|_| {

@@ -1,4 +1,5 @@
-//! A table that is measured: it is filled, runs in turns, and is checked at the end.
+//! One table under measurement: it is filled, runs in turns with other tables, and is checked at
+//! the end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,21 +22,22 @@ use super::lane::{Lane, LaneTurn, NUMBER, Phases, value};
 use super::samples::{Clock, Samples};
 use super::{Case, Measured, Operation, Percentiles, Settings, Turn};
 
-/// The timed phase is this many times as long as the phase of calls with a single key.
+/// The duration of the timed phase, as a multiple of that of the phase of calls with a single key.
 const SINGLE_SHARE: u32 = 4;
 
-/// The draws, by the number of entries and the lane. Tables of equal size share them.
+/// The sequences of entries to access, by the number of entries and the thread. Tables of equal
+/// size share them.
 pub(super) type Draws = HashMap<(u32, usize), Arc<Vec<u32>>>;
 
-/// The draws of a core, and the index at which it begins.
+/// The sequence of entries that the thread on one core accesses, and the index at which it begins.
 type Drawn = (Arc<Vec<u32>>, usize);
 
-/// The reason why a subject was not created.
+/// The reason why a table could not be measured.
 #[derive(Debug)]
 pub(super) enum NoSubject {
     /// The run was interrupted while the table was being filled.
     Interrupted,
-    /// The table, or its entries, could not be created.
+    /// The table or its entries could not be created. The text is the reason.
     Refused(String),
 }
 
@@ -45,7 +47,7 @@ impl From<String> for NoSubject {
     }
 }
 
-/// Checks the interrupt once every 1,024 entries.
+/// Returns an error if the run was interrupted. The interrupt is checked once for 1,024 entries.
 fn look(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
     const ENTRIES: u32 = 1024;
     match number.is_multiple_of(ENTRIES) && interrupt.load(Ordering::Relaxed) {
@@ -116,8 +118,8 @@ impl Subject {
         })
     }
 
-    /// Runs one turn on all cores, and returns its operations per second. Returns `None` if the
-    /// turn was interrupted, in which case it does not count.
+    /// Runs one turn on all cores, and returns the number of operations per second. Returns `None`
+    /// if the turn was interrupted, in which case it does not count.
     pub(super) fn turn(
         &mut self,
         settings: &Settings,
@@ -181,7 +183,7 @@ impl Subject {
     }
 
     /// Returns the results of the case, or `None` if there was no complete turn. After an
-    /// interrupt, updates are counted in the entries only until the deadline.
+    /// interrupt, lost updates are counted by reading the entries only until the deadline.
     pub(super) fn finish(self, clock: Clock, deadline: Option<Instant>) -> Option<Measured> {
         if self.turns.is_empty() {
             return None;
@@ -201,7 +203,10 @@ impl Subject {
         })
     }
 
-    /// Returns the number of updates that are missing in the entries.
+    /// Returns how many of `updates` updates the table lost: those that packets made but that the
+    /// sum of the numbers in its entries lacks. Returns `None` if packets only read, if the
+    /// parameters are too short to count updates, or if the entries could not be read before the
+    /// deadline.
     fn lost(&self, updates: u64, deadline: Option<Instant>) -> Option<u64> {
         if self.case.layout.parameter_bytes() < NUMBER || self.case.operation == Operation::Read {
             return None;
@@ -213,7 +218,7 @@ impl Subject {
     }
 }
 
-/// Creates an empty table for packets that perform this operation.
+/// Creates an empty table for packets that perform this operation on each entry that they match.
 pub(super) fn table(
     layout: &Layout,
     design: Design,
@@ -234,7 +239,7 @@ pub(super) fn table(
     Ok(Arc::new(PackedTable::new(&Arc::new(WorkerGroup::default()), &settings)?))
 }
 
-/// Returns an error if a table needs more bytes than are available.
+/// Returns an error if a table needs more bytes of memory than are available.
 fn refuse_beyond(needs: usize, available: Option<usize>) -> Result<(), NoSubject> {
     match available {
         Some(available) if needs > available => Err(NoSubject::Refused(format!(
@@ -245,7 +250,7 @@ fn refuse_beyond(needs: usize, available: Option<usize>) -> Result<(), NoSubject
     }
 }
 
-/// Returns the draws of each core.
+/// Returns the sequence of entries that the thread on each core accesses.
 fn lanes(
     case: &Case,
     settings: &Settings,
@@ -274,14 +279,14 @@ fn lanes(
     (0..case.cores).map(lane).collect()
 }
 
-/// Returns the number of entries of a case.
+/// Returns the number of entries with which the table of a case is filled.
 fn filled(case: &Case, fill: f64) -> u32 {
     let size = case.layout.size();
     ((fill * size as f64).round() as usize).clamp(1, size) as u32
 }
 
-/// Returns the sum of the numbers in all entries, or `None` if the sum is not complete at the
-/// deadline.
+/// Returns the sum of the numbers that the table's entries hold, or `None` if the sum is not
+/// complete at the deadline.
 pub(super) fn sum(table: &PackedTable, filled: u32, deadline: Option<Instant>) -> Option<u64> {
     const BETWEEN_LOOKS: u32 = 1024;
     let mut sum = 0_u64;

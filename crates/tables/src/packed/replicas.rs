@@ -28,7 +28,7 @@ use crate::exact::{ExactTable, ExactTableError};
 use crate::group::WorkerId;
 use crate::memory::MemoryUse;
 
-/// The replicas of a table's entries; see the module.
+/// The replicas or shards of a table's entries; see the module.
 #[derive(Debug)]
 pub(super) struct Replicas {
     home: ExactTable,
@@ -36,20 +36,20 @@ pub(super) struct Replicas {
     divided: u64,
 }
 
-/// The tables besides the home.
+/// The tables with copies of the home's entries.
 #[derive(Debug)]
 enum Others {
     Nothing,
     Shards(Shards),
-    /// A second replica, and whether it is the active one.
+    /// A second replica, and whether it is the one that packets read.
     Second(Box<ExactTable>, bool),
 }
 
-/// The shards of a table.
+/// The shards of a table: one table for each worker.
 #[derive(Debug, Default)]
 struct Shards {
     taken: BTreeMap<WorkerId, ExactTable>,
-    /// The shards that no worker has yet; their entries equal those of the home.
+    /// The shards that do not belong to a worker yet. Their entries equal those of the home.
     spare: Vec<ExactTable>,
     /// The number of workers for which shards were reserved, whether the workers have joined or
     /// not.
@@ -62,7 +62,7 @@ impl Shards {
     }
 }
 
-/// New tables for some of the replicas, with the same entries as the replicas.
+/// New tables that will replace some of the replicas, and have the same entries.
 #[derive(Debug)]
 pub(super) struct Remade {
     tables: Vec<Option<ExactTable>>,
@@ -75,6 +75,8 @@ impl Remade {
 }
 
 impl Replicas {
+    /// Creates empty replicas.
+    ///
     /// # Errors
     /// Returns an error if memory for two replicas does not suffice.
     pub(super) fn new(
@@ -101,7 +103,7 @@ impl Replicas {
         shards.into_iter().flatten()
     }
 
-    /// Returns the replica that packets read unless they have a shard.
+    /// Returns the table that packets read, unless each worker has a shard of its own.
     fn active(&self) -> &ExactTable {
         match &self.others {
             Others::Second(second, true) => second,
@@ -109,8 +111,8 @@ impl Replicas {
         }
     }
 
-    /// Changes the entry in the passive one of two replicas. Packets may be inside the gate, but
-    /// none that entered before the last [`Self::swap`].
+    /// Changes the entry in the passive one of two replicas. No packet that entered the gate before
+    /// the last [`Self::swap`] may still be inside.
     pub(super) fn change_passive(&mut self, key: u128, action: ActionId, parameters: &[u8]) {
         let Self { home, others: Others::Second(second, is_active), .. } = self else { return };
         let passive = if *is_active { home } else { &mut **second };
@@ -125,15 +127,15 @@ impl Replicas {
         }
     }
 
-    /// Returns the number of entries that packets of several workers wrote, as far as this is known
-    /// from workers that have left. Packets that use such an entry were not all processed by one
-    /// worker, so each worker continued from its own value.
+    /// Returns the number of entries that packets of several workers wrote in their shards, as far
+    /// as this is known from workers that have left. Such packets should all have been processed by
+    /// one worker: each worker continued from a value of its own.
     pub(super) fn divided(&self) -> u64 {
         self.divided
     }
 
-    /// Creates shards for `workers` workers, including those that have joined. Returns the number
-    /// of entries that were copied.
+    /// Creates shards in advance, so that `workers` workers, including those that have joined, have
+    /// one. Returns the number of entries that were copied.
     ///
     /// # Errors
     /// Returns an error if memory does not suffice.
@@ -149,8 +151,8 @@ impl Replicas {
         Ok(copied)
     }
 
-    /// Adds a worker. Returns the number of entries that were copied for it, which is zero if a
-    /// shard was reserved.
+    /// Gives a shard to a worker that joins. Returns the number of entries that were copied for it,
+    /// which is zero if a shard was created in advance.
     pub(super) fn join(&mut self, worker: WorkerId) -> Result<usize, ExactTableError> {
         let Self { home, others: Others::Shards(shards), .. } = self else { return Ok(0) };
         let (shard, copied) = match shards.spare.pop() {
@@ -161,7 +163,8 @@ impl Replicas {
         Ok(copied)
     }
 
-    /// Removes a worker. Packets must be outside the gate.
+    /// Removes a worker that leaves, and copies what its packets wrote from its shard to the
+    /// others. Packets must be outside the gate.
     pub(super) fn leave(&mut self, worker: WorkerId) {
         let Self { home, others: Others::Shards(shards), divided } = self else { return };
         let Some(shard) = shards.taken.remove(&worker) else { return };
@@ -275,7 +278,8 @@ impl Replicas {
         inserted
     }
 
-    /// Removes an entry, and returns its contents, including what packets wrote.
+    /// Removes an entry from all tables, and returns its action and parameters, including what
+    /// packets wrote.
     pub(super) fn take(&mut self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let found = self.read(key)?;
         self.all().for_each(|table| {
@@ -284,8 +288,8 @@ impl Replicas {
         Some(found)
     }
 
-    /// Returns an entry, including what packets wrote. If packets of several workers wrote it,
-    /// returns the value of the first worker.
+    /// Returns the action and parameters of an entry, including what packets wrote. If packets of
+    /// several workers wrote it, the value in the shard of the first of these workers is returned.
     pub(super) fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let home = self.active().read(key)?;
         let written =
@@ -308,7 +312,7 @@ impl Replicas {
         });
     }
 
-    /// Returns the means by which a worker accesses the entries.
+    /// Returns the access by which a worker uses the entries.
     pub(super) fn access(&self, worker: WorkerId, sharing: Sharing, writing: u64) -> Access {
         let table = match &self.others {
             Others::Nothing | Others::Second(..) => self.active(),

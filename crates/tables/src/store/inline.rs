@@ -6,7 +6,7 @@ use crate::bucket::{Buckets, Full, max_actions, numbered_hash, slots};
 use crate::layout::Layout;
 use crate::region::Pages;
 
-/// The number of bytes for a key and for parameters in a bucket.
+/// The number of bytes that a bucket has for each key and for the parameters of each entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) key: usize,
@@ -17,7 +17,8 @@ impl Shape {
     const KEYS: [usize; 3] = [4, 8, 16];
     const VALUES: [usize; 4] = [4, 8, 16, 32];
 
-    /// Returns the smallest shape for a layout, or `None` if no shape fits into a line.
+    /// Returns the smallest shape in which an entry of this layout fits, or `None` if a bucket of
+    /// one cache line has no room for such an entry.
     pub(crate) fn of(layout: &Layout) -> Option<Self> {
         let key = Self::KEYS.into_iter().find(|&key| key >= layout.key_bytes())?;
         let fits = |&value: &usize| {
@@ -36,7 +37,7 @@ impl Shape {
 
 macro_rules! shapes {
     ($($name:ident $key:literal $value:literal,)*) => {
-        /// Buckets of one of the shapes.
+        /// Buckets of one of the supported shapes.
         pub(crate) enum Inline {
             $(
                 #[doc = concat!("Keys of up to ", $key, " bytes, parameters of up to ", $value, ".")]
@@ -53,8 +54,8 @@ macro_rules! shapes {
                 }
             }
 
-            /// Allocates buckets of this shape for entry numbers. Returns `None` if memory does not
-            /// suffice.
+            /// Allocates buckets of this shape for keys that are entry numbers. Returns `None` if
+            /// memory does not suffice.
             pub(crate) fn numbered(shape: Shape, size: usize) -> Option<Self> {
                 match (shape.key, shape.value) {
                     $(($key, $value) => Buckets::numbered(size).map(Self::$name),)*
@@ -165,7 +166,7 @@ impl Inline {
         with!(self, buckets => hash_of_number(buckets, key))
     }
 
-    /// Adds the entry with this number.
+    /// Adds an entry to buckets for entry numbers. The key is the entry's number.
     pub(crate) fn insert_numbered(
         &self,
         key: &[u8],

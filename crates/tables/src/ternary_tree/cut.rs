@@ -5,27 +5,28 @@ use super::lanes::TOGETHER;
 use super::number_at;
 use super::rule::Rule;
 
-/// A number of up to eight bytes in the key.
+/// A part of the key of up to eight bytes, compared as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) at: usize,
     pub(super) length: usize,
 }
 
-/// The criterion that divides the rules of a node.
+/// The criterion by which a node divides its rules among its children (sides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// A side for each value of a byte.
+    /// A side for each value of a byte of the key.
     Byte { at: usize },
-    /// Side 0 for numbers below the threshold, and side 1 for the others.
+    /// Side 0 for keys whose number is below the threshold, and side 1 for the others.
     Number { window: Window, threshold: u64 },
-    /// Side 0 for the rules up to this rank, and side 1 for those after it. Every key visits both
-    /// sides, the better one first: this cut only bounds the size of what an insertion writes.
+    /// Side 0 for the rules up to this rank, and side 1 for those after it. The search for a key
+    /// visits both sides, the better one first, so this cut saves no time; it bounds the size of
+    /// what an insertion writes.
     Rank(Rank),
 }
 
-/// The position of a rule in the order of all rules: higher priorities come first, and among equal
-/// priorities lower orders.
+/// The position of a rule in the order of all rules. Higher priorities come first, and among equal
+/// priorities, lower orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// The complement of the priority.
@@ -40,8 +41,8 @@ impl Rank {
 }
 
 impl Cut {
-    /// Returns the side that contains all keys which the rule matches, or `None` if several sides
-    /// contain some.
+    /// Returns the side with all keys that the rule matches, or `None` if it matches keys on
+    /// several sides.
     pub(super) fn side(self, rule: &Rule) -> Option<u64> {
         match self {
             Self::Byte { at } => {
@@ -62,8 +63,8 @@ impl Cut {
     }
 }
 
-/// Returns bounds of the numbers in this window of the keys that a rule matches. The bounds may be
-/// wider than necessary, but never narrower.
+/// Returns the smallest and the largest number that the keys matched by a rule have in this window.
+/// The bounds may be wider than necessary, but never narrower.
 fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
     let Window { at, length } = window;
     let range = rule.ranges.iter().find(|range| range.at == at && range.bytes.min(8) == length);
@@ -81,7 +82,8 @@ fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
 const STEP: u64 = 200;
 const COMPARISON: u64 = 100;
 
-/// The number of rules from which on a cut is expected to help.
+/// The largest number of rules that a search is assumed to compare one by one. More rules are
+/// expected to be divided.
 const DIVIDED: u64 = 4 * TOGETHER as u64;
 
 /// Estimates the cost of a search among this number of rules, of which nothing else is known. A few
@@ -97,8 +99,8 @@ fn cost(rules: u64) -> u64 {
     }
 }
 
-/// Returns the cut with the lowest estimated search time, if that is less than the time of
-/// comparing all rules.
+/// Returns the cut of these rules with the lowest estimated search time, or `None` if comparing all
+/// rules takes no longer.
 pub(super) fn choose(rules: &[Rule], key_bytes: usize, windows: &[Window]) -> Option<Cut> {
     let bytes = (0..key_bytes).map(|at| (after_byte(rules, at), Cut::Byte { at }));
     let numbers = windows.iter().map(|&window| after_number(rules, window));
@@ -109,7 +111,8 @@ pub(super) fn choose(rules: &[Rule], key_bytes: usize, windows: &[Window]) -> Op
     (cost < undivided).then_some(cut)
 }
 
-/// Returns the cut that halves at least two rules, for rules that no other cut divides.
+/// Returns the cut that halves these rules by rank. At least two rules are needed. The cut is for
+/// rules that no other cut divides.
 pub(super) fn halve(rules: &[Rule]) -> Cut {
     let mut ranks: Vec<Rank> = rules.iter().map(Rank::of).collect();
     let middle = ranks.len() / 2 - 1;
@@ -117,9 +120,10 @@ pub(super) fn halve(rules: &[Rule]) -> Cut {
     Cut::Rank(last)
 }
 
-/// Estimates the cost of a search after a cut that leaves `open` rules open and divides the others
-/// into `sides`. Packets are assumed to visit a side in proportion to its rules. A cut after which
-/// nearly all rules stay together is refused, since it would only make the tree deeper.
+/// Estimates the cost of a search after a cut: `open` rules match keys on several sides, and
+/// `sides` holds the number of the other rules on each side. Packets are assumed to visit a side in
+/// proportion to its rules. A cut after which nearly all rules stay together has the largest cost,
+/// since it would only make the tree deeper.
 fn divided(open: u64, sides: &[u64]) -> u64 {
     let all: u64 = sides.iter().sum();
     let most = sides.iter().copied().max().unwrap_or(0).max(open);
@@ -130,7 +134,7 @@ fn divided(open: u64, sides: &[u64]) -> u64 {
     STEP + cost(open) + sum / all
 }
 
-/// Estimates the cost of a search after a cut by a byte.
+/// Estimates the cost of a search after these rules are cut by the byte at `at`.
 fn after_byte(rules: &[Rule], at: usize) -> u64 {
     let mut counts = [0; 256];
     let mut open = 0;
@@ -143,8 +147,8 @@ fn after_byte(rules: &[Rule], at: usize) -> u64 {
     divided(open, &counts)
 }
 
-/// Returns the cut of a window at the median of the rules' bounds, and the estimated cost of a
-/// search after it.
+/// Returns the cut of these rules by the number in a window, at the median of the rules' bounds,
+/// and the estimated cost of a search after it.
 fn after_number(rules: &[Rule], window: Window) -> (u64, Cut) {
     let bounds: Vec<(u64, u64)> = rules.iter().map(|rule| bounds(rule, window)).collect();
     // A bound that overflows is omitted, because a threshold above the largest number divides

@@ -12,10 +12,10 @@ pub(super) const TOGETHER: usize = 8;
 /// The number of words of [`TOGETHER`] masks and values.
 pub(super) const GROUP: usize = 2 * TOGETHER;
 
-/// A method of comparison that the processor supports.
+/// A method to compare eight masked values at once that the processor supports.
 pub(crate) trait Lanes: Copy {
-    /// Returns a bit for each value that equals the word under the value's mask, among the values
-    /// whose bits are set in `among`.
+    /// Compares a word of a key with eight values under their masks. Returns a mask with a bit for
+    /// each value that equals it, among the values whose bits are set in `among`.
     fn fits(self, group: &[AtomicU64; GROUP], word: u64, among: u8) -> u8;
 }
 
@@ -53,6 +53,8 @@ mod vectors {
     };
 
     impl Four {
+        /// Returns the method without checking that the processor has AVX2.
+        ///
         /// # Safety
         /// The processor must have AVX2.
         #[inline(always)]
@@ -62,6 +64,8 @@ mod vectors {
     }
 
     impl Eight {
+        /// Returns the method without checking that the processor has AVX-512.
+        ///
         /// # Safety
         /// The processor must have AVX-512 F.
         #[inline(always)]

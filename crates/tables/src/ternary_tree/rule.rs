@@ -51,11 +51,11 @@ impl FieldRange {
     }
 }
 
-/// The number of words of an entry, besides its masks, values and ranges.
+/// The number of words of an encoded entry, besides its masks, values and ranges.
 const HEAD: usize = 3;
 
 impl Rule {
-    /// Returns the number of words of the ranges.
+    /// Returns the number of words that the entry's ranges take in a leaf.
     fn words(&self) -> usize {
         self.ranges.iter().map(|range| 1 + 2 * range.low.len()).sum()
     }
@@ -118,7 +118,7 @@ impl<'a> Rules<'a> {
         Self { words, count, key }
     }
 
-    /// Returns all entries in order.
+    /// Returns all entries of the leaf in order, the best first.
     pub(super) fn iter(self) -> impl Iterator<Item = RuleWords<'a>> {
         (0..self.count).filter_map(move |index| self.get(index))
     }
@@ -168,7 +168,7 @@ pub(super) struct RuleWords<'a> {
     /// The words of all entries of the leaf.
     words: &'a [AtomicU64],
     index: usize,
-    /// The number of words of a key.
+    /// The number of words of the keys.
     key: usize,
     head: &'a [AtomicU64],
 }
@@ -228,7 +228,7 @@ impl<'a> RuleWords<'a> {
         }
     }
 
-    /// Returns whether the key is within all ranges.
+    /// Returns whether the key lies within all ranges of the entry.
     #[inline(always)]
     fn is_within(&self, key: &[u64]) -> bool {
         for range in self.ranges() {

@@ -8,20 +8,20 @@ use crate::store::BATCH;
 /// The working memory of one thread's searches.
 #[derive(Default)]
 pub(crate) struct Together {
-    /// The steps of the current round, and those of the next. Elements beyond the number of steps
-    /// are meaningless.
+    /// The steps of the current round of the search, and those of the next round. In both lists,
+    /// elements beyond the number of steps are meaningless.
     now: Vec<Step>,
     next: Vec<Step>,
 }
 
-/// A key and the block that its search visits next.
+/// The next step of the search for one key: the key's index, and the block to visit.
 #[derive(Clone, Copy, Default)]
 struct Step {
     key: u32,
     block: Block,
 }
 
-/// A list of steps in reused memory.
+/// A list of search steps in reused memory.
 struct Steps<'s> {
     steps: &'s mut [Step],
     count: usize,
@@ -37,8 +37,8 @@ impl<'s> Steps<'s> {
         Self { steps: memory, count: 0 }
     }
 
-    /// Adds a step, unless there is no block. The function has no branch on whether there is a
-    /// block, because a branch predictor could not predict it.
+    /// Adds a step to the list, unless `block` stands for no block. The function has no branch on
+    /// that condition, because a branch predictor could not predict it.
     #[inline(always)]
     fn add(&mut self, key: u32, block: Block) {
         if let Some(step) = self.steps.get_mut(self.count) {
@@ -49,8 +49,9 @@ impl<'s> Steps<'s> {
 }
 
 impl TernaryTree {
-    /// Writes the number of the best entry plus one, or 0, for each of several contiguous keys,
-    /// which are in words as [`TernaryTree::find`] takes them.
+    /// Writes to `found`, for each of several contiguous keys, the number of the best matching
+    /// entry plus one, or 0 if none matches. The keys are in words, as [`TernaryTree::find`] takes
+    /// them.
     #[inline(always)]
     pub(crate) fn find_all(
         &self,
