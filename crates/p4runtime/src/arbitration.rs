@@ -17,12 +17,12 @@ use thiserror::Error;
 
 use crate::proto::{rpc, v1};
 
-/// The maximum number of roles. Their election ids are remembered for the lifetime of the device,
-/// so a client could otherwise fill the memory with role names.
+/// The maximum number of roles of a device. Their election ids are remembered for the lifetime of
+/// the device, so a client could otherwise fill the memory with role names.
 const MAX_ROLES: usize = 1024;
 
-/// An identifier that the owner of the transport assigns to every stream. It is never reused within
-/// a device.
+/// The identifier of a stream, assigned by the code that owns the connections. It is never reused
+/// within a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
@@ -108,23 +108,23 @@ pub enum ArbitrationError {
     /// The first message of a stream names a device that is not served.
     #[error("Device id {device_id} is not known to this server.")]
     UnknownDevice {
-        /// The requested id.
+        /// The id that the message names.
         device_id: u64,
     },
     /// A message on an open stream names another device than the stream's first message.
     #[error("This stream belongs to device id {bound}; it cannot change to {requested}.")]
     DeviceChanged {
-        /// The device of the stream.
+        /// The device that the stream's first message named.
         bound: u64,
-        /// The requested id.
+        /// The id of the other device.
         requested: u64,
     },
     /// A message on an open stream names another role than the stream's first message.
     #[error("This stream belongs to {bound}; to change to {requested} open a new stream.")]
     RoleChanged {
-        /// The role of the stream.
+        /// The role that the stream's first message named.
         bound: RoleKey,
-        /// The requested role.
+        /// The other role.
         requested: RoleKey,
     },
     /// Another open stream of the role holds the same election id.
@@ -172,7 +172,8 @@ pub enum PermissionError {
     NoPrimary {
         /// The role.
         role: RoleKey,
-        /// The highest election id that any controller has shown for the role.
+        /// The highest election id that any controller has shown for the role, or `None` if none
+        /// has shown one.
         highest: Option<ElectionId>,
     },
     /// Another controller is the primary.
@@ -180,13 +181,13 @@ pub enum PermissionError {
     NotPrimary {
         /// The role.
         role: RoleKey,
-        /// The id in the request.
+        /// The election id in the request.
         shown: ElectionId,
     },
 }
 
 impl PermissionError {
-    /// Returns the status code that the specification requires.
+    /// Returns the status code with which the specification requires the request to be refused.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -215,7 +216,7 @@ pub enum ElectionMemory {
     ForgottenWhenAlone,
 }
 
-/// An arbitration message to send.
+/// An arbitration message that must be sent on a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notification {
     /// The stream to send it on.
@@ -224,7 +225,7 @@ pub struct Notification {
     pub update: v1::MasterArbitrationUpdate,
 }
 
-/// The effect of an arbitration message, or of the end of a stream, on the primary of the role.
+/// The change of a role's primary that an arbitration message, or the end of a stream, caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrimaryChange {
     /// The primary is unchanged, or there is still none.
@@ -248,10 +249,10 @@ pub struct Arbitration {
 #[derive(Debug)]
 struct Role {
     key: RoleKey,
-    /// The highest id that was ever accepted. The primary is the connected controller that holds
-    /// it.
+    /// The highest election id that was ever accepted for the role. The primary is the connected
+    /// controller that holds it.
     highest: Option<ElectionId>,
-    /// The role configuration in the most recent message of a primary.
+    /// The role configuration that the latest message of a primary contained.
     config: Option<Any>,
 }
 
@@ -317,8 +318,8 @@ impl Arbitration {
         Ok(PrimaryChange::None)
     }
 
-    /// Forgets a stream that ended, and notifies the other streams of its role if it was the
-    /// primary.
+    /// Forgets a stream that ended. If it was the primary of its role, appends notifications for
+    /// the other streams of the role.
     pub fn closed(
         &mut self,
         stream: StreamId,
@@ -345,7 +346,7 @@ impl Arbitration {
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not.
+    /// Returns an error if the request may not change the device.
     pub fn authorize(
         &self,
         role: &RoleKey,

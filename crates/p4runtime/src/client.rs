@@ -35,9 +35,10 @@ use crate::{
 pub struct ClientOptions {
     /// The TLS identity and roots. `None` connects without TLS.
     pub tls: Option<ClientTls>,
-    /// The timeout for connecting, which includes TLS and HTTP/2.
+    /// The maximum time for connecting, which includes TLS and HTTP/2.
     pub connect_timeout: Duration,
-    /// The limit of messages that wait to be sent on the stream. Packet-outs beyond it are dropped.
+    /// The limit of messages that wait to be sent on the client's stream. Packet-outs beyond it are
+    /// dropped.
     pub queue_limit: QueueLimit,
     /// The maximum size of a response in bytes.
     pub response_limit: usize,
@@ -54,16 +55,16 @@ impl Default for ClientOptions {
     }
 }
 
-/// The outcome of [`Client::ensure_pipeline`].
+/// The outcome of [`Client::ensure_pipeline`]: whether the pipeline had to be pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipelineOutcome {
-    /// The device had another pipeline, or none, and runs this one now.
+    /// The device had another pipeline or none. It runs the client's pipeline now.
     Pushed,
-    /// The device already reported the cookie of this pipeline.
+    /// The device already ran a pipeline with the same cookie.
     AlreadyThere,
 }
 
-/// A client of one device. Clones share the connection.
+/// A P4Runtime client of one device. Clones share the connection.
 #[derive(Clone, Debug)]
 pub struct Client {
     rpc: P4RuntimeClient<Line>,
@@ -140,12 +141,13 @@ impl Client {
         Ok((sender, StreamReceiver::new(responses, self.response_limit)))
     }
 
-    /// Opens the stream, arbitrates, and waits until this client is primary.
+    /// Opens the stream, arbitrates, and waits until this client is primary, at most for
+    /// `patience`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server refuses, if another controller is primary, or after
-    /// `patience`.
+    /// Returns an error if the server refuses the stream, if another controller is primary, or if
+    /// the wait takes too long.
     pub async fn become_primary(
         &mut self,
         role: &str,
@@ -203,7 +205,8 @@ impl Client {
         Ok(response.into_inner().config.unwrap_or_default())
     }
 
-    /// Loads a pipeline, or commits the saved one if `config` is `None`.
+    /// Loads a pipeline on the device, or commits the pipeline that the device has saved if
+    /// `config` is `None`.
     ///
     /// # Errors
     ///
@@ -249,7 +252,7 @@ impl Client {
         Ok(PipelineOutcome::Pushed)
     }
 
-    /// Writes a batch.
+    /// Writes a batch of updates to the device.
     ///
     /// # Errors
     ///
@@ -292,7 +295,7 @@ impl Client {
         Ok(found)
     }
 
-    /// Reads entities as a stream of messages.
+    /// Reads the entities that the given ones select, as a stream of messages.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ use crate::proto::v1;
 use crate::proto::v1::entity::Entity as Message;
 use crate::proto::v1::update::Type as UpdateType;
 
-/// Converts an update. Returns `None` if the update is valid and has no effect.
+/// Converts an update from a message. Returns `None` if the update is valid but has no effect.
 pub(crate) fn update(schema: &Schema, update: &v1::Update) -> Result<Option<Update>, EntityError> {
     let kind = match update.r#type() {
         UpdateType::Unspecified => {
@@ -75,7 +75,7 @@ pub(crate) fn update(schema: &Schema, update: &v1::Update) -> Result<Option<Upda
     Ok(Some(Update { kind, entity }))
 }
 
-/// Converts an entry that the program declares, which may be constant.
+/// Converts a table entry that the program declares, which may be constant.
 pub(crate) fn initial_entry(
     schema: &Schema,
     entry: &v1::TableEntry,
@@ -83,7 +83,7 @@ pub(crate) fn initial_entry(
     entry::initial_entry(schema, entry)
 }
 
-/// Returns the table and the key of an entry that a message refers to.
+/// Returns the table and the key of the entry that a message refers to.
 pub(crate) fn entry_key(
     schema: &Schema,
     entry: &v1::TableEntry,
@@ -94,7 +94,7 @@ pub(crate) fn entry_key(
         .map_err(|error| error.within(format_args!("table '{}'", table.name)))
 }
 
-/// Converts an entity to a message with all its fields.
+/// Converts an entity of a data plane to a message with all its fields.
 pub(crate) fn message(entity: &Entity) -> v1::Entity {
     let message = match entity {
         Entity::Entry(entry) => Message::TableEntry(entry::message(entry)),
@@ -148,7 +148,7 @@ pub(crate) fn message(entity: &Entity) -> v1::Entity {
     v1::Entity { entity: Some(message) }
 }
 
-/// Converts an entry to the form that an idle timeout notification carries.
+/// Converts a table entry to the form that an idle timeout notification carries.
 pub(crate) fn idle_message(entry: &TableEntry) -> v1::TableEntry {
     v1::TableEntry {
         controller_metadata: entry.controller_metadata,
@@ -247,8 +247,8 @@ fn modify_only(kind: UpdateKind, what: &str) -> Result<(), EntityError> {
     Err(EntityError::invalid(format!("{what} takes MODIFY only, not {name}")))
 }
 
-/// Returns the error for an extern of an architecture, which has no entries here: UNIMPLEMENTED if
-/// P4Info has the instance.
+/// Returns the error for a request that names an extern of an architecture, which has no entries
+/// here: UNIMPLEMENTED if P4Info has the instance.
 fn extern_error(schema: &Schema, entry: &v1::ExternEntry) -> EntityError {
     match schema.externs().get(ExternId(entry.extern_id)) {
         Some(instance) if instance.type_id.0 == entry.extern_type_id => {

@@ -34,9 +34,10 @@ use crate::{proto::v1, session::ReadMessage};
 /// The memory in bytes that any request may take. It suffices for batches of thousands of the
 /// shortest updates.
 const ALWAYS: usize = 32 << 20;
-/// The maximum memory of a request, as a multiple of the largest request length.
+/// The maximum memory of a decoded request, as a multiple of the largest length of an encoded one.
 const OF_THE_LARGEST: usize = 8;
-/// The length in bytes up to which a request stays below [`ALWAYS`] whatever it holds.
+/// The length in bytes of an encoded request up to which it takes less than [`ALWAYS`] bytes of
+/// memory, whatever it contains.
 const SHORT: usize = 8 << 10;
 /// The maximum nesting of messages. prost refuses deeper ones.
 const DEPTH: usize = 100;
@@ -70,7 +71,8 @@ requests! {
     CapabilitiesRequest 16
 }
 
-/// Decodes a request. The server accepts requests of at most `request_limit` bytes.
+/// Decodes a request, unless it would take too much memory. The server accepts requests of at most
+/// `request_limit` bytes.
 pub(crate) fn decode<M: Request>(message: Bytes, request_limit: usize) -> Result<M, Status> {
     check::<M>(&message, request_limit)?;
     M::decode(message)
@@ -108,7 +110,8 @@ fn memory(shapes: &Shapes, root: ShapeId, message: &[u8], limit: usize) -> Optio
     }
 }
 
-/// The state of a walk through the fields of an encoded message.
+/// A walk through the fields of an encoded message, which adds up the memory that they take when
+/// decoded.
 struct Walk<'a> {
     shapes: &'a Shapes,
     limit: usize,
@@ -260,7 +263,7 @@ impl Decoder for WriteCodec {
     }
 }
 
-/// The encoder of [`ReadCodec`], which passes encoded responses through.
+/// The encoder of [`ReadCodec`], which passes on responses that are encoded already.
 pub(crate) struct AsItIs;
 
 impl Encoder for AsItIs {

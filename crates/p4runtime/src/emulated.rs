@@ -25,7 +25,7 @@ use self::plan::Planner;
 use self::read::View;
 use self::state::State;
 
-/// The state of an emulated switch under one pipeline.
+/// The entities of an emulated switch under one pipeline.
 #[derive(Debug)]
 pub struct Emulated {
     schema: Arc<Schema>,
@@ -84,7 +84,7 @@ impl Emulated {
 impl DataPlane for Emulated {
     fn activate(&mut self) {}
 
-    /// An emulated switch has no packets that could observe a partial write.
+    /// Does nothing, since an emulated switch has no packets that could observe a partial write.
     fn begin(&mut self, _: Visibility) -> Result<(), EntityError> {
         self.inverses.clear();
         Ok(())

@@ -71,7 +71,7 @@ struct Watcher {
     watch: Watch,
 }
 
-/// A client's subscription to changes.
+/// The leaves of ports that one client has subscribed to.
 #[derive(Debug)]
 struct Watch {
     /// The paths of the leaves that are sent when they change.
@@ -116,7 +116,8 @@ impl Watchers {
         count
     }
 
-    /// Sends later changes to an outbox as long as it is alive.
+    /// Adds a subscriber: later changes that `watch` covers are sent to its outbox as long as the
+    /// outbox exists.
     fn add(&self, outbox: &Arc<Outbox<SubscribeResponse>>, watch: Watch) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.outbox.strong_count() > 0);

@@ -46,7 +46,7 @@ impl Schema {
         &self.p4info
     }
 
-    /// Returns the objects without the message, in the form that data planes use.
+    /// Returns the objects of the P4Info without the message, in the form that data planes use.
     pub fn objects(&self) -> &Arc<entities::schema::Schema> {
         &self.objects
     }

@@ -16,7 +16,8 @@ use crate::{
     proto::{config, v1},
 };
 
-/// The encoding of values that are sent. Receivers must accept either form (section "Bytestrings").
+/// The encoding of packet-in metadata values. Receivers must accept either form (section
+/// "Bytestrings").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteString {
     /// The shortest byte string, which the specification requires of servers.
@@ -57,31 +58,31 @@ pub enum MetadataError {
     /// The field is not part of the header.
     #[error("Unknown metadata field id {id}.")]
     Unknown {
-        /// The id in the packet-out.
+        /// The id of the unknown field in the packet-out.
         id: u32,
     },
     /// The field occurs more than once.
     #[error("Metadata field id {id} occurs more than once.")]
     Repeated {
-        /// The id in the packet-out.
+        /// The id of the repeated field in the packet-out.
         id: u32,
     },
     /// The field has no bytes; the number zero is one zero byte.
     #[error("Metadata field id {id} ({name}) is empty.")]
     Empty {
-        /// The id in the packet-out.
+        /// The id of the empty field in the packet-out.
         id: u32,
-        /// The name in P4Info.
+        /// The name of the field in P4Info.
         name: String,
     },
     /// The number does not fit the field.
     #[error("Metadata field id {id} ({name}) does not fit its {bits} bits.")]
     TooWide {
-        /// The id in the packet-out.
+        /// The id of the field in the packet-out.
         id: u32,
-        /// The name in P4Info.
+        /// The name of the field in P4Info.
         name: String,
-        /// The width in P4Info.
+        /// The width of the field in P4Info, in bits.
         bits: u32,
     },
     /// Controllers use a string for the field, and the device has no translation table.
@@ -90,17 +91,17 @@ pub enum MetadataError {
          not served yet."
     )]
     Untranslated {
-        /// The id in P4Info.
+        /// The id of the field in P4Info.
         id: u32,
-        /// The name in P4Info.
+        /// The name of the field in P4Info.
         name: String,
     },
     /// A required field is absent.
     #[error("Metadata field id {id} ({name}) is missing.")]
     Missing {
-        /// The id in P4Info.
+        /// The id of the missing field in P4Info.
         id: u32,
-        /// The name in P4Info.
+        /// The name of the missing field in P4Info.
         name: String,
     },
 }
@@ -120,8 +121,8 @@ pub struct Field {
     id: u32,
     name: String,
     kind: Kind,
-    /// The width in the program's header. A translated type has one width there and another one for
-    /// the controller.
+    /// The width of the field in the program's header, in bits. For a translated type it differs
+    /// from the width that the controller sees.
     header_bits: u32,
     padding: bool,
 }
@@ -134,19 +135,19 @@ enum Kind {
 }
 
 impl Field {
-    /// Returns the id in P4Info.
+    /// Returns the id of the field in P4Info.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Returns the name in P4Info.
+    /// Returns the name of the field in P4Info.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the width in bits that the controller sees, or `None` for a string.
+    /// Returns the width of the field that the controller sees, in bits, or `None` for a string.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
         match self.kind {
@@ -211,13 +212,14 @@ impl Field {
     }
 }
 
-/// The layout of a controller header, and the index of its port field.
+/// The layout of a controller header (of packet-ins or packet-outs), and the index of its port
+/// field.
 #[derive(Clone, Debug)]
 struct Layout {
     fields: Vec<Field>,
     port: Option<usize>,
     form: ByteString,
-    /// The metadata of a packet whose fields are all zero.
+    /// The metadata of a packet, with all fields zero.
     zero: Vec<v1::PacketMetadata>,
 }
 
@@ -281,7 +283,8 @@ impl Layout {
 pub struct PacketInLayout(Layout);
 
 impl PacketInLayout {
-    /// Returns the layout of a pipeline, or `None` if its P4Info has no header named `packet_in`.
+    /// Returns the layout of a pipeline's packet-ins, or `None` if its P4Info has no header named
+    /// `packet_in`.
     #[must_use]
     pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
         Self::from_p4info(schema.p4info(), form)
@@ -291,20 +294,21 @@ impl PacketInLayout {
         Layout::of(p4info, PACKET_IN, &INGRESS_NAMES, form).map(Self)
     }
 
-    /// Returns the field of the ingress port, if the header has one.
+    /// Returns the field with the ingress port of a packet-in, if the header has one.
     #[must_use]
     pub fn ingress_port(&self) -> Option<&Field> {
         self.0.port()
     }
 
-    /// Returns the layout with the field widths of the program's header. `widths` returns them,
-    /// given the name of the header and those of its fields.
+    /// Returns this layout with the field widths of the program's header. `widths` returns the
+    /// widths, given the name of the header and those of its fields.
     #[must_use]
     pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
         Self(self.0.with_widths(PACKET_IN, widths))
     }
 
-    /// Checks that no field needs a translation to a string.
+    /// Checks that no field of packet-ins is a string for controllers, which would require a
+    /// translation.
     ///
     /// # Errors
     ///
@@ -313,7 +317,7 @@ impl PacketInLayout {
         self.0.check_untranslated()
     }
 
-    /// Returns the metadata of a packet from a port, with all other fields zero.
+    /// Returns the metadata of a packet-in from a port, with all other fields zero.
     #[must_use]
     pub fn metadata(&self, ingress_port: u32) -> Vec<v1::PacketMetadata> {
         self.0.metadata(ingress_port)
@@ -335,7 +339,8 @@ pub struct PacketOutLayout {
 }
 
 impl PacketOutLayout {
-    /// Returns the layout of a pipeline, or `None` if its P4Info has no header named `packet_out`.
+    /// Returns the layout of a pipeline's packet-outs, or `None` if its P4Info has no header named
+    /// `packet_out`.
     #[must_use]
     pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
         Self::from_p4info(schema.p4info(), form)
@@ -346,13 +351,13 @@ impl PacketOutLayout {
         Some(Self { ingress: find(&layout.fields, &INGRESS_NAMES), layout })
     }
 
-    /// Returns the fields in the order of P4Info.
+    /// Returns the fields of a packet-out's header in the order of P4Info.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.layout.fields
     }
 
-    /// Returns the field of the egress port, if the header has one.
+    /// Returns the field with the egress port of a packet-out, if the header has one.
     #[must_use]
     pub fn egress_port(&self) -> Option<&Field> {
         self.layout.port()
@@ -378,14 +383,15 @@ impl PacketOutLayout {
         self.layout.metadata(egress_port)
     }
 
-    /// Returns the layout with the field widths of the program's header. `widths` returns them,
-    /// given the name of the header and those of its fields.
+    /// Returns this layout with the field widths of the program's header. `widths` returns the
+    /// widths, given the name of the header and those of its fields.
     #[must_use]
     pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
         Self { layout: self.layout.with_widths(PACKET_OUT, widths), ingress: self.ingress }
     }
 
-    /// Checks that no field needs a translation from a string.
+    /// Checks that no field of packet-outs is a string for controllers, which would require a
+    /// translation.
     ///
     /// # Errors
     ///
@@ -398,7 +404,7 @@ impl PacketOutLayout {
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not. The packet must then be dropped.
+    /// Returns an error if the metadata does not fit. The packet must then be dropped.
     pub fn check(
         &self,
         metadata: &[v1::PacketMetadata],

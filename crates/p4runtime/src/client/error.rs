@@ -23,7 +23,7 @@ pub enum ArbitrationFailure {
     /// The role has no primary, because an earlier controller had a higher election id.
     #[error("the device has seen election id {}; use one at least as high", show(*highest))]
     NoPrimary {
-        /// The highest election id that the device has seen.
+        /// The highest election id that the device has seen for the role.
         highest: Option<ElectionId>,
     },
     /// The server ended the stream.
@@ -47,7 +47,7 @@ fn show(id: Option<ElectionId>) -> String {
 pub struct UpdateError {
     /// The position of the update in the batch, counted from 0.
     pub index: usize,
-    /// The canonical code.
+    /// The gRPC status code with which the update was refused.
     pub code: Code,
     /// The server's message.
     pub message: String,

@@ -1,4 +1,4 @@
-//! The sending and the receiving end of a client's stream.
+//! The sending and the receiving end of a client's `StreamChannel`.
 
 use std::{
     future::poll_fn,
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// The position of a client after an arbitration.
+/// Whether a client is the primary of its role, as an arbitration decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The client is the primary.
@@ -33,13 +33,13 @@ pub enum Standing {
     },
     /// The role has no primary.
     NoPrimary {
-        /// The highest election id that the device has seen.
+        /// The highest election id that the device has seen for the role.
         highest: Option<ElectionId>,
     },
 }
 
 impl Standing {
-    /// Returns the position that an arbitration update assigns to its receiver.
+    /// Returns whether the client that receives this arbitration update is the primary.
     #[must_use]
     pub fn of(update: &v1::MasterArbitrationUpdate) -> Self {
         let highest = update.election_id.as_ref().map(ElectionId::from);
@@ -62,7 +62,7 @@ pub struct StreamSender {
     role_config: Option<Any>,
 }
 
-/// Ends the stream when the last sender is dropped.
+/// A guard that ends the stream when the last sender is dropped.
 #[derive(Debug)]
 struct Ending(Arc<Outbox<v1::StreamMessageRequest>>);
 
@@ -82,7 +82,7 @@ impl StreamSender {
         Self { ending: Arc::new(Ending(outbox)), device_id, role, role_config }
     }
 
-    /// Arbitrates with another election id, or with none to remain a backup. Calls of the
+    /// Arbitrates again with another election id, or with none to remain a backup. Calls of the
     /// [`super::Client`] keep using the id with which the stream was opened.
     pub fn arbitrate(&self, election_id: Option<ElectionId>) {
         let named = !self.role.is_empty() || self.role_config.is_some();
@@ -100,22 +100,22 @@ impl StreamSender {
         self.outbox().push_always(request(Request::Arbitration(update)));
     }
 
-    /// Queues packet-outs and returns the number of queued ones; the rest did not fit the queue and
+    /// Queues packet-outs and returns how many were queued; the others did not fit the queue and
     /// are lost. The whole batch is encoded together and written at once, as far as the connection
-    /// accepts it. On a connection with several streams it is written together with the data of the
-    /// other streams.
+    /// accepts it. If other streams share the connection, the batch is written together with their
+    /// data.
     pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
         let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
         self.outbox().push_all(requests, When::Alone)
     }
 
-    /// Acknowledges a digest list.
+    /// Acknowledges a digest list that was received.
     pub fn acknowledge(&self, list: &v1::DigestList) {
         let ack = v1::DigestListAck { digest_id: list.digest_id, list_id: list.list_id };
         self.outbox().push_always(request(Request::DigestAck(ack)));
     }
 
-    /// Sends a message of any kind.
+    /// Queues a message of any kind to be sent on the stream.
     pub fn send(&self, message: v1::StreamMessageRequest) {
         self.outbox().push_always(message);
     }
@@ -146,8 +146,9 @@ fn request(update: Request) -> v1::StreamMessageRequest {
 pub struct StreamReceiver {
     responses: RecvStream,
     messages: Messages,
-    /// The result with which the stream ended. The transport reports it only once, while messages
-    /// before the end may still have to be returned and later calls must report the same end.
+    /// The result with which the stream ended, or `None` while it is open. It is kept because the
+    /// transport reports the end only once, whereas messages before the end may still have to be
+    /// returned and every later call must report the end.
     ended: Option<Result<(), Status>>,
 }
 
@@ -193,8 +194,9 @@ impl StreamReceiver {
         Poll::Ready(if status.code() == Code::Ok { Ok(None) } else { Err(status) })
     }
 
-    /// Waits for a message, then appends it and all others that have arrived, at most `most` in
-    /// total. Returns the number of messages; zero means that the server has ended the stream.
+    /// Waits for a message, then appends it and all others that have arrived to a list, at most
+    /// `most` in total. Returns the number of appended messages; zero means that the server has
+    /// ended the stream.
     ///
     /// # Errors
     ///
@@ -241,8 +243,8 @@ impl StreamReceiver {
         Ok(messages.pop())
     }
 
-    /// Waits for the answer to an arbitration. Messages of other kinds that arrive before it are
-    /// dropped.
+    /// Waits for the answer to an arbitration and returns whether the client is primary. Messages
+    /// of other kinds that arrive before the answer are dropped.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use entities::{ActionCall, Argument, EntityError, Value};
 
 use crate::proto::v1;
 
-/// The place in which an action is used.
+/// The place in which an action is used, which decides whether the action is allowed there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
     /// The action of an entry, used directly or through a member.
@@ -17,7 +17,8 @@ pub(super) enum Usage {
     Group,
 }
 
-/// Converts a call of an action. Arguments are ordered by identifier, and values are canonical.
+/// Converts a message to a call of an action. In the result, arguments are ordered by identifier,
+/// and values are canonical.
 ///
 /// `allowed` holds the actions of the table or action profile, ordered by identifier.
 pub(super) fn call(
@@ -83,7 +84,7 @@ pub(super) fn call(
     Ok(ActionCall { action: id, arguments: arguments.into() })
 }
 
-/// Converts a call to a message.
+/// Converts a call of an action to a message.
 pub(super) fn message(call: &ActionCall) -> v1::Action {
     let params = call.arguments.iter().map(|argument| v1::action::Param {
         param_id: argument.param.0,

@@ -10,7 +10,7 @@ use entities::{
 use super::{data, modify_only};
 use crate::proto::v1;
 
-/// Converts an update of a counter. Returns `None` if the update sets no data.
+/// Converts an update of a counter from a message. Returns `None` if the update sets no data.
 pub(super) fn counter(
     schema: &Schema,
     kind: UpdateKind,
@@ -58,7 +58,7 @@ pub(super) fn register(
         .map_err(|error: EntityError| error.within(format_args!("register '{}'", register.name)))
 }
 
-/// Converts counter data. Refuses negative counts.
+/// Converts the counts of a counter from a message. Refuses negative ones.
 pub(super) fn counter_data(data: &v1::CounterData) -> Result<CounterData, EntityError> {
     match (u64::try_from(data.packet_count), u64::try_from(data.byte_count)) {
         (Ok(packets), Ok(bytes)) => Ok(CounterData { packets, bytes }),
@@ -121,7 +121,7 @@ pub(super) fn meter_config_message(config: MeterConfig) -> v1::MeterConfig {
     }
 }
 
-/// Refuses nonzero meter counters: they can be reset but not set.
+/// Refuses meter counters that are not zero: a controller can reset them but not set them.
 pub(super) fn check_meter_counters(
     counters: Option<&v1::MeterCounterData>,
 ) -> Result<(), EntityError> {

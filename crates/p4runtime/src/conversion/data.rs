@@ -12,7 +12,7 @@ use entities::{BitsType, Data, DataType, EntityError, Header, Union, value};
 use crate::proto::v1;
 use crate::proto::v1::p4_data::Data as Message;
 
-/// Converts a value of the type `of` to its canonical form.
+/// Converts a `P4Data` message to a value of the type `of` in its canonical form.
 ///
 /// Returns INVALID_ARGUMENT if the value is not of this type, and OUT_OF_RANGE if a byte string in
 /// it is empty or too wide. The result shares no memory with `value`.
@@ -68,7 +68,7 @@ pub(crate) fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityErro
     })
 }
 
-/// Converts a value to a message.
+/// Converts a value of any P4 type to a `P4Data` message.
 pub(crate) fn message(data: &Data) -> v1::P4Data {
     let bytes = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
     let members =

@@ -14,7 +14,7 @@ use prost::encoding::{
 
 use super::entry::{action_message, message_beside};
 
-/// Appends a nested message as the field `tag`. `fill` appends its content.
+/// Appends a nested message as the field `tag`. `fill` appends the content of the nested message.
 pub(super) fn nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     encode_key(tag, WireType::LengthDelimited, out);
     let room = out.len();
@@ -30,7 +30,7 @@ pub(super) fn nested(tag: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>
     encode_varint(length as u64, &mut &mut out[room..start + more]);
 }
 
-/// Appends the content of a `TableEntry` message.
+/// Appends the encoded content of a `TableEntry` message.
 pub(super) fn entry(entry: &TableEntry, out: &mut Vec<u8>) {
     uint32_unless_zero(1, entry.table.0, out);
     if let EntryKey::Match(key) = &entry.key {
@@ -127,7 +127,8 @@ mod tests {
         ]
     }
 
-    /// Generates identifiers as in P4Info, and small ones that encode to one byte or are omitted.
+    /// Generates identifiers: some as P4Info has them, and some small enough to be encoded in one
+    /// byte or omitted.
     fn id() -> impl Strategy<Value = u32> {
         prop_oneof![0_u32..300, any::<u32>()]
     }

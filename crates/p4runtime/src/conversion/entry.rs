@@ -16,7 +16,7 @@ use super::{modify_only, profile};
 use crate::proto::v1;
 use crate::proto::v1::table_action::Type as ActionType;
 
-/// Converts the entry of an update of this kind.
+/// Converts the table entry of an update of this kind from a message.
 pub(super) fn entry(
     schema: &Schema,
     kind: UpdateKind,
@@ -40,7 +40,7 @@ pub(super) fn entry(
     checked.map_err(|error| error.within(format_args!("table '{}'", table.name)))
 }
 
-/// Converts an entry that the program declares, which may be constant.
+/// Converts a table entry that the program declares, which may be constant, from a message.
 pub(super) fn initial_entry(
     schema: &Schema,
     entry: &v1::TableEntry,
@@ -99,7 +99,8 @@ fn default_entry(
     with_direct(schema, table, entry, checked)
 }
 
-/// Adds the controller's metadata and the direct resources to an entry.
+/// Adds the controller's metadata and the direct resources (counter, meter and idle timeout) of a
+/// message to a table entry.
 fn with_direct(
     schema: &Schema,
     table: &Table,
@@ -150,8 +151,8 @@ pub(super) fn direct_meter(
     Ok(Entity::DirectMeter(table, key, config))
 }
 
-/// Returns the key of the entry whose direct resource is written. Errors of the resource are
-/// reported whether or not the entry exists.
+/// Returns the key of the table entry whose direct counter or meter is written. Errors of the
+/// counter or meter are reported whether or not the entry exists.
 fn direct_key<T>(
     schema: &Schema,
     entry: Option<&v1::TableEntry>,
@@ -168,7 +169,7 @@ fn direct_key<T>(
     Ok((table.id, checked))
 }
 
-/// Returns the key of an entry that a message refers to.
+/// Returns the key of the table entry that a message refers to.
 pub(super) fn entry_key(table: &Table, entry: &v1::TableEntry) -> Result<EntryKey, EntityError> {
     if entry.is_default_action {
         check_default_key(entry)?;
@@ -177,7 +178,7 @@ pub(super) fn entry_key(table: &Table, entry: &v1::TableEntry) -> Result<EntryKe
     matching::key(table, &entry.r#match, entry.priority).map(EntryKey::Match)
 }
 
-/// Converts the action of an entry.
+/// Converts the action of a table entry from a message.
 fn table_action(
     schema: &Schema,
     table: &Table,
@@ -248,7 +249,7 @@ fn direct_meter_config(
     arrays::meter_config(meter.algorithm, config)
 }
 
-/// Refuses match fields and a priority in the default entry.
+/// Refuses match fields and a priority in a message about the default entry of a table.
 pub(super) fn check_default_key(entry: &v1::TableEntry) -> Result<(), EntityError> {
     if entry.r#match.is_empty() && entry.priority == 0 {
         return Ok(());
@@ -256,8 +257,8 @@ pub(super) fn check_default_key(entry: &v1::TableEntry) -> Result<(), EntityErro
     Err(EntityError::invalid("the default entry has no match fields and no priority"))
 }
 
-/// Refuses an idle timeout in the default entry, in writes and in reads (specification 1.5,
-/// "Idle-timeout").
+/// Refuses an idle timeout in a message about the default entry of a table, in writes and in reads
+/// (specification 1.5, "Idle-timeout").
 pub(super) fn check_default_idle(entry: &v1::TableEntry) -> Result<(), EntityError> {
     let has_idle_timeout = entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some();
     if entry.is_default_action && has_idle_timeout {
@@ -266,7 +267,7 @@ pub(super) fn check_default_idle(entry: &v1::TableEntry) -> Result<(), EntityErr
     Ok(())
 }
 
-/// Returns the table with this identifier.
+/// Returns the table with this identifier, or an error if P4Info has none.
 pub(super) fn find(schema: &Schema, id: u32) -> Result<&Table, EntityError> {
     let id = TableId(id);
     schema.tables().get(id).ok_or_else(|| EntityError::invalid(format!("P4Info has no table {id}")))
@@ -297,7 +298,7 @@ fn wrong_action(action: &v1::TableAction) -> EntityError {
     })
 }
 
-/// Converts an entry to a message with all its fields.
+/// Converts a table entry to a message with all its fields.
 pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
     let key = key_message(entry.table.0, &entry.key);
     v1::TableEntry {
@@ -308,7 +309,7 @@ pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
     }
 }
 
-/// Converts an entry to a message without its table, match fields and action.
+/// Converts a table entry to a message that lacks its table, match fields and action.
 pub(super) fn message_beside(entry: &TableEntry) -> v1::TableEntry {
     let (is_default_action, priority) = match &entry.key {
         EntryKey::Default => (true, 0),

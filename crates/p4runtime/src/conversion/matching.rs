@@ -11,7 +11,7 @@ use entities::{EntityError, EntryKey, FieldMatch, MatchKey, Matching, Value, Val
 use crate::proto::v1;
 use crate::proto::v1::field_match::{self, FieldMatchType};
 
-/// Converts the key of an entry of `table`.
+/// Converts the key of a table entry from a message to its canonical form.
 pub(super) fn key(
     table: &Table,
     fields: &[v1::FieldMatch],
@@ -100,7 +100,8 @@ fn matching(declared: &MatchField, field: &v1::FieldMatch) -> Result<Matching, E
     }
 }
 
-/// Returns the width of a field. Refuses string fields, which have no prefixes, masks and order.
+/// Returns the width of a match field in bits. Refuses string fields, which have no prefixes, masks
+/// and order.
 fn bits(declared: &MatchField) -> Result<u32, EntityError> {
     match declared.value {
         ValueType::Bits(bits) => Ok(bits.get()),
@@ -111,7 +112,7 @@ fn bits(declared: &MatchField) -> Result<u32, EntityError> {
     }
 }
 
-/// Returns the message of an entry with only its key.
+/// Returns a table entry message that has only the table and the key of an entry.
 pub(super) fn key_message(table: u32, key: &EntryKey) -> v1::TableEntry {
     let entry = v1::TableEntry { table_id: table, ..v1::TableEntry::default() };
     match key {

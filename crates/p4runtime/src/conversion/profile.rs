@@ -150,7 +150,7 @@ pub(super) fn group_message(group: &Group) -> v1::ActionProfileGroup {
     }
 }
 
-/// Converts a one-shot group for an entry of `table`.
+/// Converts a one-shot group, which an entry of `table` contains, from a message.
 pub(super) fn one_shot(
     schema: &Schema,
     table: &Table,
@@ -240,7 +240,7 @@ fn weight(weight: u32) -> i32 {
     i32::try_from(weight).unwrap_or(i32::MAX)
 }
 
-/// The running size of a group.
+/// The size of a group, as far as its members have been added.
 struct Size<'a> {
     semantics: SizeSemantics,
     profile: &'a ActionProfile,
@@ -252,7 +252,8 @@ impl<'a> Size<'a> {
         Self { semantics, profile, total: 0 }
     }
 
-    /// Adds a member, and returns its weight as given.
+    /// Adds a member to the size of the group, and returns the member's weight as the message gives
+    /// it.
     fn add(&mut self, weight: i32) -> Result<u32, EntityError> {
         let (given, counted) = match u32::try_from(weight) {
             Ok(0) if self.profile.weights_disallowed => (0, 1),

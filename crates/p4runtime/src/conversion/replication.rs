@@ -107,14 +107,14 @@ fn replicas(replicas: &[v1::Replica]) -> Result<Box<[Replica]>, EntityError> {
     replicas.collect()
 }
 
-/// Returns a port without leading zeros. P4Info does not state the width of ports. A port that is
-/// translated to a string has no zeros to strip.
+/// Returns a port as bytes without leading zeros, since P4Info does not state the width of ports.
+/// (A port that is translated to a string begins with no zeros.)
 pub(super) fn port_bytes(port: &Bytes) -> Box<[u8]> {
     value::unsigned(port, u32::MAX).unwrap_or(port).into()
 }
 
-/// Checks that all pairs of port and instance in a multicast group differ, and that each backup has
-/// another port than the replica that it replaces.
+/// Checks that no two replicas of a multicast group have the same port and instance, and that each
+/// backup has another port than the replica that it replaces.
 fn unique(replicas: &[Replica]) -> Result<(), EntityError> {
     let mut pairs = HashSet::new();
     for replica in replicas {

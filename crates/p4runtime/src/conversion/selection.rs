@@ -24,19 +24,19 @@ pub const MAX_WILDCARD_CELLS: u64 = 1 << 20;
 /// The tag of `Entity.table_entry`.
 const TABLE_ENTRY: u32 = 2;
 
-/// One checked entity of a Read request.
+/// One entity of a Read request, checked and converted to queries of the data plane.
 #[derive(Debug)]
 pub(crate) struct Query {
     /// The selections to query the data plane for, in this order.
     pub(crate) selections: Vec<Selection>,
-    /// Whether the request names one object by its id, as opposed to all objects of a kind.
+    /// Whether the request names one object by its id, rather than all objects of a kind.
     pub(crate) names_object: bool,
     shown: Shown,
-    /// The name of the table in which the read must find an entry, if it must find one.
+    /// The name of the table, if the read fails unless it finds an entry in the table.
     must_find: Option<String>,
 }
 
-/// The fields of an entity that the response shows.
+/// The fields of the found entities that the response shows.
 #[derive(Debug)]
 enum Shown {
     Everything,
@@ -47,7 +47,7 @@ enum Shown {
 }
 
 impl Query {
-    /// Checks and converts a requested entity.
+    /// Checks an entity of a Read request and converts it.
     pub(crate) fn new(schema: &Schema, request: &v1::Entity) -> Result<Self, EntityError> {
         let names_object = super::object_id(request).is_some();
         let plain = |selections| Self {
@@ -132,7 +132,7 @@ impl Query {
         })
     }
 
-    /// Prepares an entity from the data plane for the response.
+    /// Prepares an entity that the data plane returned for the response.
     pub(crate) fn found(&self, mut entity: Entity) -> Found {
         let form = match (&self.shown, &mut entity) {
             (
@@ -159,8 +159,8 @@ impl Query {
         Found { entity, form }
     }
 
-    /// Returns the outcome of the request after all entities have been visited. `found` tells
-    /// whether there were any.
+    /// Returns the outcome of this part of the Read request after all its entities have been
+    /// visited. `found` tells whether there were any.
     pub(crate) fn outcome(&self, found: bool) -> Result<(), EntityError> {
         match &self.must_find {
             Some(table) if !found => Err(EntityError::not_found("there is no such entry")
@@ -215,7 +215,7 @@ impl Found {
         v1::Entity { entity: Some(entity) }
     }
 
-    /// Appends that message as the field `tag` of an enclosing message.
+    /// Appends the message of [`Found::message`] as the field `tag` of an enclosing message.
     pub fn encode(&self, tag: u32, out: &mut Vec<u8>) {
         match (self.form, &self.entity) {
             (Form::Whole, Entity::Entry(entry)) => encoding::nested(tag, out, |out| {
@@ -226,7 +226,7 @@ impl Found {
     }
 }
 
-/// Converts a request for table entries. A request for all tables (identifier 0) may ask for
+/// Converts a Read request for table entries. A request for all tables (identifier 0) may ask for
 /// default entries and select by priority and metadata, which have a meaning in every table. It may
 /// not select by match fields and actions.
 fn entries(schema: &Schema, request: &v1::TableEntry) -> Result<Query, EntityError> {
@@ -292,7 +292,8 @@ fn in_table(
     Ok(EntrySelection { fields, action, ..by_metadata(table, request) })
 }
 
-/// Returns the action to select by. Only its identifier counts, and only in direct tables.
+/// Returns the action by which a Read request selects table entries. Only the action's identifier
+/// counts, and only in tables whose entries have an action of their own.
 fn selected_action(
     schema: &Schema,
     table: &Table,
@@ -319,7 +320,7 @@ fn selected_action(
     }
 }
 
-/// Converts a request for direct resources.
+/// Converts a Read request for the direct counters or meters of table entries.
 fn direct(
     schema: &Schema,
     request: Option<&v1::TableEntry>,
@@ -361,7 +362,7 @@ fn direct(
     Ok(Query { selections, names_object: true, shown, must_find })
 }
 
-/// Returns the profile with this identifier, or all of them for 0.
+/// Returns the action profile with this identifier, or all profiles for 0.
 fn profiles(
     schema: &Schema,
     id: u32,
@@ -372,7 +373,7 @@ fn profiles(
     Ok(all.filter(move |id| wanted.is_none_or(|wanted| wanted == *id)))
 }
 
-/// Returns the array with this identifier, or all of them for 0.
+/// Returns the counter, meter or register array with this identifier, or all of them for 0.
 fn arrays_of<'a, I: Copy + Ord, T>(
     all: &'a Catalog<I, T>,
     id: u32,
@@ -384,8 +385,8 @@ fn arrays_of<'a, I: Copy + Ord, T>(
     }
 }
 
-/// Returns the cells to read. An index is valid only if one array is selected. `describe` returns
-/// the name and the size of an array.
+/// Returns the cells of arrays that a request reads. An index is valid only if one array is
+/// selected. `describe` returns the name and the size of an array.
 fn cells<T>(
     id: u32,
     requested: Option<v1::Index>,

@@ -11,16 +11,16 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::proto;
 
-/// The size of a machine word, and the maximum size of a number, in bytes.
+/// The size of a machine word in bytes. No decoded number is larger.
 const WORD: usize = 8;
-/// The size of a `Vec`, a `String` or a `BTreeMap` itself.
+/// The size in bytes of a `Vec`, a `String` or a `BTreeMap`, without its contents.
 const COLLECTION: usize = 3 * WORD;
-/// The size of a `bytes::Bytes` itself.
+/// The size in bytes of a `bytes::Bytes`, without its contents.
 const BYTES: usize = 4 * WORD;
-/// The overhead of an allocation.
+/// The number of bytes that an allocation takes in addition to its contents.
 const ALLOCATION: usize = 2 * WORD;
 
-/// The shapes of all messages.
+/// The memory that each kind of message takes when decoded.
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     shapes: Vec<Shape>,
@@ -30,20 +30,20 @@ pub(super) struct Shapes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeId(usize);
 
-/// The shape of a message: its fields, by number.
+/// The memory that a message takes when decoded, as a list of its fields by number.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     fields: Vec<(u32, Field)>,
 }
 
-/// The memory needs of a field.
+/// The memory that a field of a message takes when decoded.
 #[derive(Debug)]
 pub(super) struct Field {
-    /// The size of an element. Zero for a singular field, whose value is part of the enclosing
-    /// struct.
+    /// The size in bytes of an element of the field. Zero for a field that is not repeated, whose
+    /// value is part of the enclosing struct.
     element: usize,
     collection: Collection,
-    /// The type of the message that the field holds, or `None` for numbers, strings and bytes.
+    /// The message type of the field, or `None` for numbers, strings and bytes.
     pub(super) message: Option<ShapeId>,
     is_number: bool,
 }
@@ -58,7 +58,7 @@ enum Collection {
 }
 
 impl Field {
-    /// Returns the memory of the field's first element.
+    /// Returns the number of bytes of memory that the field takes with its first element.
     pub(super) fn first(&self) -> usize {
         let room = match self.collection {
             Collection::Vec => 4,
@@ -67,7 +67,7 @@ impl Field {
         if self.element == 0 { 0 } else { room * self.element + ALLOCATION }
     }
 
-    /// Returns the memory of each further element.
+    /// Returns the number of bytes of memory that each further element of the field takes.
     pub(super) fn next(&self) -> usize {
         let room = match self.collection {
             Collection::Vec => 2,
@@ -76,7 +76,8 @@ impl Field {
         room * self.element
     }
 
-    /// Returns the memory of `length` encoded bytes that are not a message.
+    /// Returns the number of bytes of memory that `length` encoded bytes of the field take, if the
+    /// field does not hold messages.
     pub(super) fn held(&self, length: usize) -> usize {
         match self.is_number {
             // In a packed field, each byte holds at most one number.
@@ -88,7 +89,7 @@ impl Field {
 }
 
 impl Shape {
-    /// Returns the field with this number, and its index among the fields.
+    /// Returns the field of the message with this number, and its index among the fields.
     pub(super) fn field(&self, number: u32) -> Option<(u32, &Field)> {
         let index = self.fields.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         Some((index as u32, &self.fields[index].1))
@@ -96,7 +97,8 @@ impl Shape {
 }
 
 impl Shapes {
-    /// Returns the shapes of all messages, and the identifier of the message with this name.
+    /// Returns the memory needs of all messages, and the identifier in them of the message with
+    /// this name.
     pub(super) fn of(name: &str) -> Option<(&'static Self, ShapeId)> {
         static SHAPES: OnceLock<Shapes> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| {

@@ -8,7 +8,7 @@ use entities::{
 
 use super::state::{Cells, Entry};
 
-/// One change of the state. A value of `None` removes the object.
+/// One validated change of an emulated switch's state. A value of `None` removes the object.
 #[derive(Debug)]
 pub(super) enum Change {
     Entry { table: TableId, key: MatchKey, value: Option<Entry> },
@@ -24,17 +24,17 @@ pub(super) enum Change {
     Digest { id: DigestId, value: Option<Option<DigestConfig>> },
 }
 
-/// A change of an array.
+/// A change of a counter, meter or register array.
 #[derive(Debug)]
 pub(super) enum CellsChange<T> {
-    /// A change of one cell. `None` makes the cell follow the rest of the array again.
+    /// A change of one cell. With `None`, the cell has the value of the whole array again.
     One { index: u64, value: Option<T> },
     /// A change of the whole array.
     All(Cells<T>),
 }
 
 impl<T> CellsChange<T> {
-    /// Returns the change that sets one cell, or all of them without an index.
+    /// Returns the change that sets the cell at `index`, or all cells if there is no index.
     pub(super) fn new(index: Option<u64>, value: T) -> Self {
         match index {
             Some(index) => Self::One { index, value: Some(value) },

@@ -13,7 +13,8 @@ use super::change::{CellsChange, Change};
 use super::profile;
 use super::state::{Direct, Entry, Idle, State, TableState};
 
-/// The planner of changes at one point in time.
+/// A planner, which checks updates against the state at one moment and returns the changes to
+/// apply.
 pub(super) struct Planner<'a> {
     pub(super) schema: &'a Schema,
     pub(super) state: &'a State,
@@ -52,7 +53,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans the insertion of an entry by a controller or by the program.
+    /// Plans the insertion of a table entry by a controller or by the program.
     pub(super) fn insert(&self, entry: TableEntry) -> Result<Change, EntityError> {
         self.in_table(entry.table, |table| {
             let key = match_key(entry.key)?;
@@ -155,7 +156,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans the effect of a packet of `bytes` bytes that hits an entry.
+    /// Plans the effect of a packet of `bytes` bytes that hits a table entry.
     pub(super) fn hit(
         &self,
         table: TableId,
@@ -177,7 +178,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans a change of an entry that must exist.
+    /// Plans a change of a table entry that must exist.
     fn change(
         &self,
         table: TableId,

@@ -85,7 +85,8 @@ pub(super) fn plan_group(
     Ok(Change::Group { profile: profile.id, id, value: Some(group) })
 }
 
-/// Returns how much of a profile is in use.
+/// Returns how many members, groups and one-shot groups an action profile has, and their total
+/// size.
 pub(super) fn usage(current: Option<&ProfileState>) -> ProfileUsage {
     current.map_or_else(ProfileUsage::default, |current| ProfileUsage {
         members: current.members.len() as u64,

@@ -15,7 +15,7 @@ use super::state::{Cells, Entry, State};
 
 type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 
-/// A snapshot of the state for one read.
+/// A snapshot of an emulated switch's state, which one read uses.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) schema: Arc<Schema>,
@@ -197,13 +197,13 @@ fn accepts(selection: &EntrySelection, entry: &Entry) -> bool {
     selection.selects_rest(action, entry.controller_metadata, &entry.metadata)
 }
 
-/// The conversions between an identifier and its number.
+/// The conversions between the identifier of an object and its number.
 struct Numbering<K> {
     number: fn(K) -> u32,
     identifier: fn(u32) -> K,
 }
 
-/// Visits one object by its identifier, or all of them.
+/// Visits the object with the wanted identifier, or all objects without one.
 fn by_id<K: Copy + Ord, V>(
     known: Option<&BTreeMap<K, V>>,
     wanted: Option<K>,
@@ -230,7 +230,7 @@ fn by_id<K: Copy + Ord, V>(
     ControlFlow::Continue(())
 }
 
-/// Visits the selected cells of an array.
+/// Visits the selected cells of a counter, meter or register array.
 fn cells<T>(
     written: Option<&Cells<T>>,
     size: Option<u64>,

@@ -23,15 +23,15 @@ pub(super) struct State {
     pub(super) multicast_groups: Arc<BTreeMap<MulticastGroupId, MulticastGroup>>,
     pub(super) clone_sessions: Arc<BTreeMap<CloneSessionId, CloneSession>>,
     pub(super) counters: BTreeMap<CounterId, Arc<Cells<CounterData>>>,
-    /// The written cells of meters. `None` is the default configuration, which marks every packet
-    /// green.
+    /// The cells of meters that a controller wrote. `None` is the default configuration, which
+    /// marks every packet green.
     pub(super) meters: BTreeMap<MeterId, Arc<Cells<Option<MeterConfig>>>>,
     pub(super) registers: BTreeMap<RegisterId, Arc<Cells<Data>>>,
     /// The value sets that have members.
     pub(super) value_sets: BTreeMap<ValueSetId, Arc<ValueSet>>,
-    /// The enabled digests.
+    /// The digests that a controller has enabled, with their configuration.
     pub(super) digests: BTreeMap<DigestId, Option<DigestConfig>>,
-    /// A lower bound of the next expiry of an entry. It may be too early but never too late.
+    /// A time before which no table entry expires. It may be too early, but never too late.
     next_expiry: Option<Nanos>,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct TableState {
     pub(super) entries: BTreeMap<MatchKey, Entry>,
-    /// The written default entry, or `None` while it is that of the program.
+    /// The default entry that a controller wrote, or `None` while it is that of the program.
     pub(super) default: Option<Box<Entry>>,
 }
 
-/// The content of an entry besides its key.
+/// A table entry without its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     /// The action. `None` is an action that P4Info does not name: the default of a table without
@@ -70,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// Returns the default entry that the program declares.
+    /// Returns the default entry that the program declares for a table.
     pub(super) fn initial_default(table: &Table) -> Self {
         Self::new(table.default_action.clone().map(TableAction::Call))
     }
@@ -84,10 +84,10 @@ impl Entry {
     }
 }
 
-/// The idle timer of an entry.
+/// The idle timer of a table entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Idle {
-    /// The timeout. 0 never expires.
+    /// The idle timeout in nanoseconds. An entry with timeout 0 never expires.
     pub(super) timeout_ns: u64,
     pub(super) last_hit: Nanos,
     /// The time of the last hit, or of the last notification after it.
@@ -100,7 +100,7 @@ impl Idle {
     }
 }
 
-/// The direct resources of an entry.
+/// The direct counter and meter of a table entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Direct {
     pub(super) counter: CounterData,
@@ -114,12 +114,12 @@ pub(super) struct ProfileState {
     pub(super) groups: BTreeMap<GroupId, GroupState>,
     /// The number of entries with a one-shot group.
     pub(super) one_shots: u64,
-    /// The total size of all groups, including one-shot groups, in the unit that the selector
-    /// counts.
+    /// The total size of all groups of the profile, including one-shot groups, in the unit that its
+    /// selector counts.
     pub(super) total_size: u64,
 }
 
-/// A member.
+/// A member of an action profile.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MemberState {
     pub(super) action: ActionCall,
@@ -129,7 +129,7 @@ pub(super) struct MemberState {
     pub(super) entries: u32,
 }
 
-/// A group.
+/// A group of an action profile.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GroupState {
     pub(super) group: Group,
@@ -137,12 +137,12 @@ pub(super) struct GroupState {
     pub(super) entries: u32,
 }
 
-/// The written cells of an array.
+/// The cells of a counter, meter or register array, as far as they were written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cells<T> {
-    /// The value that the whole array was set to, if it was.
+    /// The value that the whole array was set to, or `None` if it never was.
     all: Option<T>,
-    /// The values of single cells that were set after that.
+    /// The values of single cells that were set after the whole array was.
     cells: BTreeMap<u64, T>,
 }
 
@@ -299,8 +299,8 @@ impl State {
         }
     }
 
-    /// Adds `by` to the number of references from entries of `table` to the member or group of an
-    /// action.
+    /// Adds `by` to the number of references that entries of `table` have to the member or group of
+    /// an action.
     fn refer(&mut self, schema: &Schema, table: TableId, action: Option<&TableAction>, by: i32) {
         let implementation = schema.tables().get(table).and_then(|table| table.implementation);
         let Some(Implementation::ActionProfile(id)) = implementation else { return };
@@ -328,7 +328,7 @@ impl State {
         }
     }
 
-    /// Sets the content of a group. Entries keep their references to it.
+    /// Sets or removes the content of a group. References of table entries to the group are kept.
     fn apply_group(
         &mut self,
         profile: ActionProfileId,

@@ -22,7 +22,8 @@ use super::messages::{
 /// A notification about the ports of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChange {
-    /// A port with this number exists. Sent for every existing port first, and on every change.
+    /// A port with this number exists. This is reported first for every existing port, and then on
+    /// every change.
     Is {
         /// The port number in P4Runtime.
         number: u32,

@@ -13,7 +13,7 @@ use crate::status::EntityError;
 /// The supported encodings, in the order in which Capabilities lists them.
 pub(super) const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::JsonIetf, Encoding::Proto];
 
-/// The encoding of values.
+/// The encoding of values that is used in the answers to one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// Typed scalars, one leaf at a time.
@@ -24,20 +24,20 @@ pub(super) enum Written {
     JsonIetf,
 }
 
-/// The form of the answers to one client.
+/// The form of the answers to one client: encoding, type of data, models and prefix.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     pub(super) written: Written,
     data: DataType,
-    /// The modules whose nodes are requested. An empty list requests all of them.
+    /// The YANG modules whose nodes are requested. If the list is empty, all are.
     modules: Vec<Module>,
     /// The prefix of every notification, if the client has named a target or an origin.
     pub(super) prefix: Option<Path>,
 }
 
 impl Form {
-    /// Returns the form of the answer to a Get, which is JSON unless the request names another
-    /// encoding.
+    /// Returns the form of the answer to a Get request, which is JSON unless the request names
+    /// another encoding.
     pub(super) fn of_get(request: &GetRequest) -> Result<Self, EntityError> {
         let data = DataType::try_from(request.r#type).map_err(|_| {
             EntityError::invalid(format!("The data type {} is not defined.", request.r#type))
@@ -88,7 +88,7 @@ impl Form {
     }
 }
 
-/// Returns JSON as the bytes of its text.
+/// Returns the text of a JSON value as bytes.
 pub(super) fn bytes(value: &serde_json::Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }

@@ -52,7 +52,8 @@ pub(super) fn select(
     }
 }
 
-/// Returns the object of the root or of `interfaces`, including the list of ports.
+/// Returns the JSON object of the root or of `interfaces` (by `depth`), which includes the list of
+/// ports.
 fn above(ports: &[Seen], depth: usize, form: &Form) -> Value {
     let entry = |seen: &Seen| object(&present(seen, &[], form), ENTRY, false, form);
     let list: Vec<Value> = ports.iter().map(entry).collect();
@@ -101,8 +102,8 @@ fn present(seen: &Seen, node: &[&str], form: &Form) -> Vec<Present> {
     LEAVES.iter().filter(is_wanted).filter_map(present).collect()
 }
 
-/// Returns the object of the container at `depth`, built from its leaves, which are in the order of
-/// [`LEAVES`].
+/// Returns the JSON object of the container at `depth`. `leaves` are the leaves below it, in the
+/// order of [`LEAVES`].
 fn object(leaves: &[Present], depth: usize, is_top: bool, form: &Form) -> Value {
     let mut object = Map::new();
     for below in leaves.chunk_by(|one, other| one.leaf.node(depth) == other.leaf.node(depth)) {
@@ -117,8 +118,8 @@ fn object(leaves: &[Present], depth: usize, is_top: bool, form: &Form) -> Value 
     object.into()
 }
 
-/// Returns the name of an object's member. All containers belong to [`Module::Interfaces`], so a
-/// leaf of another module is always qualified.
+/// Returns the name that a member of a JSON object has. All containers belong to
+/// [`Module::Interfaces`], so a leaf of another module always has its module's name as a prefix.
 fn member(node: &str, module: Module, is_top: bool, form: &Form) -> String {
     if is_ietf(form) && (is_top || module != Module::Interfaces) {
         format!("{}:{node}", module.name())

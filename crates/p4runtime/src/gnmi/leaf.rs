@@ -27,7 +27,7 @@ impl Module {
     }
 }
 
-/// The class of a leaf's data, which a Get can select.
+/// The type of data that a leaf belongs to, by which a Get can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Configuration that clients may write.
@@ -60,10 +60,10 @@ pub(super) struct Leaf {
     pub(super) value: fn(&Seen) -> Option<LeafValue>,
 }
 
-/// The nodes above every port's leaves.
+/// The nodes from the root down to a port, which are above every leaf.
 const ABOVE: [&str; 2] = [INTERFACES, INTERFACE];
 
-/// The depth of an entry in the list of interfaces.
+/// The number of nodes from the root to an entry in the list of interfaces.
 pub(super) const ENTRY: usize = ABOVE.len();
 
 impl Leaf {

@@ -34,7 +34,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the name in the protobuf definition.
+    /// Returns the name of the encoding in the protobuf definition.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -171,12 +171,12 @@ pub(crate) struct Subscription {
     pub(crate) path: Option<Path>,
     #[prost(enumeration = "SubscriptionMode", tag = "2")]
     pub(crate) mode: i32,
-    /// The interval in nanoseconds.
+    /// The interval between two samples in nanoseconds.
     #[prost(uint64, tag = "3")]
     pub(crate) sample_interval: u64,
     #[prost(bool, tag = "4")]
     pub(crate) suppress_redundant: bool,
-    /// The interval in nanoseconds.
+    /// The interval in nanoseconds after which values are sent again although they are unchanged.
     #[prost(uint64, tag = "5")]
     pub(crate) heartbeat_interval: u64,
 }

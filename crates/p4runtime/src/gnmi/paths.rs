@@ -10,9 +10,9 @@ use crate::status::EntityError;
 /// `openconfig-interfaces:interfaces`.
 const ORIGINS: [&str; 3] = ["", "openconfig", "openconfig-interfaces"];
 
-/// The element that matches any one node.
+/// The path element that matches any one node.
 const ANY: &str = "*";
-/// The element that matches any number of nodes.
+/// The path element that matches any number of nodes.
 const ANY_NUMBER: &str = "...";
 
 /// Returns a path appended to its prefix. Adjacent `...` are merged, which bounds the running time

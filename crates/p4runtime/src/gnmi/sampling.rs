@@ -32,9 +32,9 @@ const REST: u32 = 9;
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     sampled: Vec<Sampled>,
-    /// The time before which no sample may be taken.
+    /// The time before which no sample may be taken, or `None` if one may be taken at any time.
     rested: Option<Instant>,
-    /// The shortest requested interval that was raised.
+    /// The shortest interval that was requested and raised to [`SHORTEST`], or `None` if none was.
     raised: Option<Duration>,
 }
 
@@ -55,7 +55,8 @@ struct Redundancy {
 }
 
 impl Samples {
-    /// Returns the sampled ones among a list of subscriptions. `paths` are their joined paths.
+    /// Returns those of a client's subscriptions that are sent at intervals. `paths` are the paths
+    /// of all its subscriptions, joined with the prefix.
     pub(super) fn of(subscriptions: &[Subscription], paths: &[Path], now: Instant) -> Self {
         let mut samples = Self::default();
         for (subscription, path) in subscriptions.iter().zip(paths) {
@@ -80,7 +81,8 @@ impl Samples {
         samples
     }
 
-    /// Returns the interval that is used for a requested one.
+    /// Returns the interval that is used for a requested one. Intervals that are too short are
+    /// raised.
     fn kept(&mut self, nanoseconds: u64) -> Duration {
         let requested = Duration::from_nanos(nanoseconds);
         if requested < SHORTEST {
@@ -89,7 +91,7 @@ impl Samples {
         requested.max(SHORTEST)
     }
 
-    /// Returns the shortest requested interval that was raised, if any was.
+    /// Returns the shortest interval that was requested and raised, or `None` if none was.
     pub(super) fn raised(&self) -> Option<Duration> {
         self.raised
     }
@@ -99,19 +101,20 @@ impl Samples {
         self.sampled.is_empty()
     }
 
-    /// Records that all values were sent in their current state, before the first sample.
+    /// Records that all values have been sent as they are in `ports`, before the first sample.
     pub(super) fn sent_all(&mut self, ports: &[Seen]) {
         let redundancies = self.sampled.iter_mut().filter_map(|one| one.redundancy.as_mut());
         redundancies.for_each(|redundancy| redundancy.keep(ports));
     }
 
-    /// Returns the time of the next sample.
+    /// Returns the time at which the next sample must be taken, or `None` if there are no sampled
+    /// subscriptions.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let due = self.sampled.iter().map(|sampled| sampled.due).min()?;
         Some(self.rested.map_or(due, |rested| due.max(rested)))
     }
 
-    /// Returns the samples that are due. Missed intervals are skipped.
+    /// Returns the notifications of all samples whose time has come. Missed intervals are skipped.
     pub(super) fn take(
         &mut self,
         ports: &[Seen],
@@ -168,7 +171,7 @@ impl Sampled {
 }
 
 impl Redundancy {
-    /// Whether a heartbeat is due, at which all values are sent again.
+    /// Returns whether the time of a heartbeat has come, at which all values are sent again.
     fn is_heartbeat(&mut self, now: Instant) -> bool {
         match &mut self.heartbeat {
             Some((interval, due)) if *due <= now => {

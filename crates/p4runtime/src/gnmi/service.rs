@@ -38,21 +38,22 @@ const REQUEST_LIMIT: usize = 256 << 10;
 const PATHS: usize = 4096;
 /// The maximum length of a prefix in bytes.
 const PREFIX_LIMIT: usize = 4096;
-/// The number of nodes in the answer to a Get after which no further path is answered.
+/// The number of nodes in the answer to a Get from which on a further path of the request is
+/// refused.
 const ANSWER_LIMIT: usize = 1 << 16;
-/// The approximate size of a leaf in JSON, in bytes. It estimates the nodes of a value that is a
-/// whole tree.
+/// The approximate size of a leaf in JSON, in bytes, by which the number of nodes in a large JSON
+/// value is estimated.
 const NODE_BYTES: usize = 32;
 
-/// A function that finds a device by a target, which holds its id. Without a target it returns the
-/// first device.
+/// A function that returns the device that a gNMI target names by its id. For an empty target it
+/// returns the first device.
 pub(crate) type FindDevice = dyn Fn(&str) -> Option<DeviceHandle> + Send + Sync;
 
 /// The gNMI service of a server.
 #[derive(Clone)]
 pub(crate) struct GnmiServer {
     devices: Arc<FindDevice>,
-    /// Returns the time in nanoseconds since the Unix epoch.
+    /// A function that returns the time in nanoseconds since the Unix epoch.
     pub(super) now: fn() -> i64,
     /// The number of streams with sampled subscriptions.
     pub(super) sampled: Arc<AtomicUsize>,
@@ -77,7 +78,7 @@ impl GnmiServer {
             .ok_or_else(|| Status::not_found(shortened(format!("There is no target {target:?}."))))
     }
 
-    /// Returns the paths joined with the prefix. Every path must select something.
+    /// Returns the paths of a request joined with its prefix. Every path must select something.
     pub(super) fn selecting<'a>(
         &self,
         prefix: Option<&Path>,
@@ -173,7 +174,7 @@ where
     Grpc::new(ProstCodec::new()).max_decoding_message_size(REQUEST_LIMIT)
 }
 
-/// Returns the paths joined with the prefix.
+/// Returns the paths of a request joined with its prefix.
 fn joined<'a>(
     prefix: Option<&Path>,
     named: impl ExactSizeIterator<Item = &'a Path>,

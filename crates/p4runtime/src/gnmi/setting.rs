@@ -17,8 +17,8 @@ use crate::status::EntityError;
 /// The default of `config/enabled` in openconfig-interfaces.
 const DEFAULT_ENABLED: bool = true;
 
-/// Applies a request completely or not at all. `paths` are the joined paths of the replacements,
-/// followed by those of the updates.
+/// Applies a Set request completely or not at all. `paths` are the joined paths of the
+/// replacements, followed by those of the updates.
 pub(super) fn set(
     source: &dyn PortSource,
     request: &SetRequest,
@@ -60,7 +60,8 @@ pub(super) fn set(
     Ok(SetResponse { prefix, response: results.collect(), timestamp })
 }
 
-/// Finds the port that a path names, and the nodes of its configuration after the port.
+/// Returns the port that a path of a Set request names, and the nodes of its configuration that
+/// follow in the path.
 fn target<'p>(ports: &'p [Port], path: &'p Path) -> Result<(&'p Port, Vec<&'p str>), EntityError> {
     let refused = || {
         EntityError::unimplemented(format!(
@@ -86,7 +87,7 @@ fn target<'p>(ports: &'p [Port], path: &'p Path) -> Result<(&'p Port, Vec<&'p st
     Ok((port.ok_or_else(missing)?, nodes))
 }
 
-/// Returns the value of an update as JSON, whatever its encoding.
+/// Returns the value of a Set request's update as JSON, whatever its encoding.
 fn json(update: &Update) -> Result<JsonValue, EntityError> {
     match update.val.as_ref().and_then(|val| val.value.as_ref()) {
         Some(Value::Flag(flag)) => Ok(JsonValue::from(*flag)),
@@ -142,7 +143,8 @@ fn write(
     Ok(())
 }
 
-/// Returns the node that a member of an object names, with or without its module's name.
+/// Returns the node below `above` that a member of a JSON object names, with or without its
+/// module's name.
 fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
     let (module, name) =
         member.rsplit_once(':').map_or((None, member), |(module, name)| (Some(module), name));
@@ -163,7 +165,8 @@ fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
     })
 }
 
-/// Enables and disables ports. If one fails, the ports before it are restored.
+/// Enables and disables ports as requested. If one cannot be changed, the ports before it are
+/// restored.
 fn apply(
     source: &dyn PortSource,
     ports: &[Port],

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::status::refusal;
 
-/// The messages and bytes that may wait for a subscriber. Its stream is closed at twice these
+/// The messages and bytes that may wait for a gNMI subscriber. Its stream is closed at twice these
 /// numbers.
 const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
 
@@ -89,12 +89,12 @@ async fn subscribed(
     }
 }
 
-/// A client and its subscriptions.
+/// A gNMI client and its subscriptions.
 struct Subscriber<'a> {
     server: &'a GnmiServer,
     outbox: &'a Arc<Outbox<SubscribeResponse>>,
     ports: Arc<dyn PortSource>,
-    /// The joined paths of the subscriptions.
+    /// The paths of the subscriptions, joined with their prefix.
     paths: Vec<Path>,
     form: Form,
     updates_only: bool,
@@ -135,8 +135,8 @@ impl<'a> Subscriber<'a> {
         Ok(subscriber)
     }
 
-    /// Starts to send changes: those of leaves with an on-change subscription, and in any case the
-    /// removal of ports.
+    /// Begins to send changes to the client: those of leaves with an on-change subscription, and in
+    /// any case the removal of ports.
     fn watch(&self, list: &SubscriptionList) {
         let (sampled, paths) = list
             .subscription
@@ -148,7 +148,8 @@ impl<'a> Subscriber<'a> {
         self.ports.watchers().add(self.outbox, watch);
     }
 
-    /// Sends the current values, followed by the sync message.
+    /// Sends the client the current values, followed by the message that says that all have been
+    /// sent.
     fn synchronize(&mut self) {
         if !self.updates_only {
             let ports = seen(&*self.ports);
@@ -161,7 +162,7 @@ impl<'a> Subscriber<'a> {
         self.outbox.push_always(SubscribeResponse::sync());
     }
 
-    /// Sends the samples that are due.
+    /// Sends the client the samples whose time has come.
     fn sample(&mut self) {
         let now = Instant::now();
         let ports = seen(&*self.ports);
@@ -174,7 +175,8 @@ impl<'a> Subscriber<'a> {
     }
 }
 
-/// A counted stream with sampled subscriptions. The count decreases when it is dropped.
+/// A counted stream that has subscriptions sent at intervals. The count decreases when this is
+/// dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -190,7 +192,7 @@ impl Drop for Counted {
     }
 }
 
-/// The requests of a subscriber.
+/// The incoming requests of a gNMI subscriber.
 struct Requests {
     /// The stream of requests. `None` after it has ended while the subscription continues.
     open: Option<Streaming<SubscribeRequest>>,
@@ -200,7 +202,8 @@ struct Requests {
 }
 
 impl Requests {
-    /// Returns the next request, or `None` when either side of the stream has ended.
+    /// Returns the next request of the subscriber, or `None` when either direction of the stream
+    /// has ended.
     async fn next(
         &mut self,
         outbox: &Outbox<SubscribeResponse>,

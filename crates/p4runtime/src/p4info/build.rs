@@ -98,7 +98,7 @@ pub(super) fn schema(p4info: &P4Info) -> Result<Schema, SchemaError> {
     }))
 }
 
-/// The checked identifier and names of an object.
+/// The checked identifier and the names of an object of a P4Info.
 struct Preamble<'a> {
     kind: &'static str,
     id: u32,
@@ -118,7 +118,7 @@ impl fmt::Display for Preamble<'_> {
     }
 }
 
-/// The identifiers seen so far, which must be unique over all kinds of objects.
+/// The identifiers seen so far in a P4Info, which must be unique over all kinds of objects.
 #[derive(Default)]
 struct Ids {
     owners: HashMap<u32, String>,
@@ -149,7 +149,7 @@ impl Ids {
     }
 }
 
-/// The user-defined types, as far as they change the control plane's view of values.
+/// The user-defined types of a program, as far as controllers see their values differently.
 struct Types<'a> {
     types: Option<&'a config::P4TypeInfo>,
 }
@@ -461,7 +461,8 @@ fn exists<'a, I: Copy + Ord + Into<u32>, T>(
     catalog.get(id).ok_or_else(|| SchemaError::Dangling { object: object(), kind, id: id.into() })
 }
 
-/// Returns a size, or `None` for 0: compilers omit a size that the program does not state.
+/// Returns the size that an object declares, or `None` for 0: compilers omit a size that the
+/// program does not state.
 fn size(size: i64, object: &Preamble<'_>) -> Result<Option<u64>, SchemaError> {
     let checked = u64::try_from(size).map_err(|_| SchemaError::Number {
         object: object.to_string(),
@@ -471,7 +472,7 @@ fn size(size: i64, object: &Preamble<'_>) -> Result<Option<u64>, SchemaError> {
     Ok((checked > 0).then_some(checked))
 }
 
-/// Checks that the parts of one object have distinct identifiers.
+/// Checks that the parts (such as fields or parameters) of one object have distinct identifiers.
 fn unique<T, I: Copy + Ord + fmt::Display + Into<u32>>(
     parts: &[T],
     owner: &Preamble<'_>,

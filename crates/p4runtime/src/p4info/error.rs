@@ -2,14 +2,14 @@
 
 use crate::status::{Code, EntityError};
 
-/// The reason why a P4Info cannot be used.
+/// The reason why a P4Info is inconsistent and cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// An object, field or parameter has no identifier.
     #[error("{object} has no id")]
     NoId {
-        /// The object.
+        /// The object without an identifier.
         object: String,
     },
     /// Two objects, or two fields of one object, have the same identifier.
@@ -22,7 +22,7 @@ pub enum SchemaError {
         /// The second object with the identifier.
         second: String,
     },
-    /// An object refers to one that does not exist.
+    /// An object refers to another object that does not exist.
     #[error("{object} refers to {kind} {id:#010x}, which is not in the P4Info")]
     Dangling {
         /// The object that contains the reference.
@@ -35,7 +35,7 @@ pub enum SchemaError {
     /// A number is out of range.
     #[error("{object}: {field} is {value}, which is not possible")]
     Number {
-        /// The object.
+        /// The object with the number.
         object: String,
         /// The field of the P4Info message.
         field: &'static str,
@@ -45,17 +45,17 @@ pub enum SchemaError {
     /// An enumeration or a required value is unset.
     #[error("{object}: {field} is unset")]
     Unset {
-        /// The object.
+        /// The object with the missing value.
         object: String,
-        /// The field of the P4Info message.
+        /// The field of the P4Info message that is unset.
         field: &'static str,
     },
-    /// A type does not resolve.
+    /// A type is described by an invalid or missing definition.
     #[error("{object}: {message}")]
     Type {
-        /// The object.
+        /// The object that uses the type.
         object: String,
-        /// The error of the type.
+        /// The description of the error in the type.
         message: String,
     },
     /// A value does not fit its type.
@@ -63,7 +63,7 @@ pub enum SchemaError {
     Value {
         /// The object.
         object: String,
-        /// The error of the value.
+        /// The reason why the value does not fit.
         error: EntityError,
     },
 }

@@ -231,8 +231,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns the size of an enum value in scalars. The initial value is the first member, so its name
-/// counts.
+/// Returns the size of an enum value in scalars. The initial value is the name of the first member,
+/// so a long name counts as several scalars.
 fn name_scalars(members: &[String]) -> u64 {
     const BYTES: u64 = 8;
     1 + members.first().map_or(0, |name| name.len() as u64 / BYTES)

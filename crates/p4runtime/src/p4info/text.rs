@@ -30,13 +30,13 @@ pub enum TextError {
         line: usize,
         /// The column in characters, counted from 1.
         column: usize,
-        /// The expected or unexpected element.
+        /// The description of the error at this place.
         message: String,
     },
     /// Messages are nested too deeply.
     #[error("line {line}: messages are nested more than {MAX_DEPTH} deep")]
     TooDeep {
-        /// The line, counted from 1.
+        /// The line of the bracket that is nested too deeply, counted from 1.
         line: usize,
     },
     /// The built-in protos cannot be used, which is a defect of the build.
@@ -61,7 +61,7 @@ pub fn print<M: Printed>(message: &M) -> Result<String, TextError> {
     Ok(format!("# proto-file: {}\n# proto-message: {}\n\n{text}", M::FILE, M::NAME))
 }
 
-/// A message that can be printed to files.
+/// A message that can be printed in text format or as JSON.
 pub trait Printed: Message {
     /// The full name of the message, including its package.
     const NAME: &'static str;

@@ -11,8 +11,9 @@ use super::{ByteString, Field, Kind, PacketInLayout, PacketOutLayout, bytes_for}
 use crate::proto::v1;
 
 impl PacketInLayout {
-    /// Removes the header from a packet that a program sent to the controller. Returns `None` if
-    /// the packet is shorter than the header.
+    /// Removes the controller header from a packet that a program sent to the controller. Returns
+    /// the header's fields and the rest of the packet, or `None` if the packet is shorter than the
+    /// header.
     #[must_use]
     pub fn split(&self, mut packet: Bytes) -> Option<(Vec<v1::PacketMetadata>, Bytes)> {
         let bits = header_bits(&self.0.fields);
@@ -35,7 +36,8 @@ impl PacketInLayout {
 }
 
 impl PacketOutLayout {
-    /// Returns the header of a packet-out with checked metadata. Omitted fields are zero.
+    /// Returns the bytes of the header of a packet-out whose metadata was checked. Omitted fields
+    /// are zero.
     #[must_use]
     pub fn header(&self, metadata: &[v1::PacketMetadata]) -> Vec<u8> {
         let mut header = vec![0; header_bits(self.fields()).div_ceil(8)];
@@ -86,7 +88,7 @@ fn header_bits(fields: &[Field]) -> usize {
     fields.iter().map(|field| field.header_bits as usize).sum()
 }
 
-/// Returns `width` bits, starting with bit `from`, in the smallest number of bytes.
+/// Returns `width` bits of a header, starting with bit `from`, in the smallest number of bytes.
 fn extract(header: &[u8], from: usize, width: usize) -> Vec<u8> {
     let mut value = vec![0; width.div_ceil(8).max(1)];
     for bit in 0..width {
@@ -100,7 +102,7 @@ fn extract(header: &[u8], from: usize, width: usize) -> Vec<u8> {
     value
 }
 
-/// Writes the low `width` bits of a value at bit `from`.
+/// Writes the low `width` bits of a value into a header at bit `from`.
 fn insert(header: &mut [u8], from: usize, width: usize, value: &[u8]) {
     for bit in 0..width.min(value.len() * 8) {
         let position = from + width - 1 - bit;

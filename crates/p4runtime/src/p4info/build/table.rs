@@ -111,10 +111,9 @@ fn implementation(
     Ok(Some(Implementation::Extern(ExternId(id))))
 }
 
-/// Returns the initial default action: the stated one, otherwise the constant one, otherwise
+/// Returns the initial default action of a table. This is the stated one; compilers before
+/// P4Runtime 1.4 state none, and it is then the constant default action or, without one,
 /// `NoAction`.
-///
-/// Compilers before P4Runtime 1.4 do not state it.
 fn default_action(
     table: &config::Table,
     actions: &[ActionRef],
