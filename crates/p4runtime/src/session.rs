@@ -52,28 +52,29 @@ use crate::{
     store::Nanos,
 };
 
-/// The options of a device where the specification or its users leave a choice.
+/// The options of a device, in matters where the specification or its users leave a choice.
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
     /// The maximum number of open streams per role.
     pub streams_per_role: usize,
-    /// The lifetime of election ids.
+    /// The lifetime of the highest election id of a role.
     pub election_memory: ElectionMemory,
     /// The encoding of packet-in metadata.
     pub packet_in_form: ByteString,
     /// The metadata fields that a packet-out may omit.
     pub missing_metadata: MissingMetadata,
-    /// The treatment of metadata that are strings for controllers and numbers for programs.
+    /// The treatment of metadata fields that are strings for controllers and numbers for programs.
     pub text_metadata: TextMetadata,
     /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
     /// the specification makes optional. Otherwise they are dropped silently.
     pub stream_errors: bool,
-    /// The treatment, in RECONCILE_AND_COMMIT, of entries that the new pipeline cannot hold.
+    /// The treatment of entries that the new pipeline cannot hold, when a controller requests
+    /// RECONCILE_AND_COMMIT.
     pub reconcile: Reconcile,
     /// The maximum size in bytes of the metadata that a controller may attach to an entity. By
     /// default only the request size limits it.
     pub metadata: usize,
-    /// The time within which a pipeline must be loaded. The request is refused after it.
+    /// The maximum time for loading a pipeline, after which the request is refused.
     pub load_time: Duration,
 }
 
@@ -93,7 +94,8 @@ impl Default for DeviceOptions {
     }
 }
 
-/// The treatment, in RECONCILE_AND_COMMIT, of entries that the new pipeline cannot hold.
+/// The treatment of entries that the new pipeline cannot hold, when a controller requests
+/// RECONCILE_AND_COMMIT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reconcile {
     /// The request fails with INVALID_ARGUMENT and nothing changes, as the specification requires.
@@ -103,7 +105,7 @@ pub enum Reconcile {
     Drop,
 }
 
-/// An action that the owner of the transport must take after a call.
+/// An action that the code which owns the connections must take after a call of the state machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Effect {
@@ -114,20 +116,20 @@ pub enum Effect {
         /// The message.
         message: v1::StreamMessageResponse,
     },
-    /// End a stream with an error, after the messages that were sent on it before. The owner then
-    /// calls [`Device::stream_closed`], as for any stream that ends.
+    /// End a stream with an error, after the messages that were sent on it before. The owner of the
+    /// connections then calls [`Device::stream_closed`], as for any stream that ends.
     Close {
         /// The stream to end.
         stream: StreamId,
-        /// The reason.
+        /// The error with which the stream ends.
         error: EntityError,
     },
-    /// The primary of a role from now on. Repeated when a primary repeats its election id, because
-    /// the role's configuration may have changed.
+    /// A role has this primary from now on. This is repeated when a primary repeats its election
+    /// id, because the role's configuration may have changed.
     Primary {
         /// The role.
         role: RoleKey,
-        /// The stream of its primary, if there is one.
+        /// The stream of the role's primary, or `None` if the role has none.
         stream: Option<StreamId>,
     },
     /// A packet to inject into the data plane.
@@ -151,20 +153,22 @@ pub struct Device {
     options: DeviceOptions,
     registry: Arc<PipelineRegistry>,
     target: Arc<dyn Target>,
-    /// The rehearsal in which a pipeline is tried before the target loads it.
+    /// The environment in which a pipeline is tried before the target loads it, or `None` to load
+    /// it at once.
     rehearsal: Option<Arc<dyn Rehearsal>>,
-    /// A reference that is alive while a pipeline is being loaded.
+    /// A reference to the load of a pipeline, which is alive while the load is in progress.
     loading: Weak<()>,
     arbitration: Arbitration,
-    /// The access of roles whose primary has sent a configuration that restricts them.
+    /// The restricted roles: those whose primary has sent a configuration that limits their access.
     narrowed: Vec<(RoleKey, RoleAccess)>,
     committed: Option<Loaded>,
     /// The pipeline that VERIFY_AND_SAVE loaded and that is not committed yet.
     saved: Option<Loaded>,
     digests: Digests,
-    /// The log in which accepted writes are recorded.
+    /// The log in which accepted writes are recorded, or `None` to record none.
     log: Option<Box<dyn WriteLog>>,
-    /// A token that responses to Reads in progress hold too, so that its count shows their number.
+    /// A token that the response to each Read in progress shares, so that its reference count shows
+    /// the number of such responses.
     reads: Arc<()>,
 }
 
@@ -219,7 +223,7 @@ impl Device {
         &self.arbitration
     }
 
-    /// Handles one message of a stream. A stream exists from its first message until
+    /// Handles one message that arrived on a stream. A stream exists from its first message until
     /// [`Device::stream_closed`].
     pub fn stream_message(
         &mut self,
@@ -261,8 +265,8 @@ impl Device {
         }
     }
 
-    /// Checks packet-outs of one stream. Removes those that must be dropped from the list and
-    /// answers them. This is [`Device::stream_message`] for many packets at once.
+    /// Checks packet-outs that arrived on one stream. Those that must be dropped are removed from
+    /// the list and answered. This is [`Device::stream_message`] for many packets at once.
     pub fn packet_outs(
         &self,
         stream: StreamId,
@@ -295,8 +299,8 @@ impl Device {
         });
     }
 
-    /// Returns the streams that receive packet-ins: the primary of every role that receives them,
-    /// with the role's filter on their metadata.
+    /// Returns the streams that receive packet-ins: that of the primary of every role that receives
+    /// them. With each stream comes the filter that the role sets on packet-in metadata, if any.
     pub fn packet_in_receivers(&self) -> impl Iterator<Item = (StreamId, Option<&PacketFilter>)> {
         self.arbitration.primaries().filter_map(|(role, stream, _)| {
             let access = self.access(role);
@@ -305,8 +309,8 @@ impl Device {
         })
     }
 
-    /// Accepts a digest from the data plane. Nothing happens unless a controller has enabled the
-    /// digest with a `DigestEntry`.
+    /// Accepts a digest that a packet caused in the data plane. Nothing happens unless a controller
+    /// has enabled the digest with a `DigestEntry`.
     pub fn digest(&mut self, digest: DigestId, data: Data, now: Nanos, effects: &mut Vec<Effect>) {
         let config = self.committed.as_ref().and_then(|loaded| loaded.store.digest(digest));
         let Some(config) = config else { return };
@@ -352,8 +356,8 @@ impl Device {
         updates.iter().map(|update| loaded.store.write(update, now)).collect()
     }
 
-    /// Performs everything that is due: sends digests that waited long enough, and expires idle
-    /// table entries.
+    /// Performs everything whose time has come: sends digests that have waited long enough, and
+    /// expires idle table entries.
     pub fn tick(&mut self, now: Nanos, effects: &mut Vec<Effect>) {
         for list in self.digests.due(now) {
             self.send_digest(list, effects);
@@ -443,7 +447,7 @@ impl Device {
         }
     }
 
-    /// Whether a stream that arbitrated for another role now names this one.
+    /// Returns whether a message names another role than the one for which its stream arbitrated.
     fn changes_role(&self, stream: StreamId, role: &RoleKey) -> bool {
         self.arbitration.role_of(stream).is_some_and(|bound| bound != role)
     }
@@ -459,7 +463,7 @@ impl Device {
         Ok(access)
     }
 
-    /// Returns the access of a role, or `None` if the role is unrestricted.
+    /// Returns the access that a role has, or `None` if it is unrestricted.
     fn access(&self, role: &RoleKey) -> Option<&RoleAccess> {
         self.narrowed.iter().find(|(narrowed, _)| narrowed == role).map(|(_, access)| access)
     }

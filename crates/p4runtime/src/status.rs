@@ -16,17 +16,17 @@ use crate::proto::{rpc, v1};
 /// The URL under which a `p4.v1.Error` travels in a `google.protobuf.Any`.
 const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 
-/// The size up to which details and message reach every client. With their header names and the
-/// status code they stay below the 8 KB of metadata that gRPC clients accept by default
-/// (specification 1.5, "gRPC Metadata Maximum Size").
+/// The size in bytes up to which the details and the message of a status reach every client. With
+/// their header names and the status code they stay below the 8 KB of metadata that gRPC clients
+/// accept by default (specification 1.5, "gRPC Metadata Maximum Size").
 const USUAL_METADATA_BYTES: usize = 7_750;
 
-/// Converts an error to the status of an RPC or a stream.
+/// Converts the error of a request to the status with which an RPC or a stream ends.
 pub(crate) fn refusal(error: &EntityError) -> tonic::Status {
     tonic::Status::new(tonic::Code::from_i32(error.code() as i32), error.message())
 }
 
-/// Converts an error to its form in the details of a batch.
+/// Converts the error of an update to its form in the details of a batch's status.
 fn to_proto(error: &EntityError) -> v1::Error {
     v1::Error {
         canonical_code: error.code() as i32,
@@ -69,9 +69,9 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
     Err(rpc::Status { code, message, details })
 }
 
-/// Returns the number of bytes that the errors' messages may take in total, beside the codes, which
-/// are always sent. This is unlimited if dropping messages would not bring the details below the
-/// usual limit anyway.
+/// Returns the number of bytes that the messages of a batch's errors may take in total. The codes
+/// are always sent. The number is unlimited if the details would exceed the usual limit even
+/// without messages.
 fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str) -> usize {
     let codes: usize = outcomes
         .iter()
@@ -91,8 +91,8 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str)
     }
 }
 
-/// Returns the size that a message adds to the details, including the length prefixes that may
-/// grow.
+/// Returns the number of bytes by which an error's message enlarges the details of a status,
+/// including the length prefixes that may grow.
 fn message_bytes(message: &str) -> usize {
     const LENGTHS: usize = 8;
     if message.is_empty() { 0 } else { message.len() + LENGTHS }

@@ -49,9 +49,9 @@ impl Store {
         self.plane.install(conversion::initial_entry(&self.schema, entry)?, now)
     }
 
-    /// Records that a packet of `bytes` bytes hit the entry that `key` identifies by table, match
-    /// fields and priority, or as the default entry. The entry's counters increase and its idle
-    /// time restarts.
+    /// Records that a packet of `bytes` bytes hit a table entry. `key` identifies the entry by
+    /// table, match fields and priority, or as the default entry. The entry's counters increase and
+    /// its idle time restarts.
     pub fn record_hit(
         &mut self,
         key: &v1::TableEntry,
@@ -64,7 +64,7 @@ impl Store {
 }
 
 impl<P: DataPlane> Store<P> {
-    /// Creates a store over a data plane that was created for this pipeline.
+    /// Creates a store whose entities are in a data plane that was created for this pipeline.
     pub fn over(schema: Arc<Schema>, plane: P) -> Self {
         Self { schema, plane }
     }
@@ -74,7 +74,7 @@ impl<P: DataPlane> Store<P> {
         &self.schema
     }
 
-    /// Returns the data plane.
+    /// Returns the data plane that holds the entities.
     pub(crate) fn plane_mut(&mut self) -> &mut P {
         &mut self.plane
     }
@@ -101,8 +101,8 @@ impl<P: DataPlane> Store<P> {
         self.write_kept(each, atomicity, now, &mut |_| Ok(()))
     }
 
-    /// Applies a batch like [`Self::write_batch`]. Updates may already be refused in the input.
-    /// `keep` records the accepted updates before they take effect; see [`entities::write`].
+    /// Applies a batch like [`Self::write_batch`]. Some updates may have been refused before this
+    /// call. `keep` records the accepted updates before they take effect; see [`entities::write`].
     pub fn write_kept<'a>(
         &mut self,
         updates: impl ExactSizeIterator<Item = Result<&'a v1::Update, EntityError>>,
@@ -122,9 +122,9 @@ impl<P: DataPlane> Store<P> {
         entities::write(plane, updates, atomicity, now, keep)
     }
 
-    /// Returns a reading of the entities that the requests select, in pieces. Their order depends
-    /// only on the contents of the data plane. Whether the reading includes later writes is
-    /// unspecified.
+    /// Returns a reading, which visits the entities that the requests select in several steps.
+    /// Their order depends only on the contents of the data plane. Whether the reading includes
+    /// later writes is unspecified.
     pub fn reading(&self, requests: Vec<v1::Entity>, now: Nanos) -> Reading {
         Reading::new(Arc::clone(&self.schema), self.plane.reader(now), requests)
     }

@@ -29,12 +29,12 @@ use crate::{
     session::{self, Pipeline},
 };
 
-/// The maximum number of packet-outs that are passed on together.
+/// The maximum number of packet-outs that are passed on to the device together.
 const PACKET_OUTS: usize = 256;
-/// The maximum number of frames per turn, after which other tasks run.
+/// The maximum number of frames that are received in one turn, after which other tasks run.
 const FRAMES_PER_TURN: usize = 1024;
 
-/// A stream that a client has opened.
+/// A `StreamChannel` that a client has opened.
 pub(super) struct Channel {
     /// The incoming direction, or `None` once it has ended.
     receiving: Option<Receiving>,
@@ -43,7 +43,8 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Answers the request that opens a stream. The stream then sends the items of `reader`.
+    /// Answers the request that opens a stream. The items of `reader` are sent on the stream from
+    /// then on.
     pub(super) fn open(
         requests: RecvStream,
         mut respond: SendResponse<Bytes>,
@@ -85,7 +86,8 @@ impl grpc::server::Channel for Channel {
     }
 }
 
-/// Encodes packet-ins according to the pipeline that the device runs when they are sent.
+/// An encoder of packet-ins, which uses the header fields of the pipeline that the device runs when
+/// they are sent.
 struct ToController {
     device: Option<DeviceHandle>,
     pipeline: Option<Arc<Pipeline>>,
@@ -140,14 +142,15 @@ impl ToController {
     }
 }
 
-/// The destination of a stream's incoming messages, before its first message names the device.
+/// The recipient of a stream's incoming messages. It is not known before the first message, which
+/// names the device.
 pub(super) struct Recipient {
     pub(super) outbox: Arc<Outbox<Outgoing>>,
     pub(super) devices: Arc<Devices>,
     pub(super) stream: StreamId,
     /// The maximum size of a message in bytes.
     pub(super) request_limit: usize,
-    /// The memory that is accounted for the incomplete message.
+    /// The account of the memory that the incomplete message takes.
     pub(super) held: Held,
 }
 
@@ -157,7 +160,8 @@ struct Receiving {
     to: Recipient,
     device: Option<DeviceHandle>,
     packets: Vec<v1::PacketOut>,
-    /// Whether a mistake of the client has ended its stream. Later messages are ignored.
+    /// Whether a mistake of the client has ended its stream. Later messages of the client are
+    /// ignored.
     refused: bool,
 }
 
@@ -167,7 +171,7 @@ impl Receiving {
         Self { requests, messages, to, device: None, packets: Vec::new(), refused: false }
     }
 
-    /// Polls the incoming direction. It is ready when either direction has ended.
+    /// Polls the incoming direction of the stream. Ready when either direction has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..FRAMES_PER_TURN {
             match self.poll_frame(context) {

@@ -12,15 +12,15 @@ static START: LazyLock<(Instant, Duration)> = LazyLock::new(|| {
     (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 });
 
-/// Returns the server's time since the Unix epoch, which never goes backwards. A data plane whose
-/// times are compared with the server's must use it too.
+/// Returns the time since the Unix epoch, which never goes backwards. If a data plane reports times
+/// that are compared with those of the server, it must use this clock too.
 pub fn now() -> Nanos {
     let now = START.1 + START.0.elapsed();
     // 64 bits suffice until the year 2554.
     Nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Returns the time of [`now`] for messages that carry it as a signed number.
+/// Returns the time of [`now`] as a signed number of nanoseconds, which messages carry.
 pub(super) fn timestamp() -> i64 {
     i64::try_from(now().0).unwrap_or(i64::MAX)
 }

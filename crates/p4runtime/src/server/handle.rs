@@ -31,26 +31,26 @@ use crate::{
     store::Nanos,
 };
 
-/// The approximate size of a packet-in besides its payload, in bytes.
+/// The approximate number of bytes that a packet-in takes in addition to its payload.
 const PACKET_IN_BYTES: usize = 64;
 
-/// An observer of a device. Every method does nothing by default. The tasks that serve the streams
-/// call these methods, so a slow observer slows its device down.
+/// An observer of a device, whose methods are called by the tasks that serve its streams. A slow
+/// observer therefore slows its device down. Every method does nothing by default.
 pub trait DeviceObserver: Send + Sync + 'static {
-    /// A controller has opened a stream and successfully arbitrated for this device.
+    /// Called when a controller has opened a stream and successfully arbitrated for this device.
     fn stream_opened(&self, _device: &DeviceHandle, _stream: StreamId) {}
 
-    /// A stream of this device has ended.
+    /// Called when a stream of this device has ended.
     fn stream_closed(&self, _device: &DeviceHandle, _stream: StreamId) {}
 
-    /// The primary of a role is now `stream`, or the role has no primary. Called again when a
-    /// primary repeats its election id.
+    /// Called when `stream` has become the primary of a role, or the role has lost its primary.
+    /// This is also called when a primary repeats its election id.
     fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, _stream: Option<StreamId>) {}
 
-    /// The device runs another pipeline from now on.
+    /// Called when the device begins to run another pipeline.
     fn pipeline_committed(&self, _device: &DeviceHandle, _pipeline: &Arc<Pipeline>) {}
 
-    /// A Write request of the primary was executed, with one outcome per update.
+    /// Called after a Write request of the primary was executed, with one outcome per update.
     fn written(
         &self,
         _device: &DeviceHandle,
@@ -59,9 +59,9 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// Packet-outs arrived in this order and were checked against the pipeline. Packets that remain
-    /// in the list afterwards are dropped. Payloads and metadata share memory with the received
-    /// frame.
+    /// Called with packet-outs in the order of their arrival, after they were checked against the
+    /// pipeline. The observer removes those that it processes; packets that remain in the list are
+    /// dropped. Payloads and metadata share memory with the received frame.
     fn packet_outs(
         &self,
         _device: &DeviceHandle,
@@ -70,9 +70,9 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// `_count` packet-outs were dropped. The reason is that of the first packet, as the controller
-    /// receives it, or `None` if [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is
-    /// off.
+    /// Called when `_count` packet-outs were dropped. The reason is that of the first packet, as
+    /// the controller receives it, or `None` if
+    /// [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is off.
     fn packet_outs_refused(
         &self,
         _device: &DeviceHandle,
@@ -82,19 +82,21 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// A packet-in with this tag is being encoded into the socket's buffer.
+    /// Called when the packet-in with this tag is encoded into the socket's buffer.
     fn packet_in_sent(&self, _tag: u64) {}
 
-    /// A digest list with this id is being encoded into the socket's buffer.
+    /// Called when the digest list with this id is encoded into the socket's buffer.
     fn digest_list_sent(&self, _list_id: u64) {}
 
-    /// An idle timeout notification is being encoded into the socket's buffer.
+    /// Called when an idle timeout notification is encoded into the socket's buffer.
     fn idle_timeout_sent(&self, _notification: &v1::IdleTimeoutNotification) {}
 
-    /// A gNMI client requested samples of its ports at a shorter interval than is supported.
+    /// Called when a gNMI client has requested samples of its ports at a shorter interval than is
+    /// supported.
     fn sample_interval_raised(&self, _device: &DeviceHandle, _asked: Duration, _kept: Duration) {}
 
-    /// The primary acknowledged a digest list. Whether a list with this id exists was not checked.
+    /// Called when the primary has acknowledged a digest list. A list with the acknowledged id need
+    /// not exist.
     fn digest_acknowledged(&self, _device: &DeviceHandle, _ack: &v1::DigestListAck) {}
 }
 
@@ -115,7 +117,7 @@ pub struct NoObserver;
 
 impl DeviceObserver for NoObserver {}
 
-/// A packet for the controller.
+/// A packet for the controllers, which is sent as a packet-in.
 #[derive(Clone, Debug)]
 pub struct PacketIn {
     /// The packet, starting with its first header.
@@ -140,10 +142,10 @@ pub enum PacketInMetadata {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PacketInError {
-    /// The device runs no pipeline, so the fields of packet-ins are unknown.
+    /// The device with this id runs no pipeline, so the fields of packet-ins are unknown.
     #[error("device {0} runs no pipeline; wait until a controller has pushed one")]
     NoPipeline(u64),
-    /// No controller is primary of a role that receives packet-ins.
+    /// The device with this id has no role that receives packet-ins and has a primary.
     #[error("device {0} has no primary; wait until a controller has arbitrated")]
     NoPrimary(u64),
 }
@@ -161,7 +163,7 @@ pub struct DigestList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DigestError {
-    /// The controller has not enabled the digest, or the device runs no pipeline that has it.
+    /// No controller has enabled the digest, or the device runs no pipeline that has it.
     #[error(
         "no controller has enabled digest {digest:#x} of device {device}; wait until a controller has \
          written its DigestEntry"
@@ -172,22 +174,23 @@ pub enum DigestError {
         /// The id of the digest.
         digest: u32,
     },
-    /// No controller is primary of a role that covers the digest.
+    /// The device with this id has no role that covers the digest and has a primary.
     #[error("device {0} has no primary for digests; wait until a controller has arbitrated")]
     NoPrimary(u64),
 }
 
-/// The error for idle entries of a table that no role with a primary covers.
+/// The error for a notification about idle entries that has no receiver: no role that covers the
+/// table has a primary. The number is the device id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("device {0} has no primary for the table; wait until a controller has arbitrated")]
 pub struct IdleTimeoutError(u64);
 
-/// An item in a stream's outbox.
+/// An item in the outbox of a controller's stream.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
-    /// The pipeline that defines the fields of all later packet-ins.
+    /// The pipeline that defines the fields of all packet-ins after this item.
     Pipeline(Arc<Pipeline>),
-    /// The device of the stream.
+    /// The device that the stream belongs to.
     Device(DeviceHandle),
     Message(Box<v1::StreamMessageResponse>),
     Packet(PacketIn),
@@ -273,7 +276,7 @@ impl DeviceHandle {
         self.session().device.pipeline().cloned()
     }
 
-    /// Calls `look` with the state machine, which stays locked meanwhile.
+    /// Calls `look` with the device's state machine, which stays locked during the call.
     pub fn inspect<T>(&self, look: impl FnOnce(&Device) -> T) -> T {
         look(&self.session().device)
     }
@@ -282,18 +285,18 @@ impl DeviceHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no receiver.
+    /// Returns an error if no controller receives packet-ins.
     pub fn send(&self, packet: PacketIn) -> Result<usize, PacketInError> {
         self.send_batch([packet])
     }
 
     /// Queues packet-ins for the primary of every role that receives them. Returns the number that
-    /// were queued for the first receiver; the rest did not fit its queue and are lost. The whole
-    /// batch wakes the stream once and is encoded together.
+    /// were queued for the first of these controllers; the others did not fit its queue and are
+    /// lost. The whole batch wakes the stream once and is encoded together.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no receiver.
+    /// Returns an error if no controller receives packet-ins.
     pub fn send_batch(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -302,12 +305,12 @@ impl DeviceHandle {
     }
 
     /// Sends packet-ins like [`DeviceHandle::send_batch`], but encodes and writes them before it
-    /// returns, as far as the socket accepts them, and not when the runtime next polls the
+    /// returns, as far as the socket accepts them, instead of when the runtime next polls the
     /// connection. May be called only on the runtime that serves the device.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no receiver.
+    /// Returns an error if no controller receives packet-ins.
     pub fn send_now(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -351,14 +354,15 @@ impl DeviceHandle {
         }
     }
 
-    /// Returns the number of messages that wait to be sent to the first receiver of packet-ins.
+    /// Returns the number of messages that wait to be sent to the first controller that receives
+    /// packet-ins.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.waiting())
     }
 
-    /// Whether packet-ins wait that the stream does not accept: the controller has not read earlier
-    /// ones, so neither HTTP/2 nor the socket takes more.
+    /// Returns whether packet-ins wait because the controller has not read earlier ones, so that
+    /// neither HTTP/2 nor the socket accepts more.
     pub fn refuses(&self) -> bool {
         self.packet_in_path().receivers.first().is_some_and(|receiver| receiver.outbox.refuses())
     }
@@ -400,7 +404,7 @@ impl DeviceHandle {
         send_to_all(&receivers, lists, message).ok_or(DigestError::NoPrimary(self.shared.id))
     }
 
-    /// Applies updates that packets caused; see [`Device::write_from_data_plane`].
+    /// Applies updates of table entries that packets caused; see [`Device::write_from_data_plane`].
     pub fn write_from_data_plane(&self, updates: &[v1::Update]) -> Vec<Result<(), EntityError>> {
         self.change(|device, _| device.write_from_data_plane(updates, clock::now()))
     }
@@ -431,10 +435,10 @@ impl DeviceHandle {
         send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
     }
 
-    /// Sends a message unchecked to the receivers of packet-ins. It serves to test how controllers
-    /// react to messages that no switch should send. Like [`DeviceHandle::send_now`], it writes
-    /// before it returns, and may be called only on the runtime that serves the device. Returns
-    /// whether there was a receiver.
+    /// Sends a message, without any check, to the controllers that receive packet-ins. It serves to
+    /// test how controllers react to messages that no switch should send. Like
+    /// [`DeviceHandle::send_now`], it writes before it returns, and may be called only on the
+    /// runtime that serves the device. Returns whether there was a receiver.
     pub fn send_unchecked(&self, message: v1::StreamMessageResponse) -> bool {
         let outboxes: Vec<_> =
             self.packet_in_path().receivers.iter().map(|one| Arc::clone(&one.outbox)).collect();
@@ -463,15 +467,16 @@ impl DeviceHandle {
         self.shared.observer.sample_interval_raised(self, asked, kept);
     }
 
-    /// Applies a change to the state machine, then applies its effects and notifies the observer.
+    /// Applies a change to the device's state machine, then performs the effects of the change and
+    /// notifies the observer.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T) -> T {
         let (result, effects) = self.change_without_notifying(change);
         self.notify(effects);
         result
     }
 
-    /// Applies a change like [`DeviceHandle::change`], but leaves it to the caller to notify the
-    /// observer of the returned effects.
+    /// Applies a change like [`DeviceHandle::change`], but does not notify the observer: the caller
+    /// must do so with the returned effects.
     fn change_without_notifying<T>(
         &self,
         change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T,
@@ -486,7 +491,7 @@ impl DeviceHandle {
         (result, effects)
     }
 
-    /// Handles the first message of a stream: registers its outbox, then arbitrates.
+    /// Handles the first message of a stream: registers the stream's outbox, then arbitrates.
     pub(super) fn open(
         &self,
         stream: StreamId,
@@ -510,7 +515,7 @@ impl DeviceHandle {
         self.notify(effects);
     }
 
-    /// Handles the end of a stream that was opened.
+    /// Handles the end of a stream that had been opened.
     pub(super) fn closed(&self, stream: StreamId) {
         let known = self.change(|device, effects| {
             let known = device.arbitration().role_of(stream).is_some();
@@ -523,12 +528,12 @@ impl DeviceHandle {
         }
     }
 
-    /// Handles any later message other than a packet-out.
+    /// Handles a message of an open stream that is not a packet-out.
     pub(super) fn message(&self, stream: StreamId, request: v1::StreamMessageRequest) {
         self.change(|device, effects| device.stream_message(stream, request, effects));
     }
 
-    /// Handles all packet-outs in the list and empties it.
+    /// Handles all packet-outs in the list, which have arrived on one stream, and empties the list.
     pub(super) fn packet_outs(&self, stream: StreamId, packets: &mut Vec<v1::PacketOut>) {
         if packets.is_empty() {
             return;
@@ -595,9 +600,9 @@ impl DeviceHandle {
         self.shared.observer.idle_timeout_sent(notification);
     }
 
-    /// Sends messages and closes streams while the session is locked, so that two threads cannot
-    /// send two arbitration results in the wrong order. Leaves in `effects` those that the observer
-    /// must be notified of.
+    /// Sends messages and closes streams as `effects` says. The session is locked meanwhile, so
+    /// that two threads cannot send two arbitration results in the wrong order. Leaves in `effects`
+    /// those of which the observer must be notified.
     fn apply(&self, session: &mut Session, effects: &mut Vec<Effect>) {
         let mut receivers_changed = false;
         effects.retain_mut(|effect| {
@@ -658,7 +663,8 @@ impl DeviceHandle {
         }
     }
 
-    /// Performs everything that is due, and returns the time of the next call.
+    /// Performs everything whose time has come, such as the expiry of idle entries. Returns the
+    /// time at which this must be called next.
     pub(super) fn tick(&self) -> Option<Nanos> {
         let mut effects = Vec::new();
         let mut session = self.session();
@@ -683,20 +689,22 @@ impl DeviceHandle {
     }
 }
 
-/// The answer to a request that was executed.
+/// The answer to a request that was executed and whose changes may have to be made durable first.
 pub(super) struct Answer {
     outcome: Result<(), Status>,
-    /// The sync that the answer must wait for.
+    /// The sync of the log to wait for before the answer is sent, or `None` if it can be sent at
+    /// once.
     durable: Option<Durable>,
 }
 
 impl Answer {
-    /// Creates the answer to a request that succeeded completely.
+    /// Creates the answer to a request that succeeded completely. It is sent after the sync in
+    /// `durable`, if there is one.
     pub(super) fn done(durable: Option<Durable>) -> Self {
         Self { outcome: Ok(()), durable }
     }
 
-    /// Waits until the changes are durable, and returns the outcome.
+    /// Waits until the changes of the request are durable, and returns the outcome of the request.
     pub(super) async fn kept(self) -> Result<(), Status> {
         if let Some(durable) = self.durable {
             durable.await.map_err(|error| refusal(&error))?;
@@ -730,8 +738,8 @@ fn outboxes(
     streams.filter_map(|stream| find(session, stream)).map(Arc::clone).collect()
 }
 
-/// Sends each item to each receiver in a separate message. Returns the number of items that the
-/// first receiver took, or `None` if there is no receiver.
+/// Sends each item in a message of its own to each receiver. Returns the number of items that the
+/// first receiver accepted, or `None` if there is no receiver.
 fn send_to_all<T: Clone>(
     receivers: &[Arc<Outbox<Outgoing>>],
     items: impl IntoIterator<Item = T>,
@@ -753,7 +761,7 @@ fn send_to_all<T: Clone>(
     Some(queued)
 }
 
-/// Returns the current time as messages of the data plane carry it.
+/// Returns the current time in the form in which messages of the data plane carry it.
 fn timestamp() -> i64 {
     i64::try_from(clock::now().0).unwrap_or(i64::MAX)
 }
@@ -775,7 +783,7 @@ fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
     }
 }
 
-/// Returns the error message that a controller receives for a refused stream message.
+/// Returns the error message that a controller receives for a refused message on its stream.
 fn stream_error(effect: &Effect) -> Option<String> {
     match effect {
         Effect::Send { message, .. } => match &message.update {

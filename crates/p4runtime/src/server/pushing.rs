@@ -19,10 +19,12 @@ use crate::{
     status::{Code, EntityError, refusal},
 };
 
-/// The limit of pipelines that are loaded concurrently in this process. Further ones wait.
+/// The limit of pipelines that are loaded concurrently in this process. Further ones wait for their
+/// turn.
 static LOADS: Semaphore = Semaphore::const_new(4);
 
-/// Starts a request at once. The future completes it, even if its client disconnects meanwhile.
+/// Starts to execute a SetForwardingPipelineConfig request at once. The returned future completes
+/// the request, even if its client disconnects meanwhile.
 pub(super) fn set_pipeline(
     device: DeviceHandle,
     request: SetForwardingPipelineConfigRequest,
@@ -94,8 +96,8 @@ fn internal(message: impl Into<String>) -> EntityError {
     EntityError::new(Code::Internal, message)
 }
 
-/// Returns the error for a load that exceeds its time. The load continues, since a thread cannot be
-/// cancelled.
+/// Returns the error for a pipeline that is not loaded within the time limit. The load continues,
+/// since a thread cannot be cancelled.
 fn still_loading(limit: Duration) -> EntityError {
     let refused = too_slow(limit);
     let message =

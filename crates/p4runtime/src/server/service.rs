@@ -118,7 +118,8 @@ impl Service {
         Grpc::new(RequestCodec::new(limit)).max_decoding_message_size(limit)
     }
 
-    /// Opens a `StreamChannel`.
+    /// Opens a `StreamChannel`, the stream between a controller and the device that its first
+    /// message names.
     pub(super) fn stream_channel(
         &self,
         requests: RecvStream,
@@ -144,10 +145,10 @@ fn no_compression() -> Status {
     status
 }
 
-/// The response of a Read request while it is sent.
+/// The response of a Read request, which is sent in several messages.
 #[derive(Debug)]
 struct ReadStream {
-    /// The remaining response, or `None` after its end.
+    /// The part of the response that is still to be sent, or `None` after its end.
     answer: Option<ReadAnswer>,
 }
 

@@ -1,4 +1,5 @@
-//! A timer that wakes a device for its digests and idle entries. A device with neither has no task.
+//! A timer that wakes a device when a digest list must be sent or an entry expires. A device
+//! without digests and idle timeouts has no task.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,8 +11,8 @@ use tokio::{runtime::Handle, sync::Notify, time};
 use super::{clock, handle::DeviceHandle};
 use crate::store::Nanos;
 
-/// The time within which deadlines are combined. Without it, each entry of a large table could
-/// cause a scan of the whole table.
+/// The time by which a wake-up may be delayed, so that several deadlines are handled together.
+/// Without it, each entry of a large table could cause a scan of the whole table.
 const SLACK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
@@ -22,9 +23,9 @@ pub(super) struct Timer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The runtime of the task, known from the first stream on.
+    /// The runtime on which the timer's task is started. It is known from the first stream on.
     runtime: Option<Handle>,
-    /// The time at which the task wakes, or `None` if there is no task.
+    /// The time at which the timer's task wakes, or `None` if there is no task.
     wake_at: Option<Nanos>,
 }
 
@@ -59,8 +60,8 @@ impl Timer {
     }
 }
 
-/// The running task. A runtime that shuts down drops it midway, and the next deadline then starts
-/// another task on the runtime of a later stream.
+/// A guard of the running task. If the runtime shuts down, it drops the task midway; the next
+/// deadline then starts another task on the runtime of a later stream.
 struct Running {
     device: DeviceHandle,
     ended: bool,

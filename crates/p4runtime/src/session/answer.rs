@@ -25,10 +25,10 @@ const MESSAGE_BYTES: usize = 256 * 1024;
 /// entity that was visited. A table with a million entries stays well below it.
 pub const MAX_READ_BYTES: u64 = 256 << 20;
 
-/// The cost of visiting an entity, whether or not it is selected.
+/// The cost of visiting an entity in bytes, whether or not it is selected.
 const LOOK_BYTES: u64 = 64;
 
-/// The number of entities that are visited before other tasks get their turn.
+/// The number of entities that a Read visits before other tasks get their turn.
 const LOOKS_PER_STEP: usize = 1 << 14;
 
 /// The tag of `ReadResponse.entities`.
@@ -38,10 +38,10 @@ const ENTITIES: u32 = 1;
 /// the tables alive.
 pub const MAX_OPEN_READS: usize = 16;
 
-/// A response in progress.
+/// The response to a Read while it is produced.
 #[derive(Debug)]
 pub struct ReadAnswer {
-    /// The first step. It is computed at once, since most responses are short.
+    /// The first step of the response. It is computed at once, since most responses are short.
     first: Option<ReadStep>,
     rest: Rest,
 }
@@ -49,16 +49,16 @@ pub struct ReadAnswer {
 #[derive(Debug)]
 enum Rest {
     Going(Box<Going>),
-    /// Only the outcomes are left to return.
+    /// All messages have been returned. Only the outcomes of the requested entities are left.
     Complete(Vec<Result<(), EntityError>>),
 }
 
-/// The next step of a response.
+/// One step in the production of the response to a Read.
 #[derive(Debug)]
 pub enum ReadStep {
     /// A message to send.
     Message(ReadMessage),
-    /// No message yet. Other tasks may run before the next step.
+    /// No message is complete yet. Other tasks may run before the next step.
     Busy,
     /// The end of the response, with one outcome for each entity of the request.
     /// [`crate::status::batch_status`] turns them into the status that ends the stream.
@@ -80,7 +80,7 @@ impl ReadMessage {
     ///
     /// # Errors
     ///
-    /// None in practice, since this crate encoded the message.
+    /// Never fails in practice, since this crate encoded the message.
     pub fn decode(&self) -> Result<v1::ReadResponse, DecodeError> {
         v1::ReadResponse::decode(self.0.clone())
     }
@@ -90,17 +90,17 @@ impl ReadMessage {
 struct Going {
     reading: Reading,
     access: Option<RoleAccess>,
-    /// The encoded entities that were found since the last message.
+    /// The encoded entities that the next message will contain.
     message: Vec<u8>,
     has_sent: bool,
     spent: u64,
-    /// A reference whose count is the device's number of open responses.
+    /// A reference whose count shows how many responses of the device are in progress.
     _open: Option<Arc<()>>,
 }
 
 impl ReadAnswer {
-    /// Starts a response with the entities that `access` covers. `open` is shared by all responses
-    /// of a device.
+    /// Starts the response to a Read. Only entities that `access` covers are returned. All
+    /// responses of a device share `open`, whose reference count shows their number.
     pub(super) fn begin(
         reading: Reading,
         access: Option<RoleAccess>,
@@ -122,13 +122,13 @@ impl ReadAnswer {
         Ok(Self { first: Some(first), rest })
     }
 
-    /// Returns the next step. The last one is [`ReadStep::End`].
+    /// Returns the next step of the response. The last one is [`ReadStep::End`].
     pub fn step(&mut self) -> ReadStep {
         self.first.take().unwrap_or_else(|| self.rest.step())
     }
 
-    /// Returns all messages, and the outcome of each entity of the request. For owners without a
-    /// stream.
+    /// Returns all messages of the response at once, and the outcome of each entity of the request.
+    /// This is for callers that do not send the response as a stream.
     #[must_use]
     pub fn into_whole(mut self) -> (Vec<v1::ReadResponse>, Vec<Result<(), EntityError>>) {
         let mut messages = Vec::new();
@@ -175,7 +175,7 @@ impl Rest {
 
 impl Going {
     /// Visits entities until a message is full or other tasks must get their turn. Returns true
-    /// once all entities have been visited.
+    /// once all requested entities have been visited.
     fn look(&mut self) -> bool {
         let Self { reading, access, message, spent, .. } = self;
         let mut looks = 0;

@@ -28,23 +28,24 @@ use crate::{
     store::{Nanos, Store},
 };
 
-/// A loaded pipeline of a device, with its cookie and its forwarding state.
+/// A loaded pipeline of a device, with its cookie and its forwarding state (entries, counters and
+/// the like).
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) cookie: Option<Cookie>,
     pub(super) store: Store<Box<dyn DataPlane>>,
-    /// The entities of the store before anything was written to it.
+    /// The entities that the forwarding state had before anything was written to it.
     pub(super) initial: InitialEntities,
 }
 
-/// The part of a SetForwardingPipelineConfig request that is needed after its pipeline has been
-/// loaded.
+/// The part of a SetForwardingPipelineConfig request that is still needed when its pipeline has
+/// been loaded.
 #[derive(Debug)]
 pub(super) struct Push {
     action: Action,
     sender: Sender,
-    /// A reference that marks the device as busy while it exists.
+    /// A reference that marks the device as busy with loading as long as it exists.
     _busy: Arc<()>,
 }
 
@@ -66,7 +67,7 @@ pub enum PushProgress {
 }
 
 impl Loaded {
-    /// Returns the pipeline in the form in which a controller pushes it.
+    /// Returns the pipeline as the configuration in which a controller would push it.
     fn config(&self) -> v1::ForwardingPipelineConfig {
         v1::ForwardingPipelineConfig {
             p4info: Some(self.pipeline.p4info().clone()),
@@ -212,7 +213,7 @@ impl Device {
         Ok(())
     }
 
-    /// Whether a configuration is that of the running pipeline, apart from its cookie.
+    /// Returns whether a configuration equals that of the running pipeline, apart from the cookie.
     fn runs(&self, config: &v1::ForwardingPipelineConfig) -> bool {
         self.pipeline().is_some_and(|running| {
             config.p4info.as_ref() == Some(running.p4info())
@@ -220,7 +221,7 @@ impl Device {
         })
     }
 
-    /// Commits the running pipeline again, with its entities and another cookie.
+    /// Commits the running pipeline again with another cookie. Its entities are kept.
     fn go_on_with(
         &mut self,
         cookie: Option<Cookie>,
@@ -298,13 +299,14 @@ impl Device {
         outcome
     }
 
-    /// Returns the sync that the answer to the last request must wait for, if any.
+    /// Returns the sync of the log for which the answer to the last request must wait, or `None` if
+    /// it need not wait.
     #[must_use]
     pub fn durable(&self) -> Option<Durable> {
         self.log.as_ref().and_then(|log| log.durable())
     }
 
-    /// Rewrites the log if it has become long.
+    /// Rewrites the device's log if it has become long.
     pub(super) fn shorten_log(&mut self, now: Nanos) {
         if self.log.as_ref().is_some_and(|log| log.is_long())
             && let Err(error) = self.record_all(now)
@@ -314,7 +316,8 @@ impl Device {
         }
     }
 
-    /// Records a pipeline with its forwarding state, if there is a log.
+    /// Records in the device's log, if it has one, that a pipeline runs and what its forwarding
+    /// state is.
     fn record(&mut self, loaded: &Loaded, now: Nanos) -> Result<(), EntityError> {
         if self.log.is_none() {
             return Ok(());
@@ -386,8 +389,8 @@ impl Device {
     }
 }
 
-/// Carries over the entities that controllers have written to `from`. `initial` are the initial
-/// entities of `from`.
+/// Writes to the new pipeline the entities that controllers have written to the old one, `from`.
+/// `initial` are the entities that `from` had before anything was written to it.
 fn reconcile(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -405,8 +408,8 @@ fn reconcile(
 }
 
 /// Calls `visit` with the updates that restore everything that was written to `from`. `initial` are
-/// the initial entities of `from`. The updates are in an order in which every entity comes after
-/// those that it refers to.
+/// the entities that `from` had before anything was written to it. The updates are in an order in
+/// which every entity comes after those that it refers to.
 fn each_written(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,

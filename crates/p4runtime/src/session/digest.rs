@@ -1,5 +1,5 @@
-//! Digests on their way to the controller: they are buffered, bundled, and not repeated until they
-//! are acknowledged or their acknowledgement is overdue.
+//! The digests that a device sends to controllers. They are buffered and sent in lists. A digest is
+//! not sent again until its list is acknowledged or the time for the acknowledgement has passed.
 //!
 //! The rules are those of the P4Runtime specification 1.5, section "DigestEntry". A digest that no
 //! `DigestEntry` has enabled is not buffered at all. Acknowledgements do not make delivery
@@ -21,7 +21,7 @@ const DEFAULT_LIST_SIZE: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
     buffers: Vec<Buffer>,
-    /// The id of the last list. Ids are unique within a device, over all digests.
+    /// The id of the latest list. Ids are unique within a device, over all digests.
     last_list_id: u64,
 }
 
@@ -30,9 +30,9 @@ struct Buffer {
     digest: DigestId,
     config: DigestConfig,
     data: Vec<Data>,
-    /// The time at which the oldest of `data` arrived.
+    /// The time at which the oldest digest in `data` arrived.
     since: Nanos,
-    /// The contents of `data` and `unacknowledged`.
+    /// The digests in `data` and `unacknowledged`.
     known: HashSet<Data>,
     unacknowledged: VecDeque<Sent>,
 }
@@ -46,7 +46,7 @@ struct Sent {
 
 impl Digests {
     /// Buffers a digest from the data plane, unless the controller knows it already. Returns a list
-    /// if one has become full.
+    /// of digests to send if one has become full.
     pub(crate) fn learn(
         &mut self,
         digest: DigestId,
@@ -88,7 +88,7 @@ impl Digests {
         }
     }
 
-    /// Returns the lists that must be sent now.
+    /// Returns the digest lists that must be sent now.
     pub(crate) fn due(&mut self, now: Nanos) -> Vec<v1::DigestList> {
         let mut lists = Vec::new();
         for index in 0..self.buffers.len() {

@@ -140,8 +140,8 @@ fn configures_digest(update: &v1::Update) -> bool {
     matches!(entity, Some(v1::entity::Entity::DigestEntry(_)))
 }
 
-/// Returns the outcomes of an atomic batch that is refused because the role may not write all of
-/// it, and `None` for any other batch.
+/// Returns the outcomes of an atomic batch that is refused because the sender's role may not write
+/// all of it. Returns `None` for any other batch.
 fn refused(
     access: &RoleAccess,
     updates: &[v1::Update],

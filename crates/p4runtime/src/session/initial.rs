@@ -1,4 +1,5 @@
-//! The initial entities of a pipeline, as distinct from written ones.
+//! The initial entities of a pipeline, which are distinguished from those that controllers have
+//! written.
 
 use std::collections::HashSet;
 
@@ -13,8 +14,8 @@ use crate::{
     store::{Nanos, Store},
 };
 
-/// The entities that a store had before anything was written to it: default entries, entries of the
-/// program, counters at zero. Only a keyed fingerprint of each is kept, so no controller can
+/// The entities that a pipeline had before anything was written to it: default entries, entries of
+/// the program, counters at zero. Only a keyed fingerprint of each is kept, so no controller can
 /// construct an entity that is mistaken for an initial one.
 #[derive(Debug, Default)]
 pub(super) struct InitialEntities {
@@ -23,7 +24,7 @@ pub(super) struct InitialEntities {
 }
 
 impl InitialEntities {
-    /// Returns the entities of a store to which nothing has been written.
+    /// Returns the entities of a store to which nothing has been written yet.
     pub(super) fn of(store: &Store<Box<dyn DataPlane>>, now: Nanos) -> Result<Self, EntityError> {
         let mut initial = Self::default();
         for (_, request) in everything() {
@@ -35,7 +36,7 @@ impl InitialEntities {
         Ok(initial)
     }
 
-    /// Whether an entity is equal to an initial one.
+    /// Returns whether an entity is one of the initial entities, unchanged.
     pub(super) fn contains(&self, entity: &v1::Entity) -> bool {
         self.digests.contains(&self.digest(entity))
     }

@@ -30,8 +30,8 @@ use crate::{
     store::{Nanos, Store},
 };
 
-/// An environment in which a pipeline is tried before the device loads it, and where a failure
-/// affects only the trial, such as a separate process.
+/// An environment for trying to load a pipeline before the device loads it, such as a separate
+/// process. A failure there does not affect the device.
 pub trait Rehearsal: Debug + Send + Sync {
     /// Loads a pipeline and drops it. Blocks the calling thread.
     ///
@@ -69,13 +69,14 @@ impl PipelineLoad {
         self.target.is_slow()
     }
 
-    /// Returns the time that [`PipelineLoad::run`] may take.
+    /// Returns the maximum time that [`PipelineLoad::run`] may take.
     #[must_use]
     pub fn load_time(&self) -> Duration {
         self.load_time
     }
 
-    /// Tries the pipeline in the device's rehearsal, if it has one.
+    /// Tries to load the pipeline in the device's rehearsal, the environment for trials, if it has
+    /// one.
     ///
     /// # Errors
     ///
@@ -112,7 +113,7 @@ impl PipelineLoad {
     }
 }
 
-/// Loads the program and its entities.
+/// Loads the program of a pipeline and the entries that it declares.
 fn store(
     target: &dyn Target,
     pipeline: &Pipeline,

@@ -20,14 +20,16 @@ pub trait WriteLog: Debug + Send {
     /// Returns the error to send to the controller if the updates cannot be recorded.
     fn append(&mut self, written: Written<'_>) -> Result<(), EntityError>;
 
-    /// Records that a pipeline now runs with no entities but its own.
+    /// Records that a pipeline now runs, and that it has only the entries that its program
+    /// declares.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`WriteLog::append`].
     fn begin(&mut self, config: ForwardingPipelineConfig) -> Result<(), EntityError>;
 
-    /// Replaces the whole log with a pipeline and the updates that `state` visits.
+    /// Replaces the whole log with a pipeline and the updates with which `state` calls its
+    /// argument.
     ///
     /// # Errors
     ///
@@ -38,21 +40,23 @@ pub trait WriteLog: Debug + Send {
         state: &mut StateVisitor<'_>,
     ) -> Result<(), EntityError>;
 
-    /// Whether the log is long enough to be worth a replacement. The device then replaces it.
+    /// Returns whether the log has become so long that the device should replace it with the
+    /// current state.
     fn is_long(&self) -> bool {
         false
     }
 
-    /// Reports that a long log could not be replaced, and why. The log is unchanged.
+    /// Called when a long log could not be replaced, with the reason. The log is unchanged.
     fn not_replaced(&mut self, _error: &EntityError) {}
 
-    /// Returns the sync that answers to the recorded requests must wait for, if any.
+    /// Returns the sync for which answers to the recorded requests must wait, or `None` if they
+    /// need not wait.
     fn durable(&self) -> Option<Durable> {
         None
     }
 }
 
-/// A Write that was tried.
+/// A Write request that was executed, with the outcome of each update.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'a> {
     /// The updates of the request.
@@ -64,17 +68,18 @@ pub struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Whether all updates were accepted, so that the request can be recorded as it was encoded.
+    /// Returns whether all updates were accepted, so that the request can be recorded as it was
+    /// encoded.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.outcomes.iter().all(Result::is_ok)
     }
 }
 
-/// A future that completes when a record is on a medium that survives a power failure, or fails if
-/// it may never get there.
+/// A future that completes when a record is on a storage medium that survives a power failure, or
+/// fails if it may never get there.
 pub type Durable = Pin<Box<dyn Future<Output = Result<(), EntityError>> + Send>>;
 
-/// A function that calls its argument with the updates that restore a device's state, if they are
-/// written to a device that has just loaded the same pipeline.
+/// A function that produces updates which restore a device's state. It calls its argument with each
+/// of them. They must be written to a device that has just loaded the same pipeline.
 pub type StateVisitor<'a> = dyn FnMut(&mut dyn FnMut(v1::Update)) -> Result<(), EntityError> + 'a;

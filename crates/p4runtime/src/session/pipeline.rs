@@ -21,18 +21,19 @@ use crate::{
     proto::config::P4Info,
 };
 
-/// A pushed pipeline, and the data that are derived from it once.
+/// A pipeline that a controller pushed, with the data that are derived from it once.
 #[derive(Debug)]
 pub struct Pipeline {
     schema: Arc<Schema>,
     device_config: Bytes,
     form: ByteString,
     layouts: Layouts,
-    /// The layouts with the program's field widths, once the program has been loaded.
+    /// The layouts of the controller headers with the field widths of the program. They are set
+    /// once the program has been loaded.
     of_program: OnceLock<Layouts>,
 }
 
-/// The layouts of the controller headers.
+/// The layouts of the headers of packet-ins and packet-outs.
 #[derive(Debug)]
 struct Layouts {
     packet_in: Option<PacketInLayout>,
@@ -40,7 +41,8 @@ struct Layouts {
 }
 
 impl Pipeline {
-    /// Checks a P4Info and derives the layouts. `form` is the encoding of packet-in metadata.
+    /// Checks a P4Info and derives the layouts of the controller headers. `form` is the encoding of
+    /// packet-in metadata.
     ///
     /// # Errors
     ///
@@ -99,19 +101,19 @@ impl Pipeline {
         })
     }
 
-    /// Returns the P4Info, indexed and checked.
+    /// Returns the P4Info of the pipeline, indexed and checked.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// Returns the layout of packet-ins, if the program has a header for them.
+    /// Returns the layout of packet-ins, or `None` if the program has no header for them.
     #[must_use]
     pub fn packet_in(&self) -> Option<&PacketInLayout> {
         self.layouts().packet_in.as_ref()
     }
 
-    /// Returns the layout of packet-outs, if the program has a header for them.
+    /// Returns the layout of packet-outs, or `None` if the program has no header for them.
     #[must_use]
     pub fn packet_out(&self) -> Option<&PacketOutLayout> {
         self.layouts().packet_out.as_ref()

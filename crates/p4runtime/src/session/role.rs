@@ -1,10 +1,10 @@
-//! The access of a role.
+//! The access that a role has to a device.
 //!
 //! P4Runtime leaves the meaning of `Role.config` to an agreement outside the specification (1.5,
 //! section "Role Config"). The agreement used in practice is the message `stratum.P4RoleConfig` of
 //! the Stratum project, which ONOS and finsy send and which this module understands. Any other
-//! configuration is stored and sent to the other controllers of the role, and leaves the role with
-//! full access, as an unset one does.
+//! configuration is stored and sent to the other controllers of the role; the role then has full
+//! access, as it has without a configuration.
 
 use bytes::Bytes;
 use prost::Message;
@@ -49,10 +49,10 @@ pub struct PacketFilter {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RoleConfigError {
-    /// The bytes are not a message of the type that the URL names.
+    /// The bytes of the configuration are not a message of the type that its URL names.
     #[error("The configuration of {role} is not a {CONFIG_NAME}: {cause}")]
     Malformed {
-        /// The role.
+        /// The role with the configuration.
         role: RoleKey,
         /// The decoding error.
         cause: prost::DecodeError,
@@ -60,17 +60,18 @@ pub enum RoleConfigError {
     /// The default role has full access and cannot be restricted.
     #[error("The default role cannot have a configuration; name the role.")]
     DefaultRole,
-    /// A filter is useless without packet-ins.
+    /// The configuration has a filter for packet-ins, but the role receives none.
     #[error("The configuration of {0} has a packet-in filter but receives no packet-ins.")]
     FilterWithoutPacketIns(RoleKey),
-    /// Two roles claim the same entity exclusively, or one shares what the other claims.
+    /// Two roles claim the same entity exclusively, or one role claims an entity exclusively that
+    /// the other shares.
     #[error("The configuration of {role} names P4 id {id:#x}, which belongs to {owner}.")]
     Overlap {
-        /// The role.
+        /// The role whose configuration is refused.
         role: RoleKey,
-        /// The role that already has the id.
+        /// The role that already has the entity.
         owner: RoleKey,
-        /// The id.
+        /// The id in P4Info of the object that the entity belongs to.
         id: u32,
     },
 }
@@ -80,7 +81,7 @@ pub enum RoleConfigError {
 pub(crate) struct RoleAccess(Option<Config>);
 
 impl RoleAccess {
-    /// Parses the configuration of a role.
+    /// Parses the configuration of a role, which is unrestricted if there is none.
     pub(crate) fn parse(role: &RoleKey, config: Option<&Any>) -> Result<Self, RoleConfigError> {
         let Some(config) = config.filter(|config| names(&config.type_url, CONFIG_NAME)) else {
             return Ok(Self(None));
@@ -96,8 +97,8 @@ impl RoleAccess {
         Ok(Self(Some(config)))
     }
 
-    /// Checks that no entity which one of two roles claims exclusively belongs to the other role
-    /// too.
+    /// Checks two roles: an entity that one of them claims exclusively must not belong to the
+    /// other.
     pub(crate) fn check_disjoint(
         &self,
         role: &RoleKey,
@@ -123,14 +124,14 @@ impl RoleAccess {
         self.0.is_none()
     }
 
-    /// Whether the role may write the entity, and sees it in Reads.
+    /// Returns whether the role may write the entity, and sees it in Reads.
     pub(crate) fn covers(&self, entity: &v1::Entity) -> bool {
         // Entities without an object in P4Info, such as multicast groups and clone sessions, belong
         // to all roles.
         object_id(entity).is_none_or(|id| self.covers_id(id))
     }
 
-    /// Whether the role sees an entity that a Read found, like [`RoleAccess::covers`].
+    /// Returns whether the role sees an entity that a Read found; see [`RoleAccess::covers`].
     pub(crate) fn covers_found(&self, found: &Found) -> bool {
         found.object_id().is_none_or(|id| self.covers_id(id))
     }
@@ -152,14 +153,16 @@ impl RoleAccess {
         self.0.as_ref().is_none_or(|config| config.receives_packet_ins)
     }
 
-    /// Returns the filter that a packet-in must pass to reach this role, if there is one.
+    /// Returns the filter that a packet-in must pass to reach this role, or `None` if all
+    /// packet-ins reach it.
     pub(crate) fn packet_in_filter(&self) -> Option<&PacketFilter> {
         self.0.as_ref()?.packet_in_filter.as_ref()
     }
 }
 
 impl PacketFilter {
-    /// Whether a packet-in's metadata pass the filter. Leading zero bytes are ignored.
+    /// Returns whether the metadata of a packet-in passes the filter. Leading zero bytes are
+    /// ignored.
     #[must_use]
     pub fn passes(&self, metadata: &[v1::PacketMetadata]) -> bool {
         let wanted = significant(&self.value);

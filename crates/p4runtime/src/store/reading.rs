@@ -15,7 +15,7 @@ use crate::conversion::{Found, Query};
 use crate::p4info::Schema;
 use crate::proto::v1;
 
-/// A Read in progress.
+/// A Read in progress, whose entities are visited in several steps.
 #[derive(Debug)]
 pub struct Reading {
     schema: Arc<Schema>,
@@ -28,12 +28,13 @@ pub struct Reading {
 #[derive(Debug)]
 struct Current {
     query: Query,
-    /// The number of selections of the query that are complete.
+    /// The number of selections of the current query whose entities have all been visited.
     done: usize,
-    /// The position within the next selection.
+    /// The position in the selection whose entities are being visited.
     cursor: Cursor,
     found: bool,
-    /// The reason why an entity that was requested by its object's id could not be shown.
+    /// The reason why an entity is left out of the response, although the request names its object
+    /// by id.
     left_out: Option<EntityError>,
 }
 
@@ -47,11 +48,11 @@ impl Reading {
         Self { schema, reader, requests, current: None, outcomes: Vec::new() }
     }
 
-    /// Resumes the Read until `visit` breaks or all entities have been visited.
+    /// Continues the Read until `visit` breaks or all entities have been visited.
     ///
     /// Calls `visit` with every selected entity, and with `None` for every step that found none,
     /// such as a request that is begun or an entity that is skipped. An error of a request is found
-    /// before any of its entities.
+    /// before any of its entities is visited.
     pub fn advance(
         &mut self,
         visit: &mut dyn FnMut(Option<Found>) -> ControlFlow<()>,
@@ -78,7 +79,7 @@ impl Reading {
         }
     }
 
-    /// Ends the Read: the current request and all later ones fail with `error`.
+    /// Ends the Read early: the current request and all later ones fail with `error`.
     pub fn abandon(&mut self, error: &EntityError) {
         let unanswered = usize::from(self.current.take().is_some()) + self.requests.len();
         self.requests = Vec::new().into_iter();
@@ -90,7 +91,7 @@ impl Reading {
         &self.outcomes
     }
 
-    /// Takes the outcomes that [`Reading::outcomes`] returns.
+    /// Removes and returns the outcomes of the requests that have been answered, in order.
     #[must_use]
     pub fn take_outcomes(&mut self) -> Vec<Result<(), EntityError>> {
         std::mem::take(&mut self.outcomes)
