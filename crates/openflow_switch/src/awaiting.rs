@@ -1,16 +1,16 @@
-//! Packet-ins that wait for a rule, for controllers that answer with rules alone.
+//! Packet-ins that wait for an answering rule, for controllers that answer with rules alone.
 //!
-//! A rule answers a packet-in if it supersedes the entry that sent it: it is in the table of the
-//! entry, its priority is not lower, and it matches the packet as that table saw it. The next
-//! packet of the kind then causes no packet-in of that entry any more. Rules that learn or admit a
-//! host match its full Ethernet source, so packet-ins are indexed by it; other rules are compared
-//! with all packet-ins.
+//! A rule (a flow-mod) answers a packet-in if it supersedes the entry that sent the packet-in: it
+//! is in the table of the entry, its priority is not lower, and it matches the packet as that table
+//! saw it. Later packets of this kind then cause no packet-in of that entry any more. Rules that
+//! learn or admit a host match its full Ethernet source, so packet-ins are indexed by it; other
+//! rules are compared with all packet-ins.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::flow_key::{Condition, FlowKey};
 
-/// A waiting packet-in.
+/// A packet-in that waits for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) table: u8,
@@ -19,7 +19,7 @@ pub(super) struct Waiting {
     pub(super) key: FlowKey,
 }
 
-/// A rule that was added or changed.
+/// A rule that a controller added or changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) table: u8,
@@ -38,14 +38,15 @@ impl Rule {
 /// The packet-ins of a switch that wait for a rule.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Awaiting {
-    /// The packet-ins by the sequence number that the caller gave them.
+    /// The waiting packet-ins by the sequence number that the caller gave them.
     waiting: BTreeMap<u64, Waiting>,
     by_source: HashMap<u64, Vec<u64>>,
     most: usize,
 }
 
 impl Awaiting {
-    /// Creates an empty set of at most `most` packet-ins; beyond that the oldest are forgotten.
+    /// Creates an empty set of waiting packet-ins. It holds at most `most`; beyond that, the oldest
+    /// are forgotten.
     pub(super) fn new(most: usize) -> Self {
         Self { most: most.max(1), ..Self::default() }
     }
@@ -60,7 +61,8 @@ impl Awaiting {
         self.waiting.insert(sequence, waiting);
     }
 
-    /// Removes the packet-ins that a rule answers, and appends their sequence numbers.
+    /// Removes the packet-ins that a rule answers, and appends their sequence numbers to
+    /// `answered`.
     pub(super) fn answer(&mut self, rule: &Rule, answered: &mut Vec<u64>) {
         let from = answered.len();
         let is_answered = |sequence: &&u64| {

@@ -1,9 +1,9 @@
-//! Several controllers of one switch, and the packets that leave by its ports.
+//! Several controllers of one switch, and the packets that the switch sends out of its ports.
 //!
 //! Tables belong to the switch and are shared. Handshake, liveness, role and the selection of
-//! asynchronous messages belong to a connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). A [`Channel`]
-//! holds the state of one connection, and is exchanged with that of the switch by
-//! [`OpenFlowSwitch::swap`].
+//! asynchronous messages belong to a connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). The switch holds
+//! the state of one connection at a time. A [`Channel`] holds the state of another one, and
+//! [`OpenFlowSwitch::swap`] exchanges the two.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -16,8 +16,8 @@ use openflow::{PortNumber, Version, Xid};
 use super::passage::Passage;
 use super::{OpenFlowSwitch, SwitchOptions, Tables, handshake, sent, v1_0, v1_3};
 
-/// The state of the connection with one of several controllers, while the switch holds that of
-/// another.
+/// The state of the connection with one of several controllers, while the switch holds the state of
+/// another connection.
 #[derive(Debug)]
 pub struct Channel {
     handshake: Handshake,
@@ -48,13 +48,13 @@ impl Channel {
 pub enum Role {
     /// One of several controllers with equal rights; in OpenFlow 1.0 all are.
     Equal,
-    /// The only controller that may change the switch, beside equal ones.
+    /// The only controller that may change the switch, apart from those with the role equal.
     Master,
     /// A controller that may only read.
     Slave,
 }
 
-/// A packet that leaves by a port.
+/// A packet that the switch sent out of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// The port, from 1.
@@ -64,8 +64,8 @@ pub struct Left {
 }
 
 impl OpenFlowSwitch {
-    /// Exchanges the state of the current controller for that of another one, whose messages are
-    /// received and sent from now on.
+    /// Exchanges the state of the current controller's connection for that of another controller.
+    /// From then on, messages are received from and sent to that other controller.
     pub fn swap(&mut self, channel: &mut Channel) {
         mem::swap(&mut self.handshake, &mut channel.handshake);
         mem::swap(&mut self.keepalive, &mut channel.keepalive);
@@ -97,17 +97,18 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Keeps packets that leave by ports from now on, for [`OpenFlowSwitch::take_left`].
+    /// Makes the switch keep the packets that it sends out of ports from now on.
+    /// [`OpenFlowSwitch::take_left`] returns them.
     pub fn hand_out(&mut self) {
         self.passage.keeps = true;
     }
 
-    /// Returns the packets that have left by ports since the last call.
+    /// Returns the packets that the switch has sent out of ports since the last call.
     pub fn take_left(&mut self) -> Vec<Left> {
         mem::take(&mut self.left)
     }
 
-    /// Sets the state of the link at a port.
+    /// Sets whether the link at a port is up.
     pub fn set_link(&mut self, port: u16, is_up: bool) {
         let down = match &mut self.tables {
             Tables::V1_0(personality) => &mut personality.down,
@@ -120,8 +121,8 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Appends the notification about the link at a port for the current controller. Returns
-    /// whether the controller wants it.
+    /// Appends a message to the current controller that reports the state of the link at a port.
+    /// Returns false, and appends nothing, if the controller does not want such messages.
     pub fn port_status(&self, port: u16, out: &mut Vec<u8>) -> bool {
         match &self.tables {
             Tables::V1_0(personality) => {
@@ -152,7 +153,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Returns the version that the switch speaks.
+    /// Returns the OpenFlow version that the switch speaks.
     pub fn version(&self) -> Version {
         self.options.version
     }
@@ -164,7 +165,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Keeps the packets that were sent to ports whose links are up.
+    /// Keeps the packets of a passage that were sent to ports whose links are up.
     pub(super) fn hand_over(&mut self, in_port: u32, passage: &mut Passage) {
         if passage.left.is_empty() {
             return;

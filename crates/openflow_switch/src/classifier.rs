@@ -14,19 +14,19 @@ use super::flow_key::{Condition, FlowKey, WORDS};
 /// A classifier of entries by what they match. `K` identifies an entry.
 #[derive(Clone, Debug)]
 pub(super) struct Classifier<K> {
-    /// The tuples, by falling highest priority.
+    /// The groups of entries with equal masks, in descending order of their highest priority.
     tuples: Vec<Tuple<K>>,
 }
 
-/// The entries with one mask.
+/// The entries with one mask, in a hash table.
 #[derive(Clone, Debug)]
 struct Tuple<K> {
     mask: FlowKey,
     /// The words of the mask that are not zero.
     words: Vec<(usize, u64)>,
-    /// The entries by masked value; those of equal value are ordered best first.
+    /// The entries by their value under the mask. Entries with equal values are ordered best first.
     entries: HashMap<Box<[u64]>, Vec<Ranked<K>>>,
-    /// The number of entries by priority.
+    /// The number of entries with each priority.
     priorities: BTreeMap<u32, usize>,
 }
 
@@ -36,7 +36,7 @@ struct Ranked<K> {
     key: K,
 }
 
-/// The rank of an entry: the higher priority wins, and among equal priorities the older entry. The
+/// The order of entries: the higher priority wins, and among equal priorities the older entry. The
 /// specification leaves the latter open.
 type Rank = (u32, Reverse<u64>);
 
@@ -92,7 +92,7 @@ impl<K: Clone + PartialEq> Classifier<K> {
         }
     }
 
-    /// Returns the best entry that matches a packet with this key.
+    /// Returns the best entry that matches a packet with this key, or `None` if no entry matches.
     pub(super) fn find(&self, packet: &FlowKey) -> Option<&K> {
         let mut best: Option<&Ranked<K>> = None;
         for tuple in &self.tuples {
@@ -111,8 +111,8 @@ impl<K: Clone + PartialEq> Classifier<K> {
         best.map(|ranked| &ranked.key)
     }
 
-    /// Restores the order of the tuples. A change moves a tuple by a place or two, so the order is
-    /// nearly right.
+    /// Restores the order of `tuples` after a change. A change moves one tuple by a position or
+    /// two, so the order is nearly right.
     fn sort(&mut self) {
         self.tuples.sort_by_key(|tuple| Reverse(tuple.highest()));
     }

@@ -12,7 +12,7 @@ use openflow::v1_3::{Match, OxmField};
 
 use super::packet::Packet;
 
-/// The number of words of a key.
+/// The number of 64-bit words of a flow key.
 pub(super) const WORDS: usize = 18;
 
 /// The index of the word with the presence bits, which are ordered by field number.
@@ -29,8 +29,8 @@ pub(super) struct Condition {
     pub(super) value: FlowKey,
 }
 
-/// Returns the place of a field: the word of its lowest bit and the shift there. Fields of 16 bytes
-/// occupy the previous word as well.
+/// Returns the position of a field in a flow key: the word that holds its lowest bit, and the
+/// number of bits below it in the word. Fields of 16 bytes occupy the previous word as well.
 const fn place(field: OxmField) -> Option<(usize, u32)> {
     Some(match field {
         OxmField::IN_PORT => (1, 32),
@@ -76,12 +76,12 @@ const fn place(field: OxmField) -> Option<(usize, u32)> {
 impl FlowKey {
     pub(super) const ZERO: Self = Self([0; WORDS]);
 
-    /// Returns the Ethernet source.
+    /// Returns the Ethernet source address of the packet.
     pub(super) fn eth_src(&self) -> u64 {
         self.0[4] >> 16
     }
 
-    /// Adds a value at the place of a field, which must be empty.
+    /// Adds the value of a field to the key, in which the field must be empty.
     fn put(&mut self, field: OxmField, value: u128) {
         let Some((word, shift)) = place(field) else { return };
         self.0[word] |= (value as u64) << shift;
@@ -115,7 +115,7 @@ impl FlowKey {
         key
     }
 
-    /// Returns the key of a packet in OpenFlow 1.0.
+    /// Returns the key of a packet in OpenFlow 1.0, which entered by the port `in_port`.
     pub(super) fn v1_0(packet: &Packet, in_port: u16) -> Self {
         let mut key = Self::ZERO;
         key.put(OxmField::IN_PORT, in_port.into());
@@ -156,8 +156,9 @@ impl FlowKey {
 }
 
 impl Condition {
-    /// Returns the condition of a match of OpenFlow 1.3; `None` if it contains a field that no
-    /// packet of an emulated switch has, so that it matches nothing.
+    /// Returns the condition that an OpenFlow 1.3 match compares packets with. Returns `None` if
+    /// the match contains a field that no packet of an emulated switch has, so that it matches
+    /// nothing.
     pub(super) fn v1_3(rule: &Match) -> Option<Self> {
         let mut condition = Self { mask: FlowKey::ZERO, value: FlowKey::ZERO };
         for oxm in &rule.fields {
@@ -173,7 +174,7 @@ impl Condition {
         Some(condition)
     }
 
-    /// Returns the condition of a match of OpenFlow 1.0.
+    /// Returns the condition that an OpenFlow 1.0 match compares packets with.
     pub(super) fn v1_0(rule: &v1_0::Match) -> Self {
         let mut condition = Self { mask: FlowKey::ZERO, value: FlowKey::ZERO };
         let mut put = |field, value: Option<u64>, mask: u64| {
@@ -205,7 +206,8 @@ impl Condition {
         condition
     }
 
-    /// Returns the Ethernet source that packets must have, if the condition compares all its bits.
+    /// Returns the Ethernet source that packets must have, or `None` if the condition does not
+    /// compare all bits of it.
     pub(super) fn eth_src(&self) -> Option<u64> {
         (self.mask.eth_src() == 0xffff_ffff_ffff).then_some(self.value.eth_src())
     }

@@ -1,9 +1,10 @@
 //! The flow entries that a controller installed in an emulated switch.
 //!
 //! Entries are kept because controllers read them back: ONOS, for example, installs an entry again
-//! if it does not find it. A switch that runs its tables finds entries by packet as well, through a
-//! classifier per table. In a switch that does not run them, no entry is ever hit, and the idle
-//! timeout runs from the installation. Times are nanoseconds on the trial's clock.
+//! if it does not find it. A switch that passes packets through its tables also finds the entry
+//! that a packet matches, by a classifier for each table. In other switches no packet ever matches
+//! an entry, and the idle timeout runs from the installation. Times are in nanoseconds on a clock
+//! of the caller's.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,7 +29,7 @@ pub(super) struct FlowEntry<M, F, I> {
     pub(super) hits: Hits,
 }
 
-/// The counts of the packets that an entry matched.
+/// The number of packets that matched an entry, and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hits {
     pub(super) packets: u64,
@@ -49,7 +50,8 @@ impl<M, F, I> FlowEntry<M, F, I> {
         Duration::from_nanos(now.saturating_sub(self.installed_at))
     }
 
-    /// Returns when the entry expires, and by which timeout.
+    /// Returns the time at which the entry expires, and the timeout that causes it. Returns `None`
+    /// if the entry has no timeout.
     fn deadline(&self) -> Option<(u64, Expiry)> {
         let after = |from: u64, seconds: u16| from + u64::from(seconds) * 1_000_000_000;
         let used_at = self.hits.last_at.max(self.installed_at);
@@ -64,28 +66,29 @@ impl<M, F, I> FlowEntry<M, F, I> {
     }
 }
 
-/// The timeout by which an entry expired.
+/// The timeout by which an entry expired: the idle or the hard one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
     Idle,
     Hard,
 }
 
-/// The error of a table without room.
+/// The error for an insertion into a table that is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// The key under which an entry is found by packet.
+/// The priority and the condition by which the entry for a packet is found.
 pub(super) struct Searched {
-    /// The priority; higher values win.
+    /// The priority of the entry; higher values win.
     pub(super) priority: u32,
     pub(super) condition: Condition,
 }
 
-/// A function that returns the key for a priority and a match; `None` if no packet matches.
+/// A function that returns what is needed to find an entry by packet, from the entry's priority and
+/// match. It returns `None` if the entry matches no packet.
 pub(super) type Compile<M> = fn(u16, &M) -> Option<Searched>;
 
-/// An index that finds entries by packet.
+/// An index that finds the entry which a packet matches.
 #[derive(Clone, Debug)]
 struct Search<K, M> {
     compile: Compile<M>,
@@ -98,24 +101,25 @@ struct TableSearch<K> {
     lookups: Lookups,
 }
 
-/// The number of searches of a table, and of successful ones.
+/// The number of packets that were looked up in a table, and of those that matched an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookups {
     pub(super) searched: u64,
     pub(super) matched: u64,
 }
 
-/// Entries by their identity (table, priority and match).
+/// The flow entries of a switch, by table, priority and match.
 #[derive(Clone, Debug)]
 pub(super) struct FlowTable<K, M, F, I> {
     entries: HashMap<K, (u64, FlowEntry<M, F, I>)>,
-    /// The number of the next insertion, which orders entries and distinguishes an entry from its
-    /// successor.
+    /// The number that the next entry gets. It orders entries by age, and distinguishes an entry
+    /// from a later one with the same key.
     next: u64,
     deadlines: BinaryHeap<Reverse<(u64, u64)>>,
     expiring: HashMap<u64, K>,
     capacity: usize,
-    /// The index by packet; `None` in a switch that does not run its tables.
+    /// The index that finds entries by packet, or `None` in a switch whose packets do not pass the
+    /// tables.
     search: Option<Search<K, M>>,
 }
 
@@ -134,7 +138,7 @@ where
         }
     }
 
-    /// Creates tables whose entries [`FlowTable::hit`] finds.
+    /// Creates flow tables in which [`FlowTable::hit`] finds the entry that a packet matches.
     pub(super) fn searchable(capacity: u32, tables: u8, compile: Compile<M>) -> Self {
         let table =
             || TableSearch { classifier: Classifier::default(), lookups: Lookups::default() };
@@ -142,7 +146,8 @@ where
         Self { search: Some(Search { compile, tables }), ..Self::new(capacity) }
     }
 
-    /// Returns the entry of a table that a packet of `bytes` bytes meets, and counts the packet.
+    /// Returns the best entry of a table that a packet of `bytes` bytes matches, and counts the
+    /// packet.
     pub(super) fn hit(
         &mut self,
         table: u8,
@@ -171,12 +176,12 @@ where
         self.entries.len()
     }
 
-    /// Returns the entry with this key.
+    /// Returns the entry with exactly this key (table, priority and match).
     pub(super) fn get(&self, key: &K) -> Option<&FlowEntry<M, F, I>> {
         self.entries.get(key).map(|(_, entry)| entry)
     }
 
-    /// Adds an entry, which replaces one with an equal key.
+    /// Adds an entry. It replaces an entry with the same key.
     pub(super) fn add(&mut self, key: K, entry: FlowEntry<M, F, I>) -> Result<(), Full> {
         if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {
             return Err(Full);
@@ -223,7 +228,7 @@ where
         changed
     }
 
-    /// Changes the one entry with this key, like [`FlowTable::modify`].
+    /// Changes the instructions of the one entry with exactly this key, like [`FlowTable::modify`].
     pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I, resets: bool) -> bool
     where
         I: Clone,
@@ -252,7 +257,7 @@ where
         removed.into_iter().map(|(_, (_, entry))| entry).collect()
     }
 
-    /// Removes and returns the one entry with this key, if `wanted` selects it.
+    /// Removes and returns the one entry with exactly this key, if `wanted` selects it.
     pub(super) fn remove_exactly(
         &mut self,
         key: &K,
@@ -266,7 +271,8 @@ where
         self.entries.remove(key).map(|(_, entry)| entry)
     }
 
-    /// Removes and returns the entries that have expired.
+    /// Removes and returns the entries whose idle or hard timeout has passed, each with that
+    /// timeout.
     pub(super) fn expire(&mut self, now: u64) -> Vec<(FlowEntry<M, F, I>, Expiry)> {
         let mut expired = Vec::new();
         while let Some(Reverse((at, number))) = self.deadlines.peek().copied() {
@@ -304,7 +310,7 @@ where
     }
 }
 
-/// Removes an entry from the index by packet.
+/// Removes an entry from the index that finds entries by packet.
 fn unfind<K: Clone + PartialEq, M, F, I>(
     search: &mut Option<Search<K, M>>,
     key: &K,

@@ -43,14 +43,14 @@ use port_counters::PortCounters;
 /// Whether packets pass the tables of an OpenFlow switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum FlowTables {
-    /// Every packet becomes a packet-in, whatever rules there are.
+    /// Every packet becomes a packet-in, whatever rules the controller has installed.
     #[default]
     Bypass,
-    /// The rules decide whether a packet becomes a packet-in, is forwarded or dropped.
+    /// The installed rules decide whether a packet becomes a packet-in, is forwarded or is dropped.
     Run,
 }
 
-/// The properties of a switch.
+/// The properties of an emulated switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchOptions {
     /// The only version that the switch speaks.
@@ -65,28 +65,30 @@ pub struct SwitchOptions {
     pub table_size: u32,
     /// Whether packets that enter a port pass the tables.
     pub flow_tables: FlowTables,
-    /// The maximum number of packet-ins that may wait for a rule at a time; 0 if none wait.
+    /// The maximum number of packet-ins that may wait for an answering rule at a time. If it is 0,
+    /// no packet-in waits.
     pub awaiting: usize,
 }
 
-/// A packet that enters a port.
+/// A packet that enters the switch by a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Arriving<'a> {
     /// The packet, from its Ethernet header on, without the FCS.
     pub frame: &'a [u8],
-    /// The ingress port, from 1.
+    /// The number of the ingress port, counted from 1.
     pub port: u32,
     /// The transaction id of the resulting packet-ins.
     pub xid: Xid,
-    /// The buffer id of the resulting packet-ins; `NO_BUFFER` for a packet that is sent whole.
+    /// The buffer id of the resulting packet-ins. `NO_BUFFER` means that the packet is not buffered
+    /// and is sent as a whole.
     pub buffer_id: BufferId,
-    /// The number by which [`OpenFlowSwitch::answered_by_rules`] returns the packet, if it is to
-    /// wait for a rule.
+    /// The number under which [`OpenFlowSwitch::answered_by_rules`] reports that a rule has
+    /// answered the packet's packet-in. `None` if the packet-in does not wait for a rule.
     pub awaits: Option<u64>,
 }
 
 impl<'a> Arriving<'a> {
-    /// Creates a packet that does not belong to the measurement.
+    /// Creates a packet that is not part of a measurement: its packet-ins do not wait for a rule.
     pub fn aside(port: u32, frame: &'a [u8]) -> Self {
         Self { frame, port, xid: Xid(0), buffer_id: BufferId::NO_BUFFER, awaits: None }
     }
@@ -103,12 +105,12 @@ pub enum Fate {
     Dropped,
 }
 
-/// The effect of a frame that the switch received.
+/// The effect of a message that the switch received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// No effect that is counted.
+    /// The message had no effect that is counted.
     Nothing,
-    /// Changes of rules.
+    /// The message changed the rules of the switch.
     Rules {
         /// The number of rules that were added or replaced.
         installed: u32,
@@ -117,7 +119,7 @@ pub enum Received {
         /// The number of rules that were refused with an error.
         refused: u32,
     },
-    /// A message that could not be decoded, with the reason; it was answered with an error.
+    /// The message could not be decoded, for this reason. The switch answered it with an error.
     Malformed(String),
 }
 
@@ -139,15 +141,16 @@ impl Received {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The controller speaks no version of the switch, or sends something other than a handshake.
+    /// The controller does not speak the version of the switch, or begins with a message that is no
+    /// handshake.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
-    /// The controller is connected and silent.
+    /// The controller has sent nothing for a long time, although the connection is open.
     #[error("the controller did not answer an echo request within {} s", PATIENCE.as_secs())]
     Silent,
 }
 
-/// The texts by which the switch describes itself.
+/// The texts by which the switch describes itself to controllers.
 struct Description {
     manufacturer: &'static str,
     hardware: &'static str,
@@ -162,30 +165,32 @@ const DESCRIPTION: Description = Description {
     serial: "None",
 };
 
-/// The time of silence after which the switch sends an echo request.
+/// The time without any message from the controller after which the switch sends an echo request.
 const ECHO_INTERVAL: Duration = Duration::from_secs(15);
-/// The further time of silence after which the switch gives the controller up. It is long because
-/// the controller under measurement may be loaded.
+/// The time after an echo request for which the switch waits for any message before it gives the
+/// controller up. It is long because the controller under measurement may be loaded.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One emulated switch.
+/// One emulated OpenFlow switch.
 #[derive(Debug)]
 pub struct OpenFlowSwitch {
     options: SwitchOptions,
     handshake: Handshake,
     keepalive: Option<Keepalive>,
     tables: Tables,
-    /// The memory for the results of one packet, which is reused.
+    /// Memory for the results of passing one packet through the tables, which is reused.
     passage: Passage,
     awaiting: Option<Awaiting>,
-    /// Packet-ins that rules answered and that have not been returned yet.
+    /// The numbers of packet-ins that rules have answered and that
+    /// [`OpenFlowSwitch::answered_by_rules`] has not returned yet.
     answered_by_rules: Vec<u64>,
     next_expiry: u64,
-    /// Packets that left by ports and have not been returned yet.
+    /// The packets that were sent out of ports and that [`OpenFlowSwitch::take_left`] has not
+    /// returned yet.
     left: Vec<Left>,
 }
 
-/// The state that the controller created in the switch, which survives the connection.
+/// The tables and other state that controllers created in the switch. It survives the connection.
 #[derive(Debug)]
 enum Tables {
     V1_0(Box<v1_0::Personality>),
@@ -212,7 +217,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Notes that a connection is established, and appends the switch's HELLO.
+    /// Records that a connection to a controller is established, and appends the switch's HELLO.
     pub fn opened(&mut self, now: u64, out: &mut Vec<u8>) {
         self.handshake = handshake(&self.options, self.down());
         self.handshake.start(out);
@@ -222,7 +227,7 @@ impl OpenFlowSwitch {
             Some(Keepalive::new(ECHO_INTERVAL, PATIENCE, first, Duration::from_nanos(now)));
     }
 
-    /// Notes that the connection is gone; flow entries stay.
+    /// Records that the connection to the controller has ended. Flow entries stay.
     pub fn closed(&mut self) {
         self.handshake = handshake(&self.options, self.down());
         self.keepalive = None;
@@ -231,7 +236,8 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Returns the stage of the session: a rank that increases, and a description.
+    /// Returns the stage that the session with the controller has reached: a number that increases
+    /// from stage to stage, and a description.
     pub fn stage(&self) -> (u32, &'static str) {
         match self.handshake.stage() {
             Stage::Created => (0, "connected, no HELLO sent"),
@@ -243,13 +249,14 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Whether the handshake is complete, so that packet-ins are expected.
+    /// Returns whether the handshake with the controller is complete, so that the switch may send
+    /// packet-ins.
     pub fn is_ready(&self) -> bool {
         self.handshake.is_ready()
     }
 
-    /// Receives one message and appends the answer. After an error the connection must be closed,
-    /// once the appended bytes are sent.
+    /// Receives one message from the controller and appends the switch's answer. After an error,
+    /// the connection must be closed once the appended bytes are sent.
     pub fn receive(
         &mut self,
         frame: &[u8],
@@ -306,10 +313,10 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Receives a packet that enters a port, and appends the resulting packet-ins.
+    /// Receives a packet that enters a port, and appends the packet-ins that result.
     ///
-    /// If a packet leads to several packet-ins, by several outputs to the controller, all of them
-    /// carry equal ids.
+    /// If a packet leads to several packet-ins, because several actions send it to the controller,
+    /// all of them carry the same transaction id and buffer id.
     pub fn packet(&mut self, packet: Arriving<'_>, now: u64, out: &mut Vec<u8>) -> Fate {
         let Arriving { frame, port, xid, buffer_id, awaits } = packet;
         self.ports().received(port, frame.len());
@@ -358,13 +365,14 @@ impl OpenFlowSwitch {
         fate
     }
 
-    /// Returns the packet-ins that rules have answered since the last call.
+    /// Returns the numbers of the packet-ins that rules have answered since the last call; see
+    /// [`Arriving::awaits`].
     pub fn answered_by_rules(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.answered_by_rules)
     }
 
-    /// Receives a packet-out. The actions that lead through the tables are carried out; all actions
-    /// are, where packets that leave are handed out.
+    /// Receives a packet-out and carries out the actions that send the packet through the tables.
+    /// If the switch keeps the packets that it sends out of ports, all actions are carried out.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;
@@ -407,7 +415,7 @@ impl OpenFlowSwitch {
         self.passage = passage;
     }
 
-    /// Counts the packets that a packet-out sends out of ports.
+    /// Counts, for each port, the packets that a packet-out sends out of it.
     pub fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
         let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
         let ports = self.options.ports;
@@ -417,7 +425,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Counts the packets that left by ports on the way through the tables.
+    /// Counts, for each port, the packets that were sent out of it on the way through the tables.
     fn left(&mut self, in_port: u32, passage: &mut Passage) {
         let ports = self.options.ports;
         let counters = self.ports();
@@ -434,7 +442,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Appends the packet-ins of a packet that passed the tables.
+    /// Appends the packet-ins that result from passing a packet through the tables.
     fn send(
         &self,
         xid: Xid,
@@ -515,8 +523,9 @@ impl OpenFlowSwitch {
         sent(fields.emit(self.options.version, xid, &frame[..shown], out));
     }
 
-    /// Does the housekeeping: expires flow entries once a second, and sends an echo request to a
-    /// silent controller.
+    /// Does the work that depends on time: expires flow entries once a second, and sends an echo
+    /// request to a controller that has been silent. Returns an error if the controller must be
+    /// given up.
     pub fn tick(&mut self, now: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if now >= self.next_expiry {
             self.next_expiry = now + 1_000_000_000;
@@ -551,7 +560,8 @@ fn handshake(options: &SwitchOptions, down: &BTreeSet<u16>) -> Handshake {
     Handshake::switch(&[options.version], identity)
 }
 
-/// Returns a locally administered address made of the datapath id and the port.
+/// Returns the hardware address of a port: a locally administered address made of the datapath id
+/// and the port number.
 fn hardware_address(datapath_id: DatapathId, port: u16) -> MacAddress {
     let [.., a, b, c] = datapath_id.0.to_be_bytes();
     let [d, e] = port.to_be_bytes();
@@ -562,8 +572,8 @@ fn port_name(datapath_id: DatapathId, port: u16) -> String {
     format!("s{}-eth{port}", datapath_id.0)
 }
 
-/// Appends an error about a message, of which at least 64 bytes are returned (OpenFlow 1.3.5,
-/// 7.5.4).
+/// Appends an error message in answer to a request. It contains at least the first 64 bytes of the
+/// request (OpenFlow 1.3.5, 7.5.4).
 fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: &mut Vec<u8>) {
     // Every reason that is used with a version exists in it.
     if let Some((error_type, code)) = reason.codes(version) {
@@ -572,8 +582,8 @@ fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: 
     }
 }
 
-/// Ignores an answer that does not fit its length field. Only statistics can grow that far, and
-/// they are sent in parts.
+/// Ignores the error of an answer that is too long for its length field. Only statistics can grow
+/// that far, and they are sent in parts.
 fn sent(result: Result<(), EncodeError>) {
     debug_assert!(result.is_ok(), "{result:?}");
 }

@@ -19,7 +19,7 @@ const NO_TYPE: u16 = 0x05ff;
 /// The maximum number of extension headers and VLAN tags that are parsed; real packets have fewer.
 const MOST_HEADERS: usize = 16;
 
-/// The header behind Ethernet and its tags, with its offset.
+/// The network-layer header of a packet (after Ethernet and its tags), with its offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Network {
     #[default]
@@ -30,7 +30,7 @@ enum Network {
     Mpls(usize),
 }
 
-/// The header behind IP, with its offset.
+/// The transport-layer header of a packet (after IP), with its offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Transport {
     #[default]
@@ -42,8 +42,8 @@ enum Transport {
     Icmpv6(usize),
 }
 
-/// The position of a field: `bits` bits, `shift` bits above the lowest of the big-endian number in
-/// `bytes` bytes at `at`.
+/// The position of a field in a packet. The field has `bits` bits. It is `shift` bits above the
+/// lowest bit of the big-endian number in the `bytes` bytes at `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     at: usize,
@@ -66,7 +66,7 @@ impl Place {
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
     bytes: Vec<u8>,
-    /// Whether there is a VLAN tag; the outermost one begins at byte 12.
+    /// Whether the packet has a VLAN tag. The outermost tag begins at byte 12.
     tagged: bool,
     eth_type: u16,
     eth_type_at: usize,
@@ -75,9 +75,10 @@ pub struct Packet {
     /// it.
     ip_proto: Option<(u8, usize)>,
     transport: Transport,
-    /// The bits of `ofp_ipv6exthdr_flags`; the two about order are never set.
+    /// The extension headers of an IPv6 packet, as bits of `ofp_ipv6exthdr_flags`. The two bits
+    /// about the order of headers are never set.
     extension_headers: u16,
-    /// The offset of the link-layer address in a neighbour discovery option.
+    /// The offset of the link-layer address in a neighbour discovery option, if the packet has one.
     nd_address: Option<usize>,
 }
 
@@ -104,8 +105,8 @@ impl Packet {
         self.tagged
     }
 
-    /// Returns the value of a field, if the packet has it. [`OxmField::VLAN_VID`] lacks the bit
-    /// that says that there is a tag.
+    /// Returns the value of a field, or `None` if the packet does not have it. The value of
+    /// [`OxmField::VLAN_VID`] lacks the bit that says that there is a tag.
     pub fn field(&self, field: OxmField) -> Option<u128> {
         match field {
             OxmField::ETH_TYPE => Some(u128::from(self.eth_type)),
@@ -115,7 +116,7 @@ impl Packet {
         }
     }
 
-    /// Returns the fields that a packet of this kind may have, in no particular order.
+    /// Returns the fields that a packet with these headers may have, in no particular order.
     pub(super) fn fields(&self) -> impl Iterator<Item = OxmField> + use<> {
         const ETHERNET: &[OxmField] = &[OxmField::ETH_DST, OxmField::ETH_SRC, OxmField::ETH_TYPE];
         const VLAN: &[OxmField] = &[OxmField::VLAN_VID, OxmField::VLAN_PCP];
@@ -229,7 +230,8 @@ impl Packet {
         }
     }
 
-    /// Returns the position of a field, if the packet has it.
+    /// Returns the position of a field in the packet, or `None` if the packet does not have the
+    /// field.
     fn place(&self, field: OxmField) -> Option<Place> {
         let transport = |wanted: fn(usize) -> Transport| match self.transport {
             Transport::Tcp(at)
@@ -296,7 +298,7 @@ impl Packet {
         Some(number(&self.bytes, place)? >> place.shift & ones(place.bits))
     }
 
-    /// Finds the headers.
+    /// Determines the offsets of the packet's headers.
     fn parse(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         *self = Self { bytes, ..Self::default() };
@@ -431,7 +433,7 @@ impl Packet {
         }
     }
 
-    /// Writes bytes and updates the checksums that cover them.
+    /// Writes bytes into the packet and updates the checksums that cover them.
     fn write(&mut self, at: usize, bytes: &[u8]) {
         let (network_at, header_checksum, addresses) = match self.network {
             Network::Ipv4(start) => (start, Some(start + 10), start + 12..start + 20),
@@ -476,7 +478,8 @@ impl Packet {
         }
     }
 
-    /// Updates a checksum by equation 3 of RFC 1624.
+    /// Updates the checksum at `at` by equation 3 of RFC 1624, for a change of the summed words from
+    /// `before` to `after`.
     fn update(&mut self, at: usize, before: u32, after: u32, is_udp: bool) {
         let Some(old) = be16(&self.bytes, at) else { return };
         let sum = u32::from(!old) + u32::from(!fold(before)) + u32::from(fold(after));
@@ -506,7 +509,8 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     }
 }
 
-/// Returns the sum of 16-bit words; bytes beyond the end are zero.
+/// Returns the sum of the 16-bit words from `from` to `to`. Bytes beyond the end of the packet
+/// count as zero.
 fn sum(bytes: &[u8], from: usize, to: usize) -> u32 {
     let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
     (from..to).step_by(2).map(|at| byte(at) << 8 | byte(at + 1)).sum()

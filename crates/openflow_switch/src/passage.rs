@@ -4,12 +4,13 @@ use openflow::PortNumber;
 
 use super::flow_key::FlowKey;
 
-/// The reasons of packet-ins, with equal numbers in both versions (`ofp_packet_in_reason`).
+/// The reasons of packet-ins, which have the same numbers in OpenFlow 1.0 and 1.3
+/// (`ofp_packet_in_reason`).
 pub(super) const NO_MATCH: u8 = 0;
 pub(super) const ACTION: u8 = 1;
 
-/// The maximum number of actions that are executed for one packet, buckets included. Otherwise a
-/// controller could chain groups so that a packet multiplies without bound.
+/// The maximum number of actions that are executed for one packet, including those of group
+/// buckets. Otherwise a controller could chain groups so that a packet multiplies without bound.
 pub(super) const MOST_ACTIONS: u32 = 4096;
 
 /// The results of passing one packet through the tables.
@@ -17,13 +18,14 @@ pub(super) const MOST_ACTIONS: u32 = 4096;
 pub(super) struct Passage {
     /// The packets for the controller, in the order in which they are sent.
     pub(super) to_controller: Vec<ToController>,
-    /// Whether the packet left by a port.
+    /// Whether the packet was sent out of a port.
     pub(super) forwarded: bool,
-    /// The ports to which the packet was sent, as rules name them, with its length at that moment.
+    /// The ports to which the packet was sent, in the form in which rules name them, each with the
+    /// length of the packet at that moment.
     pub(super) outputs: Vec<(PortNumber, usize)>,
     /// Whether the packets themselves are kept in `left`.
     pub(super) keeps: bool,
-    /// The packets that were sent to ports, as rules name these.
+    /// The packets that were sent to ports, each with the port in the form in which rules name it.
     pub(super) left: Vec<(PortNumber, Vec<u8>)>,
 }
 
@@ -32,16 +34,17 @@ pub(super) struct Passage {
 pub(super) struct ToController {
     pub(super) reason: u8,
     pub(super) table_id: u8,
-    /// The priority of the entry that acted last; 0 if there was none.
+    /// The priority of the entry that sent the packet to the controller; 0 if there was none.
     pub(super) priority: u32,
-    /// The cookie of the entry; all ones if no single entry sent the packet.
+    /// The cookie of the entry that sent the packet to the controller; all ones if no single entry
+    /// did.
     pub(super) cookie: u64,
-    /// The number of bytes to send if the packet is buffered.
+    /// The number of bytes of the packet that are sent to the controller if the packet is buffered.
     pub(super) max_len: u16,
     /// Whether the packet may be buffered.
     pub(super) may_buffer: bool,
     pub(super) metadata: u64,
-    /// The fields of the packet as the table saw them.
+    /// The fields of the packet as the table of the entry saw them.
     pub(super) key: FlowKey,
     pub(super) bytes: Vec<u8>,
 }
@@ -54,7 +57,7 @@ impl Passage {
         self.left.clear();
     }
 
-    /// Creates an empty passage that keeps packets if `self` does.
+    /// Creates an empty passage that keeps packets in `left` if `self` does.
     pub(super) fn alike(&self) -> Self {
         Self { keeps: self.keeps, ..Self::default() }
     }

@@ -23,9 +23,10 @@ impl Counted {
 /// The counters of all ports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortCounters {
-    /// The counters of port n at index n; ports without traffic may be missing.
+    /// The counters of each port, with those of port n at index n. Ports without traffic may be
+    /// missing.
     ports: Vec<Port>,
-    /// Packets that left by every port except their ingress port.
+    /// The packets that were sent out of every port except their ingress port.
     flooded: Counted,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct PortCounters {
 struct Port {
     received: Counted,
     sent: Counted,
-    /// The flooded packets that entered by this port, and therefore did not leave by it.
+    /// The flooded packets that entered by this port and were therefore not sent out of it.
     not_flooded: Counted,
 }
 
@@ -45,8 +46,8 @@ impl PortCounters {
         }
     }
 
-    /// Counts a packet that leaves by `port` and entered by `in_port`, or by none, of a switch of
-    /// `ports` ports.
+    /// Counts a packet that is sent out of `port`. It entered by `in_port`, or by no port if that
+    /// is none of the ports of the switch.
     pub(super) fn sent(&mut self, port: PortNumber, in_port: u32, bytes: usize, ports: u16) {
         let own = 1..=u32::from(ports);
         match port {
@@ -63,7 +64,8 @@ impl PortCounters {
         }
     }
 
-    /// Returns what a port of the switch received and sent.
+    /// Returns the numbers of packets and bytes that a port of the switch received, and of those
+    /// that it sent.
     pub(super) fn of(&self, port: u32) -> (Counted, Counted) {
         let port = self.ports.get(port as usize).copied().unwrap_or_default();
         let sent = Counted {
@@ -79,7 +81,8 @@ impl PortCounters {
         }
     }
 
-    /// Returns the counters of a port, if its number fits the 16 bits of configured ports.
+    /// Returns the counters of a port, or `None` if its number exceeds the 16 bits of numbers of
+    /// configured ports.
     fn port(&mut self, port: u32) -> Option<&mut Port> {
         let place = usize::from(u16::try_from(port).ok()?);
         if place >= self.ports.len() {

@@ -24,24 +24,26 @@ use super::{
 
 type Entry = FlowEntry<Match, FlowModFlags, Vec<Action>>;
 
-/// The key of a flow entry: priority and match.
+/// The key of a flow entry in OpenFlow 1.0: priority and match.
 type Key = (u16, Match);
 
-/// The state of a switch that speaks 1.0.
+/// The state of a switch that speaks OpenFlow 1.0.
 #[derive(Debug)]
 pub(super) struct Personality {
     pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Action>>,
-    /// The memory for the packet that passes the table, which is reused.
+    /// Memory for the packet that is passing the table, which is reused.
     packet: Packet,
     /// The ports whose links are down.
     pub(super) down: BTreeSet<u16>,
 }
 
-/// The bonus by which an entry without wildcards outranks all others (OpenFlow 1.0.0, 3.4).
+/// The number that is added to the priority of an entry without wildcards, so that it precedes all
+/// others (OpenFlow 1.0.0, 3.4).
 const EXACT: u32 = 1 << 16;
 
-/// Returns the effective priority.
+/// Returns the priority by which an entry is compared with others. Entries without wildcards
+/// precede all others.
 fn rank(priority: u16, rule: &Match) -> u32 {
     let is_exact = rule.wildcards.0 & Wildcards::ALL.0 == 0;
     u32::from(priority) + if is_exact { EXACT } else { 0 }
@@ -51,7 +53,8 @@ const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
 };
 
-/// Returns the rule that a message adds or changes, in the form that packets are compared with.
+/// Returns the rule that a controller's message adds or changes, in the form that packets are
+/// compared with. Returns `None` if the message changes no rule.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
@@ -360,8 +363,8 @@ fn sends_to(actions: &[Action], port: PortNo) -> bool {
         })
 }
 
-/// Whether every packet that matches `narrow` matches `wide` too (OpenFlow 1.0.0, 4.6: a command
-/// without "strict" concerns all entries that its match covers).
+/// Returns whether every packet that matches `narrow` matches `wide` too. (A command without
+/// "strict" concerns all entries that its match covers; OpenFlow 1.0.0, 4.6.)
 fn covers(wide: &Match, narrow: &Match) -> bool {
     fn field<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {
         wide.is_none() || wide == narrow

@@ -33,33 +33,35 @@ const REQUEST_PARTS: usize = 16;
 
 pub(super) type Entry = FlowEntry<Match, FlowModFlags, Vec<Instruction>>;
 
-/// The key of a flow entry: table, priority and match.
+/// The key of a flow entry in OpenFlow 1.3: table, priority and match.
 type Key = (u8, u16, MatchKey);
 
-/// The state of a switch that speaks 1.3.
+/// The state of a switch that speaks OpenFlow 1.3.
 #[derive(Debug)]
 pub(super) struct Personality {
     pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Instruction>>,
-    /// The memory for the packet that passes the tables, which is reused.
+    /// Memory for the packet that is passing the tables, which is reused.
     packet: Packet,
-    /// The table and the cookie of the entry that sends unmatched packets to the controller.
+    /// The table and the cookie of the entry that sends unmatched packets to the controller, or
+    /// `None` if there is no such entry.
     table_miss: Option<(u8, u64)>,
     groups: Groups,
     meters: Meters,
     pub(super) session: Session,
     /// The ports whose links are down.
     pub(super) down: BTreeSet<u16>,
-    /// The largest generation id seen; older ones are stale (OpenFlow 1.3.5, 6.3.6).
+    /// The largest generation id that a controller has sent. Older ones are stale (OpenFlow 1.3.5,
+    /// 6.3.6).
     generation: Option<u64>,
 }
 
-/// The state of the connection with one controller.
+/// The state of a switch that belongs to the connection with one controller.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) role: ControllerRole,
     pub(super) asynchronous: AsyncConfig,
-    /// A multipart request whose further parts have yet to arrive.
+    /// The parts of a multipart request that have arrived, while others are still to come.
     partial: RequestJoiner,
 }
 
@@ -77,7 +79,8 @@ const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
 };
 
-/// Returns the rule that a message adds or changes, in the form that packets are compared with.
+/// Returns the rule that a controller's message adds or changes, in the form that packets are
+/// compared with. Returns `None` if the message changes no rule.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
@@ -108,7 +111,7 @@ impl Personality {
         }
     }
 
-    /// Resets the state of the connection, which has ended.
+    /// Resets the state of a connection that has ended.
     pub(super) fn closed(&mut self) {
         self.session = Session::default();
     }
@@ -374,13 +377,14 @@ impl Personality {
         }
     }
 
-    /// Returns the table and the cookie that packet-ins carry (OpenFlow 1.3.5, 7.4.1), if the
-    /// controller has installed a table-miss entry that sends packets to it.
+    /// Returns the table and the cookie that packet-ins carry (OpenFlow 1.3.5, 7.4.1): those of the
+    /// table-miss entry. Returns `None` if no table-miss entry sends packets to the controller.
     pub(super) fn table_miss(&self) -> Option<(u8, u64)> {
         self.table_miss
     }
 
-    /// Follows the table-miss entries (priority 0, no conditions; 5.4) from the first table on.
+    /// Finds the table-miss entry that sends unmatched packets to the controller, by following the
+    /// table-miss entries (priority 0, no conditions; 5.4) from the first table on.
     fn find_table_miss(&mut self) {
         let any = Match::any().key();
         let mut table = 0;

@@ -12,8 +12,8 @@ use super::{Personality, SwitchOptions, rank};
 const VLAN_TYPE: u16 = 0x8100;
 
 impl Personality {
-    /// Passes a packet through the table. Of a packet that matches no entry, `miss_send_len` bytes
-    /// go to the controller.
+    /// Passes a packet through the flow table. If no entry matches, `miss_send_len` bytes of the
+    /// packet go to the controller.
     pub(in super::super) fn process(
         &mut self,
         options: &SwitchOptions,
@@ -43,9 +43,9 @@ impl Personality {
         self.packet = packet;
     }
 
-    /// Carries out the actions of a packet-out that lead through the table: those up to the first
-    /// output to [`PortNumber::TABLE`] (5.3.6). If `direct` keeps packets, all actions are carried
-    /// out, and it receives what they send to ports.
+    /// Carries out the actions of a packet-out that send the packet through the table: those up to
+    /// the first output to [`PortNumber::TABLE`] (5.3.6). If `direct` keeps packets, all actions
+    /// are carried out, and `direct` receives the packets that they send to ports.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -76,8 +76,8 @@ impl Personality {
     }
 }
 
-/// Returns a packet that an action sends to the controller; 1.0 has no further tables and reports
-/// no cookie.
+/// Returns a packet that an action sends to the controller. OpenFlow 1.0 has no further tables and
+/// reports no cookie.
 fn to_controller(key: FlowKey, bytes: Vec<u8>) -> ToController {
     ToController {
         reason: ACTION,
@@ -98,13 +98,13 @@ struct Walk<'a> {
     in_port: u16,
     packet: &'a mut Packet,
     key: FlowKey,
-    /// The priority of the entry.
+    /// The priority of the entry whose actions are applied.
     priority: u32,
     passage: &'a mut Passage,
 }
 
 impl Walk<'_> {
-    /// Applies actions in order (3.3).
+    /// Applies actions to the packet in order (3.3).
     fn apply(&mut self, actions: &[Action]) {
         for action in actions.iter().take(MOST_ACTIONS as usize) {
             match action {
@@ -137,7 +137,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a tag if there is none (table 5).
+    /// Adds a VLAN tag to the packet if it has none (table 5).
     fn tag(&mut self) {
         if !self.packet.is_tagged() {
             self.packet.push_vlan(VLAN_TYPE);

@@ -1,4 +1,4 @@
-//! The group table.
+//! The group table of an emulated switch.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ struct Group {
     buckets: Vec<Bucket>,
     created_at: u64,
     counter: BucketCounter,
-    /// The counters of the buckets, one for each.
+    /// The counters of the group's buckets, one for each.
     bucket_counters: Vec<BucketCounter>,
 }
 
@@ -41,7 +41,7 @@ impl Groups {
         self.groups.get(&group).map(|group| (group.group_type, group.buckets.as_slice()))
     }
 
-    /// Counts a packet that passed a bucket.
+    /// Counts a packet that passed a bucket of a group.
     pub(super) fn count(&mut self, hit: GroupHit) {
         let Some(group) = self.groups.get_mut(&hit.group) else { return };
         if hit.is_first {
@@ -52,8 +52,8 @@ impl Groups {
         }
     }
 
-    /// Executes a group-mod. If it deletes a group, returns the group whose flow entries must be
-    /// removed ([`GroupId::ALL`] for every group).
+    /// Executes a group-mod message. If it deletes a group, returns the group whose flow entries
+    /// must be removed ([`GroupId::ALL`] for every group).
     pub(super) fn modify(
         &mut self,
         request: GroupMod,

@@ -1,4 +1,5 @@
-//! The meter table. Meters are stored and can be read back, but no packet is metered.
+//! The meter table of an emulated switch. Meters are stored and can be read back, but no packet is
+//! metered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,8 +23,8 @@ struct Meter {
 }
 
 impl Meters {
-    /// Executes a meter-mod. If it deletes a meter, returns the meter whose flow entries must be
-    /// removed ([`MeterId::ALL`] for every meter).
+    /// Executes a meter-mod message. If it deletes a meter, returns the meter whose flow entries
+    /// must be removed ([`MeterId::ALL`] for every meter).
     pub(super) fn modify(
         &mut self,
         request: MeterMod,

@@ -19,7 +19,8 @@ use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToControlle
 use super::groups::Groups;
 use super::{Entry, Personality, SwitchOptions};
 
-/// The maximum number of groups that a packet may pass in a row; more of them are a loop.
+/// The maximum number of groups that a packet may pass one after the other. A longer chain is taken
+/// for a loop.
 const MOST_GROUPS: u32 = 8;
 
 impl Personality {
@@ -56,9 +57,9 @@ impl Personality {
         }
     }
 
-    /// Carries out the actions of a packet-out that lead through the tables: those up to the first
-    /// output to [`PortNumber::TABLE`] (7.3.7). If `direct` keeps packets, all actions are carried
-    /// out, and it receives what they send to ports.
+    /// Carries out the actions of a packet-out that send the packet through the tables: those up to
+    /// the first output to [`PortNumber::TABLE`] (7.3.7). If `direct` keeps packets, all actions
+    /// are carried out, and `direct` receives the packets that they send to ports.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -84,13 +85,13 @@ impl Personality {
     }
 }
 
-/// The entry that acts, in the form that packet-ins report.
+/// The flow entry whose instructions are executed, as packet-ins report it.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     table: u8,
     priority: u16,
     cookie: u64,
-    /// Whether this is a table-miss entry: priority 0 and no condition (5.4).
+    /// Whether the entry is a table-miss entry: it has priority 0 and no condition (5.4).
     is_table_miss: bool,
 }
 
@@ -102,17 +103,18 @@ impl Origin {
     }
 }
 
-/// A packet that passed a bucket of a group.
+/// The fact that a packet passed a bucket of a group, for the counters of both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupHit {
     pub(super) group: GroupId,
     pub(super) bucket: usize,
     pub(super) bytes: u64,
-    /// Whether the group counts the packet, or has done so for another bucket.
+    /// Whether this is the first bucket of the group that the packet passes. The group counts the
+    /// packet only then.
     pub(super) is_first: bool,
 }
 
-/// A packet on its way.
+/// A packet on its way through the tables.
 struct Walk<'a> {
     options: &'a SwitchOptions,
     groups: &'a Groups,
@@ -120,7 +122,7 @@ struct Walk<'a> {
     down: &'a BTreeSet<u16>,
     in_port: u32,
     packet: Packet,
-    /// The fields of the packet as the table saw them last.
+    /// The fields of the packet as the latest table saw them.
     key: FlowKey,
     metadata: u64,
     origin: Origin,
@@ -153,7 +155,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Executes the instructions of an entry in the order of section 5.9, whatever their order in
-    /// the message. Returns the next table.
+    /// the message. Returns the table to which the packet goes next, or `None` if it goes to no
+    /// other.
     fn instructions(&mut self, entry: &Entry, set: &mut ActionSet) -> Option<u8> {
         let instructions = &entry.instructions;
         for instruction in instructions {
@@ -194,7 +197,8 @@ impl<'a> Walk<'a> {
         self.execute(set.actions, 0);
     }
 
-    /// Executes actions as a set.
+    /// Executes a list of actions as an action set: in the order of section 5.10, whatever their
+    /// order in the list.
     fn execute(&mut self, mut actions: Vec<Action>, depth: u32) {
         // A group takes precedence over an output.
         if actions.iter().any(|action| matches!(action, Action::Group(_))) {
@@ -204,7 +208,7 @@ impl<'a> Walk<'a> {
         self.apply(&actions, depth);
     }
 
-    /// Applies actions in order. Returns whether the packet still exists.
+    /// Applies actions to the packet in order. Returns whether the packet still exists afterwards.
     fn apply(&mut self, actions: &[Action], depth: u32) -> bool {
         for action in actions {
             let Some(left) = self.actions_left.checked_sub(1) else { return false };
@@ -259,7 +263,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Processes a copy of the packet by a group (5.6).
+    /// Processes a copy of the packet by the group with this id (5.6).
     fn group(&mut self, id: GroupId, depth: u32) {
         let groups = self.groups;
         let Some((group_type, buckets)) = groups.get(id) else { return };
@@ -295,7 +299,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the live bucket that a packet's headers select, by the weights.
+    /// Returns the index of the live bucket that the packet's headers select, in proportion to the
+    /// weights of the buckets. Returns `None` if no bucket is live.
     fn selected(&self, buckets: &[Bucket]) -> Option<usize> {
         let live = || {
             let places = buckets.iter().enumerate();
@@ -312,7 +317,8 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Returns a hash of addresses, protocol and ports, which is equal for all packets of a flow.
+    /// Returns a hash of the packet's addresses, protocol and ports, which is equal for all packets
+    /// of a flow.
     fn headers_hash(&self) -> u64 {
         const FIELDS: [OxmField; 11] = [
             OxmField::ETH_SRC,
@@ -337,7 +343,7 @@ impl<'a> Walk<'a> {
         hash ^ hash >> 32
     }
 
-    /// Whether the port or group that a bucket watches is live (5.6.1).
+    /// Returns whether the port or group that a bucket watches is live (5.6.1).
     fn is_live(&self, bucket: &Bucket, depth: u32) -> bool {
         let watches_nothing =
             bucket.watch_port == PortNumber::ANY && bucket.watch_group == GroupId::ANY;
@@ -380,7 +386,7 @@ impl ActionSet {
     }
 }
 
-/// Returns the position of an action in the execution of a set (5.10).
+/// Returns the position of an action in the order in which an action set is executed (5.10).
 fn stage(action: &Action) -> u8 {
     match action {
         Action::CopyTtlIn => 0,

@@ -1,4 +1,4 @@
-//! Answers to multipart requests.
+//! Answers to multipart requests, such as those for statistics.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
     Entry, Personality, SwitchOptions, TABLES, features, known_port, reply, sends_to, uses_meter,
 };
 
-/// Sends an answer in as many parts as it needs.
+/// Appends the answer to a multipart request, in as many parts as it needs.
 pub(super) fn send(body: MultipartReplyBody, xid: Xid, out: &mut Vec<u8>) {
     match MultipartReply::split(body) {
         Ok(parts) => {
