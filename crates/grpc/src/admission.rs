@@ -34,16 +34,16 @@ use crate::window::{CONNECTION_WINDOW, FIRST_WINDOW};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
-/// A connection that must be closed, with the limit that it met.
+/// A connection that must be closed because a limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// The connection.
+    /// The connection to close.
     pub id: ConnectionId,
-    /// The limit.
+    /// The limit that was reached.
     pub limit: Limit,
 }
 
-/// An address for the purpose of limits. IPv6 addresses are reduced to their /64 network, because
+/// A client's address, as limits count it. IPv6 addresses are reduced to their /64 network, because
 /// one host controls the whole network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Address(IpAddr);
@@ -71,12 +71,12 @@ enum Stage {
 struct Connection {
     address: Address,
     stage: Stage,
-    /// The time at which the stage began.
+    /// The time at which the connection entered its stage.
     since: Instant,
-    /// The number of the connection's streams that are primary.
+    /// The number of the connection's streams whose controllers are primary.
     primaries: usize,
     held: usize,
-    /// Whether the full [`CONNECTION_WINDOW`] is accounted for the connection.
+    /// Whether the full [`CONNECTION_WINDOW`] is included in the memory that the connection holds.
     is_wide: bool,
 }
 
@@ -92,7 +92,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Creates a state without connections.
+    /// Creates the admission state of a server without connections.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -105,18 +105,18 @@ impl Admission {
         }
     }
 
-    /// Returns the limits.
+    /// Returns the limits of the server.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Admits an accepted connection. Appends the connections that must make room for it to
-    /// `evicted`.
+    /// Admits a connection that was accepted. Appends to `evicted` the connections that must be
+    /// closed to make room for it.
     ///
     /// # Errors
     ///
-    /// Returns the limit that was met if no connection can make room.
+    /// Returns the limit that was reached if no connection can make room.
     pub fn arrive(
         &mut self,
         from: IpAddr,
@@ -147,8 +147,8 @@ impl Admission {
         Ok(id)
     }
 
-    /// Evicts the oldest idle connection that satisfies `may_go`, at the address with the most
-    /// connections.
+    /// Evicts the oldest connection without a call that satisfies `may_go`, at the address with the
+    /// most connections.
     fn make_room(
         &mut self,
         limit: Limit,
@@ -171,20 +171,20 @@ impl Admission {
         Ok(())
     }
 
-    /// Records that the client's SETTINGS frame has arrived.
+    /// Records that the client's SETTINGS frame has arrived, which ends the connection's handshake.
     pub fn negotiated(&mut self, id: ConnectionId, now: Instant) {
         if self.handshaking.remove(&id) {
             self.enter(id, Stage::Silent, now);
         }
     }
 
-    /// Records that a complete message has arrived.
+    /// Records that a complete message has arrived on the connection, so that it is serving.
     pub fn serving(&mut self, id: ConnectionId, now: Instant) {
         self.negotiated(id, now);
         self.enter(id, Stage::Serving, now);
     }
 
-    /// Records that the last open call has ended.
+    /// Records that the last open call of the connection has ended, so that it is silent.
     pub fn silent(&mut self, id: ConnectionId, now: Instant) {
         if !self.handshaking.contains(&id) {
             self.enter(id, Stage::Silent, now);
@@ -199,8 +199,8 @@ impl Admission {
         }
     }
 
-    /// Protects the connection while it has at least one primary: calls with true must exceed calls
-    /// with false.
+    /// Protects the connection from eviction while at least one of its streams is primary. Each
+    /// stream calls this with true when it becomes primary, and with false afterwards.
     pub fn protect(&mut self, id: ConnectionId, is_primary: bool) {
         if let Some(connection) = self.connections.get_mut(&id) {
             let primaries = &mut connection.primaries;
@@ -208,7 +208,8 @@ impl Admission {
         }
     }
 
-    /// Returns the time at which [`Admission::expire`] must be called next.
+    /// Returns the time at which [`Admission::expire`] must be called next, or `None` if no
+    /// handshake is in progress.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let first = self.connections.get(self.handshaking.first()?)?;
@@ -225,12 +226,12 @@ impl Admission {
         }
     }
 
-    /// Accounts `bytes` more for a connection. Appends the connections that must make room for them
-    /// to `evicted`.
+    /// Adds `bytes` to the memory that a connection holds. Appends to `evicted` the connections
+    /// that must be closed to make room for them.
     ///
     /// # Errors
     ///
-    /// Returns the limit that was met if the bytes may not be held, or [`Limit::Held`] if the
+    /// Returns the limit that was reached if the bytes may not be held, or [`Limit::Held`] if the
     /// connection no longer exists.
     pub fn hold(
         &mut self,
@@ -249,7 +250,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Evicts the largest holders until `bytes` more may be held.
+    /// Evicts the connections that hold the most memory until `bytes` more may be held.
     fn make_room_for(&mut self, bytes: usize, evicted: &mut Vec<Eviction>) -> Result<(), Limit> {
         while self.held.saturating_add(bytes) > self.limits.held {
             let unprotected = self.connections.iter().filter(|(_, one)| one.primaries == 0);
@@ -261,7 +262,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Releases bytes that were accounted for a connection.
+    /// Subtracts `bytes` from the memory that a connection holds.
     pub fn release(&mut self, id: ConnectionId, bytes: usize) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.held = connection.held.saturating_sub(bytes);
@@ -269,9 +270,9 @@ impl Admission {
         }
     }
 
-    /// Whether a serving connection may have a full window, which is accounted from then on. All
-    /// unprotected connections together may use only half of the total memory for this, so that
-    /// windows evict no connection.
+    /// Returns whether a serving connection may have a full window. If so, the window is included
+    /// in the memory that the connection holds from then on. All unprotected connections together
+    /// may use only half of the total memory for this, so that windows evict no connection.
     pub fn widen(&mut self, id: ConnectionId) -> bool {
         let more = (CONNECTION_WINDOW - FIRST_WINDOW) as usize;
         let Some(connection) = self.connections.get_mut(&id) else { return false };
@@ -289,7 +290,7 @@ impl Admission {
         connection.is_wide
     }
 
-    /// Forgets a connection.
+    /// Forgets a connection that was closed.
     pub fn close(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.handshaking.remove(&id);
@@ -302,13 +303,13 @@ impl Admission {
         }
     }
 
-    /// Returns the number of bytes that are accounted for all connections.
+    /// Returns the number of bytes that all connections together hold.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Returns the number of connections.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.len()

@@ -22,7 +22,7 @@ use crate::{
     http2::{Link, When},
 };
 
-/// The capacity in messages above which an idle queue frees its memory.
+/// The capacity of an empty queue, in messages, above which its memory is freed.
 const RETAINED: usize = 4096;
 
 /// The limit of an outbox in messages and in bytes. One message may exceed the limit of bytes if it
@@ -51,7 +51,7 @@ impl Default for QueueLimit {
 
 /// An item with a size, which can wait in an outbox.
 pub trait Weighed {
-    /// Returns the item's share of the limit in bytes.
+    /// Returns the number of bytes that the item counts for in the limit of the outbox.
     fn bytes(&self) -> usize;
 }
 
@@ -72,25 +72,27 @@ pub struct Outbox<T> {
 #[derive(Debug)]
 struct State<T> {
     items: VecDeque<T>,
-    /// The total size of the items.
+    /// The total size of the waiting items in bytes.
     bytes: usize,
-    /// The messages and bytes that the reader took with its latest swap. They count against the
-    /// limit.
+    /// The numbers of messages and bytes that the reader took with its latest swap. They still
+    /// count against the limit.
     in_hand: (usize, usize),
     phase: Phase,
     reader: Option<Waker>,
-    /// The waker of the task that reads the other direction, which waits for the outbox to close.
+    /// The waker of the task that reads the other direction of the stream and ends when the outbox
+    /// closes.
     watcher: Option<Waker>,
-    /// Whether the peer accepted no more data when last checked.
+    /// Whether the peer accepted no more data when this was last checked.
     is_full: bool,
-    /// The account of the waiting items.
+    /// The account of the memory that waiting items take.
     held: Held,
 }
 
 #[derive(Debug)]
 enum Phase {
     Open,
-    /// The reader still receives the queued items, then the status, then the end.
+    /// No more items are accepted. The reader still receives the queued items, then the status,
+    /// then the end.
     Ending(Option<Status>),
     /// The reader is gone or has seen the end.
     Gone,
@@ -109,7 +111,7 @@ impl<T: Weighed> Outbox<T> {
         Self::on(limit, None)
     }
 
-    /// Creates an outbox whose messages the connection behind `link` carries, and its reading side.
+    /// Creates an outbox with its reading side. The connection behind `link` carries its messages.
     pub fn on(limit: QueueLimit, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
         let outbox = Arc::new(Self {
             state: Mutex::new(State {
@@ -129,8 +131,8 @@ impl<T: Weighed> Outbox<T> {
         (outbox, reader)
     }
 
-    /// Queues the messages that fit, to be written at the time `when`. Returns the number of queued
-    /// messages; the rest are dropped.
+    /// Queues as many of the messages as the limit allows. `when` says when they are written.
+    /// Returns the number of queued messages; the others are dropped.
     pub fn push_all(&self, items: impl IntoIterator<Item = T>, when: When) -> usize {
         let queued = self.push(items);
         let write_out = |link: &Link| when != When::InTurn && link.write_out(when);
@@ -162,7 +164,7 @@ impl<T: Weighed> Outbox<T> {
     }
 
     /// Queues one message that must not be lost, such as an arbitration result. If twice the limit
-    /// has accumulated, the peer is not reading, and the stream is ended instead.
+    /// is waiting already, the peer is not reading, and the stream is ended instead.
     pub fn push_always(&self, item: T) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
@@ -205,7 +207,8 @@ impl<T> Outbox<T> {
         wake_both(state);
     }
 
-    /// Records whether the messages are for a primary, whose connection is protected from eviction.
+    /// Records whether the messages are for a primary. The connection of a primary is protected
+    /// from eviction.
     pub fn set_primary(&self, is_primary: bool) {
         let mut state = self.lock();
         let is_open = matches!(state.phase, Phase::Open);
@@ -217,13 +220,13 @@ impl<T> Outbox<T> {
         self.lock().waiting().0
     }
 
-    /// Whether messages wait that the peer did not accept.
+    /// Returns whether messages wait because the peer accepts no more data.
     pub fn refuses(&self) -> bool {
         let state = self.lock();
         state.is_full && state.waiting().0 > 0
     }
 
-    /// Whether messages queued from now on would no longer be sent.
+    /// Returns whether the outbox is closed, so that messages queued from now on would not be sent.
     pub fn is_closed(&self) -> bool {
         !matches!(self.lock().phase, Phase::Open)
     }

@@ -30,7 +30,7 @@ use crate::{
     tls::{ServerTls, TlsError},
 };
 
-/// The services of a server. Every connection has a clone.
+/// The services of a server, which decide what its calls do. Every connection has a clone.
 pub trait Services: Clone + Send + 'static {
     /// The type of calls whose messages can be written immediately.
     type Channel: Channel;
@@ -39,11 +39,12 @@ pub trait Services: Clone + Send + 'static {
     /// is passed to [`Services::call`] in any case.
     fn is_channel(&self, path: &str) -> bool;
 
-    /// Opens a channel. Its messages can be written immediately through `link`.
+    /// Opens a channel for a request. The channel can write its messages immediately through
+    /// `link`.
     fn open(&self, requests: RecvStream, respond: SendResponse<Bytes>, link: Link)
     -> Self::Channel;
 
-    /// Serves any other call.
+    /// Serves a call that is not a channel.
     fn call(&mut self, request: http::Request<Body>)
     -> BoxFuture<http::Response<Body>, Infallible>;
 
@@ -54,7 +55,7 @@ pub trait Services: Clone + Send + 'static {
 
 /// A call with messages in both directions that is not served as a future.
 pub trait Channel: Call {
-    /// Ends the call with a status, after the messages that wait to be sent.
+    /// Ends the call with a status. Messages that wait to be sent are sent before.
     fn end(&self, status: Status);
 }
 
@@ -65,27 +66,27 @@ pub struct ServerOptions {
     pub tls: Option<ServerTls>,
     /// The limit of each channel's queue.
     pub queue_limit: QueueLimit,
-    /// The maximum size of a request in bytes. Device configurations of real targets have
-    /// megabytes.
+    /// The maximum size of a request in bytes. It should allow for pushed pipelines: the device
+    /// configurations of real targets have megabytes.
     pub request_limit: usize,
-    /// The limits on clients.
+    /// The limits on the resources that clients may use.
     pub limits: Limits,
     /// The time that a shutdown waits for clients to disconnect before it closes their connections.
     pub grace: Duration,
     /// The observer of connections.
     pub observer: Option<Arc<dyn ConnectionObserver>>,
-    /// The owner's hook around the turns of connections.
+    /// The callbacks of an owner that has more urgent work than serving connections, if it has.
     pub urgency: Option<Arc<dyn Urgency>>,
 }
 
-/// An owner that has more urgent work than serving connections.
+/// The callbacks of a server's owner that has more urgent work than serving connections.
 pub trait Urgency: Send + Sync + 'static {
-    /// Called when a connection is about to be polled. Urgent work, such as writing to other
-    /// connections, can be done now.
+    /// Called when a connection is about to be polled. The owner can do its urgent work now, such
+    /// as writing to other connections.
     fn before_turn(&self);
 
-    /// Whether [`Urgency::before_turn`] has work to do. If so, the current turn is interrupted and
-    /// continues later.
+    /// Returns whether the owner has urgent work. If so, the current turn of a connection is
+    /// interrupted and continues later, after [`Urgency::before_turn`].
     fn is_urgent(&self) -> bool;
 }
 
@@ -103,7 +104,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// A server with valid options.
+/// A gRPC server whose options have been checked.
 pub struct Server {
     tls: Option<TlsAcceptor>,
     options: ServerOptions,

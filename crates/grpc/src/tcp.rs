@@ -5,10 +5,10 @@ use std::os::fd::AsFd;
 
 use rustix::net::sockopt;
 
-/// The prefix of congestion controls that pace segments (`bbr`, `bbr2`).
+/// The beginning of the names of congestion controls that pace segments (`bbr`, `bbr2`).
 const PACING: &str = "bbr";
-/// The replacements, in order of preference. An unprivileged process may be refused the first; the
-/// second is always allowed.
+/// The congestion controls that replace one that paces segments, in order of preference. An
+/// unprivileged process may be refused the first; the second is always allowed.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 
 /// Ensures that TCP sends data at once: replaces the congestion control if the system's default

@@ -54,27 +54,27 @@ impl std::fmt::Debug for ClientTls {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A text is not PEM.
+    /// A certificate or key is not PEM.
     #[error("the {what} cannot be read: {cause}; expected PEM")]
     Pem {
-        /// The role of the text.
+        /// What the text is for, such as a key.
         what: &'static str,
         /// The parse error.
         cause: pem::Error,
     },
-    /// A text holds no certificate.
+    /// A text that should hold certificates holds none. The string says what the text is for.
     #[error("the {0} holds no certificate; expected PEM with a certificate")]
     NoCertificate(&'static str),
     /// Certificate and key do not match, or are of an unsupported kind.
     #[error("the TLS certificates or the key cannot be used: {0}")]
     Setup(#[from] rustls::Error),
-    /// The authorities cannot be used.
+    /// The certificates of the authorities cannot be used.
     #[error("the authorities that may issue certificates for clients cannot be used: {0}")]
     Authorities(#[from] VerifierBuilderError),
 }
 
 impl ServerTls {
-    /// Returns the settings in rustls's form.
+    /// Returns the server's settings in the form that rustls uses.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl ServerTls {
 }
 
 impl ClientTls {
-    /// Returns the settings in rustls's form.
+    /// Returns the client's settings in the form that rustls uses.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use tonic::{
     server::{ServerStreamingService, UnaryService},
 };
 
-/// A method whose response is ready when the function returns.
+/// A gRPC method made of a function that returns the response at once.
 pub struct Method<F>(pub F);
 
 impl<Q, A, F> UnaryService<Q> for Method<F>
@@ -25,7 +25,7 @@ where
     }
 }
 
-/// A method whose response may have to wait.
+/// A gRPC method made of a function that returns a future with the response.
 pub struct Later<F>(pub F);
 
 impl<Q, A, W, F> UnaryService<Q> for Later<F>
@@ -42,7 +42,7 @@ where
     }
 }
 
-/// A method whose response is a stream.
+/// A gRPC method made of a function that returns a stream of responses.
 pub struct Streaming<F>(pub F);
 
 impl<Q, A, S, F> ServerStreamingService<Q> for Streaming<F>

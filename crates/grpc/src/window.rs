@@ -1,18 +1,19 @@
 //! The sizes of HTTP/2 windows and buffers of a connection.
 
-/// The number of bytes that a peer may send on a stream before they are read. This is a limit and
-/// not an allocation.
+/// The number of bytes that a peer may send on a stream before this end has read them. This is a
+/// limit and not an allocation.
 pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
-/// The number of bytes that a peer may send on a connection before they are read.
+/// The number of bytes that a peer may send on a connection before this end has read them.
 pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
-/// The window of a connection and of its streams, before the client has sent a message.
+/// The number of bytes that a client may send on a connection and on each of its streams, before it
+/// has sent a complete message.
 pub(crate) const FIRST_WINDOW: u32 = 64 << 10;
 /// The number of bytes per stream that h2 buffers until they are sent.
 pub(crate) const SEND_BUFFER: usize = 400 << 10;
 /// The maximum size of received frames. Fewer, larger frames suit batches of packets.
 pub(crate) const MAX_FRAME: u32 = 64 << 10;
-/// The budget for the overhead of unread frames. h2 charges each unread frame 256 bytes less its
-/// payload. Peers such as grpc-java and grpc-go send each message in its own frame, so a window
-/// full of 64-byte packets costs three times the window. The default budget of half a window would
-/// close connections whose packets are read slightly late.
+/// The budget of h2 for the overhead of frames that were not read yet, in bytes. h2 charges each
+/// unread frame 256 bytes less its payload. Peers such as grpc-java and grpc-go send each message
+/// in its own frame, so a window full of 64-byte packets costs three times the window. The default
+/// budget of half a window would close connections whose packets are read slightly late.
 pub(crate) const FRAME_BUDGET: usize = 16 * CONNECTION_WINDOW as usize;

@@ -5,17 +5,17 @@ use std::{fmt, time::Duration};
 /// The resources that clients may use. [`super::Admission`] or HTTP/2 enforces each limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The time from accepting a connection until the client's SETTINGS frame arrives, including
-    /// TLS.
+    /// The maximum time from accepting a connection until the client's SETTINGS frame arrives. It
+    /// includes the TLS handshake.
     pub handshake: Duration,
-    /// The maximum number of connections in the handshake.
+    /// The maximum number of connections whose handshake is in progress.
     pub half_open: usize,
-    /// The maximum number of connections.
+    /// The maximum number of connections of a server.
     pub connections: usize,
     /// The maximum number of connections from one address, or from one /64 network of IPv6.
     pub connections_per_address: usize,
-    /// The maximum number of open calls on one connection. A P4Runtime server adds one for each of
-    /// its devices.
+    /// The maximum number of open calls on one connection. A P4Runtime server adds one to this
+    /// limit for each of its devices.
     pub calls: u32,
     /// The maximum number of calls on one connection that the client may cancel before the server
     /// has handled them.
@@ -26,7 +26,7 @@ pub struct Limits {
     /// The maximum number of bytes held for one connection: windows, incomplete messages, calls,
     /// and messages that wait to be sent.
     pub held_per_connection: usize,
-    /// The maximum number of bytes held for all connections.
+    /// The maximum number of bytes held for all connections of a server together.
     pub held: usize,
 }
 
@@ -62,7 +62,7 @@ impl Default for Limits {
     }
 }
 
-/// The limit that a connection met.
+/// The limit because of which a connection was refused or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The limit [`Limits::handshake`].

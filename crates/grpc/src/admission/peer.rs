@@ -19,16 +19,18 @@ use super::{
     turns::{Answer, Party, Turns},
 };
 
-/// The number of bytes accounted for an open call: its headers, and a batch of messages in flight.
+/// The number of bytes that an open call is assumed to hold: for its headers, and a batch of
+/// messages in flight.
 const PER_CALL: usize = 48 << 10;
-/// The granularity of the accounting in bytes. It is coarse, so that single messages rarely change
-/// the account.
+/// The unit in bytes in which the memory of a connection is accounted. It is so large that single
+/// messages rarely change the account.
 const PORTION: usize = 64 << 10;
 
-/// The number of connections above which turns are kept short, and are shared between addresses.
+/// The number of connections above which each may use the processor only for short turns, which
+/// addresses share fairly.
 const CROWD: usize = 32;
 
-/// A callback for connections that meet a limit.
+/// A callback that is called when a connection reaches a limit.
 pub(crate) type LimitCallback = Arc<dyn Fn(SocketAddr, Limit) + Send + Sync>;
 
 /// The admission state of one server, shared by its connections.
@@ -37,7 +39,7 @@ pub(crate) struct SharedAdmission(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// The number of connections.
+    /// The number of open connections.
     open: AtomicUsize,
     on_limit: LimitCallback,
 }
@@ -52,7 +54,7 @@ struct State {
 }
 
 impl State {
-    /// Returns the waker of the connection that has the next turn.
+    /// Returns the waker of the connection that has the next turn, if it waits for one.
     fn waker(&mut self, next: Option<ConnectionId>) -> Option<Waker> {
         self.waiting.remove(&next?)
     }
@@ -74,7 +76,7 @@ impl SharedAdmission {
         Self(Arc::new(Shared { state: Mutex::new(state), open: AtomicUsize::new(0), on_limit }))
     }
 
-    /// Admits a connection, unless it meets a limit.
+    /// Admits a connection from an address. Returns `None` if a limit was reached.
     pub(crate) fn arrive(&self, from: SocketAddr) -> Option<Peer> {
         let signal = Arc::new(Notify::new());
         let arrived = self.act(|state, evicted| {
@@ -102,7 +104,7 @@ impl SharedAdmission {
         }
     }
 
-    /// Waits until a handshake exceeds its time, and evicts its connection.
+    /// Waits until the handshake of some connection has taken too long, and evicts the connection.
     pub(crate) async fn expired(&self) {
         let deadline = self.lock().admission.deadline();
         match deadline {
@@ -133,7 +135,8 @@ impl SharedAdmission {
         self.0.open.load(Ordering::Relaxed) > CROWD
     }
 
-    /// Changes the order of turns and wakes the connection that has the next one.
+    /// Changes the order in which connections have their turns, and wakes the connection that has
+    /// the next one.
     fn pass_on(&self, act: impl FnOnce(&mut Turns) -> Option<ConnectionId>) {
         let mut state = self.lock();
         let next = act(&mut state.turns);
@@ -142,7 +145,7 @@ impl SharedAdmission {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Accounts more bytes for a connection.
+    /// Adds bytes to the memory that a connection holds.
     fn hold(&self, id: ConnectionId, bytes: usize) -> Result<(), Limit> {
         self.act(|state, evicted| state.admission.hold(id, bytes, evicted))
     }
@@ -153,7 +156,7 @@ impl SharedAdmission {
     }
 }
 
-/// The client of a connection.
+/// The client of one connection.
 #[derive(Clone)]
 pub(crate) struct Peer(Arc<Inner>);
 
@@ -162,11 +165,11 @@ struct Inner {
     address: Address,
     admission: SharedAdmission,
     evicted: Arc<Notify>,
-    /// The number of open calls.
+    /// The number of open calls of the client.
     calls: AtomicUsize,
     /// The number of the client's streams that are primary.
     primaries: AtomicUsize,
-    /// Whether an open call has received a message.
+    /// Whether an open call of the client has received a message.
     is_serving: AtomicBool,
 }
 
@@ -181,20 +184,20 @@ impl Peer {
         self.0.admission.lock().admission.negotiated(self.0.id, Instant::now());
     }
 
-    /// Records that a complete message has arrived.
+    /// Records that the client has sent a complete message.
     pub(crate) fn has_sent(&self) {
         if !self.0.is_serving.swap(true, Ordering::Relaxed) {
             self.0.admission.lock().admission.serving(self.0.id, Instant::now());
         }
     }
 
-    /// Whether an open call has received a message.
+    /// Returns whether an open call of the client has received a message.
     pub(crate) fn is_serving(&self) -> bool {
         self.0.is_serving.load(Ordering::Relaxed)
     }
 
-    /// Whether this connection must keep its turns short because there are many connections and it
-    /// has no primary.
+    /// Returns whether this connection must keep its turns short, because there are many
+    /// connections and it has no primary.
     pub(crate) fn is_in_a_crowd(&self) -> bool {
         self.0.admission.is_crowded() && !self.has_primary()
     }
@@ -203,17 +206,17 @@ impl Peer {
         self.0.primaries.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns the place of the connection's task among those that wait for turns.
+    /// Returns the position of the connection's task among those that wait for turns.
     pub(crate) fn seat(&self) -> Seat {
         Seat { peer: self.clone(), is_waiting: false }
     }
 
-    /// Whether the connection may have full windows.
+    /// Returns whether the connection may have HTTP/2 windows of full size.
     pub(crate) fn widen(&self) -> bool {
         self.0.admission.lock().admission.widen(self.0.id)
     }
 
-    /// Begins a call, which is accounted while it is open.
+    /// Begins a call. Its memory is accounted for the client while the call is open.
     pub(crate) fn begin(&self) -> Result<OpenCall, Limit> {
         self.0.admission.hold(self.0.id, PER_CALL)?;
         self.0.calls.fetch_add(1, Ordering::Relaxed);
@@ -233,16 +236,16 @@ impl Drop for Inner {
     }
 }
 
-/// The place of a connection's task among those that wait for turns. It belongs to the task alone,
-/// so that the turn is passed on whenever the task ends.
+/// The position of a connection's task among those that wait for turns. Only the task owns it, so
+/// that the turn is passed on whenever the task ends.
 pub(crate) struct Seat {
     peer: Peer,
     is_waiting: bool,
 }
 
 impl Seat {
-    /// Begins a turn. Returns `None` if the connection must wait; the task is then woken when it
-    /// has its turn. Without a crowd no connection waits.
+    /// Begins a turn of the connection. Returns `None` if it must wait; the task is then woken when
+    /// it has its turn. No connection waits as long as there are few of them.
     pub(crate) fn begin_turn(&mut self, waker: &Waker) -> Option<TurnTaken<'_>> {
         let Inner { id, address, admission, .. } = &*self.peer.0;
         if !admission.is_crowded() {
@@ -276,9 +279,10 @@ impl Drop for Seat {
     }
 }
 
-/// A turn, which ends when this is dropped.
+/// A turn of a connection, which ends when this is dropped.
 pub(crate) struct TurnTaken<'a> {
-    /// The connection whose time is accounted, and the start of the turn.
+    /// The connection whose time is accounted, and the start of the turn. `None` if time is not
+    /// accounted, because there are few connections.
     accounted: Option<(&'a Peer, Instant)>,
 }
 
@@ -297,7 +301,7 @@ impl fmt::Debug for Peer {
     }
 }
 
-/// An open call, whose account is released when it is dropped.
+/// An open call. The memory that it holds is released when this is dropped.
 pub(crate) struct OpenCall(Peer);
 
 impl Drop for OpenCall {
@@ -327,11 +331,11 @@ impl Held {
         Self { peer, bytes: 0, is_primary: false }
     }
 
-    /// Sets the number of bytes that are held.
+    /// Sets the number of bytes that are held under this account.
     ///
     /// # Errors
     ///
-    /// Returns the limit that was met if the bytes are too many. The account is then unchanged.
+    /// Returns the limit that was reached if the bytes are too many. The account is then unchanged.
     pub fn set(&mut self, bytes: usize) -> Result<(), Limit> {
         let Some(Peer(peer)) = &self.peer else { return Ok(()) };
         if bytes > self.bytes {
@@ -360,7 +364,7 @@ impl Held {
         }
     }
 
-    /// Records that a complete message has arrived.
+    /// Records that a complete message of the client has arrived.
     pub fn message_arrived(&self) {
         if let Some(peer) = &self.peer {
             peer.has_sent();

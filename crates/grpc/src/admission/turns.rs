@@ -1,13 +1,13 @@
-//! The order in which the connections of a crowded server have their turns.
+//! The order in which the connections of a server have their turns when there are many.
 //!
 //! All connections of a server share one processor. If each had its turn in the order in which it
 //! became ready, a client with one call would wait for every other connection, and a thousand
 //! connections with valid calls would delay it a thousandfold. Turns are therefore shared between
 //! addresses, however many connections each has, and the connection of a primary counts as an
 //! address of its own. The next turn goes to the address that has used the least time (start-time
-//! fair queueing, P. Goyal et al., SIGCOMM 1996), so a client that asks rarely waits for one turn
-//! of each other address at most. The connections of one address have their turns one after
-//! another.
+//! fair queueing, P. Goyal et al., SIGCOMM 1996), so a client that seldom needs a turn waits for
+//! one turn of each other address at most. The connections of one address have their turns one
+//! after another.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,12 +28,12 @@ pub(super) enum Party {
 /// The answer to a connection that asks for a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It has its turn.
+    /// The connection has its turn now.
     Now,
-    /// It has the next turn, when it asks again. No other connection has asked before, but others
-    /// may be ready, and must be able to ask before this turn ends.
+    /// The connection has the next turn, when it asks again. No other connection has asked before,
+    /// but others may be ready, and must be able to ask before this turn ends.
     Next,
-    /// It waits until it is told that it has the next turn.
+    /// The connection must wait until it is notified that it has the next turn.
     Wait,
 }
 
@@ -42,17 +42,19 @@ pub(super) enum Answer {
 pub(super) struct Turns {
     parties: HashMap<Party, Account>,
     waiting: HashMap<ConnectionId, Party>,
-    /// The connection that has a turn, or was told that it may take it.
+    /// The connection that has a turn, or was notified that it may take the next one.
     current: Option<(ConnectionId, Party)>,
     /// The start of the current turn on the scale of [`Account::used`].
     now: Duration,
-    /// The number of connections that have begun to wait, which orders parties that are equal.
+    /// The number of times that a connection has begun to wait. It decides between parties that
+    /// have used equal time.
     arrivals: u64,
 }
 
 #[derive(Debug, Default)]
 struct Account {
-    /// The time that the party has used. A party that was idle does not save its time up.
+    /// The time that the party has used. The time that a party does not use while it is idle is not
+    /// saved for later.
     used: Duration,
     queue: VecDeque<ConnectionId>,
     /// The value of [`Turns::arrivals`] when the first connection began to wait.
@@ -60,7 +62,7 @@ struct Account {
 }
 
 impl Turns {
-    /// Asks for a turn.
+    /// Requests a turn for a connection of this party.
     pub(super) fn ask(&mut self, id: ConnectionId, party: Party) -> Answer {
         match self.current {
             None => {
@@ -91,8 +93,8 @@ impl Turns {
         account.queue.push_back(id);
     }
 
-    /// Ends the connection's turn, which took this time. Returns the connection that has the next
-    /// turn.
+    /// Ends the connection's turn, which took the time `spent`. Returns the connection that has the
+    /// next turn.
     pub(super) fn end(&mut self, id: ConnectionId, spent: Duration) -> Option<ConnectionId> {
         let (current, party) = self.current?;
         if current != id {

@@ -21,14 +21,15 @@ use crate::{admission::Held, window::SEND_BUFFER};
 pub struct ReceivedBody {
     stream: RecvStream,
     lengths: Lengths,
-    /// The incomplete message, or `None` for the body of a trusted server, which is passed on frame
-    /// by frame.
+    /// The incomplete message, for a body from an untrusted client. `None` for the body of a
+    /// trusted server, which is passed on frame by frame.
     gathered: Option<Gathered>,
-    /// The request body that is still being sent.
+    /// The rest of the request body, if it is still being sent while the response arrives.
     sending: Option<SendingBody>,
 }
 
-/// The length in bytes up to which a response is covered by the account of its call.
+/// The size in bytes up to which a response is not accounted separately, because the memory that is
+/// accounted for its call includes it.
 const SMALL: usize = 16 << 10;
 
 /// A future that sends a body.
@@ -41,31 +42,34 @@ impl ReceivedBody {
         Self { stream, lengths, gathered: None, sending: None }
     }
 
-    /// Lets the body of an untrusted client pass on only complete messages, because tonic allocates
-    /// the announced length of a message.
+    /// Makes the body pass on only complete messages, as the body of an untrusted client must,
+    /// because tonic allocates the announced length of a message. `held` is the account of the
+    /// incomplete message.
     pub(crate) fn in_whole_messages(self, held: Held) -> Self {
         Self { gathered: Some(Gathered { begun: BytesMut::new(), held }), ..self }
     }
 
-    /// Lets the body also send the rest of a request, for a server that responds before it has
-    /// received the whole request.
+    /// Makes the body also send the rest of a request. This is needed for servers that respond
+    /// before they have received the whole request.
     pub(crate) fn while_sending(self, sending: Option<SendingBody>) -> Self {
         Self { sending, ..self }
     }
 }
 
-/// A check of the lengths of messages. tonic checks them too, but fails with OUT_OF_RANGE where
-/// every other implementation fails with RESOURCE_EXHAUSTED ("Status codes and their use in gRPC").
+/// A check of the lengths of messages in a body. tonic checks them too, but fails with OUT_OF_RANGE
+/// where every other implementation fails with RESOURCE_EXHAUSTED ("Status codes and their use in
+/// gRPC").
 struct Lengths {
     limit: usize,
-    /// The received part of a message's prefix.
+    /// The part of a message's five-byte prefix that has been received.
     prefix: Vec<u8>,
     /// The number of bytes of the current message that are still to come.
     rest: usize,
 }
 
 impl Lengths {
-    /// Returns the number of bytes, from the start, that belong to messages which end in them.
+    /// Checks the messages in `data`, and returns the number of bytes up to the end of the last
+    /// message that ends in it.
     fn check(&mut self, data: &[u8]) -> Result<usize, Status> {
         let (mut at, mut whole) = (0, 0);
         loop {
@@ -89,7 +93,7 @@ impl Lengths {
     }
 }
 
-/// An incomplete message, with its account.
+/// A message that has not arrived completely, with the account of its memory.
 struct Gathered {
     begun: BytesMut,
     held: Held,
@@ -160,8 +164,8 @@ impl HttpBody for ReceivedBody {
     }
 }
 
-/// Sends a body as the peer accepts it, followed by its trailers, which `fit` may change first.
-/// `held` accounts for the data that the peer has not accepted yet.
+/// Sends a body, as fast as the peer accepts it, followed by its trailers, which `fit` may change
+/// first. `held` accounts for the data that the peer has not accepted yet.
 ///
 /// # Errors
 ///

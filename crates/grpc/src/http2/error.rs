@@ -23,7 +23,7 @@ pub fn status(error: &h2::Error) -> Status {
     Status::new(code, format!("HTTP/2: {error}"))
 }
 
-/// Removes status details from `headers` that are not base64, on which tonic would panic.
+/// Removes status details that are not base64 from response headers. tonic would panic on them.
 pub fn without_unreadable_details(headers: &mut HeaderMap) {
     const DETAILS: &str = "grpc-status-details-bin";
     let Some(details) = headers.get(DETAILS) else { return };
@@ -34,7 +34,7 @@ pub fn without_unreadable_details(headers: &mut HeaderMap) {
     }
 }
 
-/// Returns the status of a call with a message that exceeds the limit.
+/// Returns the status of a call with a message of `length` bytes, which is longer than the limit.
 pub(crate) fn too_long(length: usize, limit: usize) -> Status {
     let message = format!("The message has {length} bytes; {limit} are allowed.");
     Status::resource_exhausted(message)

@@ -10,7 +10,7 @@ use super::too_long;
 /// The length of a message's prefix.
 const PREFIX: usize = 5;
 
-/// Appends a message with its prefix.
+/// Appends a message to `out`, preceded by its five-byte prefix.
 pub fn put(message: &impl Message, out: &mut BytesMut) {
     let length = message.encoded_len();
     out.reserve(PREFIX + length);
@@ -26,7 +26,7 @@ pub fn put(message: &impl Message, out: &mut BytesMut) {
 pub struct Messages {
     limit: usize,
     frame: Bytes,
-    /// The beginning of a message that started in an earlier frame.
+    /// The received part of a message that began in an earlier frame.
     begun: BytesMut,
 }
 
@@ -37,7 +37,7 @@ impl Messages {
     }
 
     /// Adds the next frame. [`Messages::next_message`] must have returned all messages of the
-    /// previous one.
+    /// previous frame before.
     pub fn push(&mut self, frame: Bytes) {
         if self.begun.is_empty() {
             self.frame = frame;
@@ -47,7 +47,7 @@ impl Messages {
         }
     }
 
-    /// Returns the next complete message.
+    /// Returns the next complete message, or `None` if more frames are needed.
     pub fn next_message(&mut self) -> Option<Result<Bytes, Status>> {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -65,7 +65,8 @@ impl Messages {
         Some(Ok(self.frame.split_to(length)))
     }
 
-    /// Whether an incomplete message is pending, which an end of the stream would cut off.
+    /// Returns whether a message has arrived only in part, so that it would be lost if the stream
+    /// ended now.
     pub fn is_inside(&self) -> bool {
         !self.begun.is_empty() || !self.frame.is_empty()
     }
@@ -75,7 +76,8 @@ impl Messages {
         self.begun.len()
     }
 
-    /// Keeps the rest of the frame until the rest of a message of `whole` bytes arrives.
+    /// Keeps the rest of the frame, which is the beginning of a message of `whole` bytes, until the
+    /// next frames arrive.
     fn keep(&mut self, whole: usize) -> Option<Result<Bytes, Status>> {
         if !self.frame.is_empty() {
             let rest = std::mem::take(&mut self.frame);
@@ -87,8 +89,8 @@ impl Messages {
     }
 }
 
-/// The maximum number of bytes that a peer can make this end allocate by announcing a message
-/// without sending it.
+/// The maximum number of bytes that this end allocates for a message that a peer has announced but
+/// not sent yet.
 const GROWTH: usize = 256 * 1024;
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tonic::Status;
 
 use crate::outbox::OutboxReader;
 
-/// The approximate number of bytes that are encoded together.
+/// The approximate number of bytes up to which waiting messages are encoded together.
 const BATCH: usize = 32 * 1024;
 
 /// The encoder of a stream's outgoing items.
@@ -21,7 +21,8 @@ pub trait Encode {
     /// The type of the items in the outbox.
     type Item: Unpin;
 
-    /// Appends an item to the buffer, or updates the encoder's state.
+    /// Appends an item to the buffer if it is a message; other items may only change the encoder's
+    /// state.
     fn encode(&mut self, item: Self::Item, buffer: &mut BytesMut);
 
     /// Ends the stream with a status.
@@ -31,7 +32,7 @@ pub trait Encode {
 /// The error for a peer that has ended the stream or the connection.
 struct Gone;
 
-/// The sender of a call: sends the items that wait in its outbox, together in one frame.
+/// The sending half of a call, which sends the items that wait in its outbox together in one frame.
 pub struct Sending<E: Encode> {
     /// The stream, or `None` if it ended before anything could be sent.
     stream: Option<SendStream<Bytes>>,
@@ -53,7 +54,7 @@ impl<E: Encode> Sending<E> {
         Self { stream, reader, encode, buffer: BytesMut::new(), is_full: false }
     }
 
-    /// Sends as much as possible. Ready when the stream has ended.
+    /// Sends as many items as possible. Ready when the stream has ended.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let ended = ready!(self.try_poll(context));
         if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
@@ -63,7 +64,7 @@ impl<E: Encode> Sending<E> {
         Poll::Ready(())
     }
 
-    /// Sends as much as possible. Ready with the status that ends the stream.
+    /// Sends as many items as possible. Ready with the status that ends the stream.
     fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
         loop {
             let room = self.poll_room(context);

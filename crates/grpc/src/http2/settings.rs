@@ -1,4 +1,4 @@
-//! The peer's header list limit, which h2 does not expose.
+//! The limit that the peer announces for the size of header lists, which h2 does not expose.
 //!
 //! The limit is SETTINGS_MAX_HEADER_LIST_SIZE in the first SETTINGS frame. The errors of a large
 //! batch are sent in trailers, and a client closes the connection if the trailers exceed its limit.
@@ -18,17 +18,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The connection preface of a client (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The length of a frame header: length, type, flags and stream.
+/// The length in bytes of a frame's header: length, type, flags and stream.
 const FRAME_HEAD: usize = 9;
 /// The type of a SETTINGS frame.
 const SETTINGS: u8 = 4;
 /// The identifier of the setting SETTINGS_MAX_HEADER_LIST_SIZE.
 const MAX_HEADER_LIST_SIZE: u16 = 6;
-/// The maximum number of bytes that are examined. No client's SETTINGS frame is longer.
+/// The maximum number of bytes that are examined for the first SETTINGS frame. No client's SETTINGS
+/// frame is longer.
 const LONGEST: usize = 1024;
 
-/// The limit of metadata that the peer accepts at once, in bytes as RFC 9113 counts them (section
-/// 6.5.2).
+/// The maximum size of the metadata that the peer accepts at once, in bytes as RFC 9113 counts them
+/// (section 6.5.2).
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLimit(Arc<First>);
 
@@ -45,22 +46,22 @@ impl HeaderLimit {
         Self(Arc::new(First { limit, has_come }))
     }
 
-    /// Returns the limit, or `u32::MAX` if the peer has not announced one.
+    /// Returns the peer's limit, or `u32::MAX` if the peer has not announced one.
     pub(crate) fn get(&self) -> usize {
         self.0.limit.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether the first frame, in which the peer announces its limit, has arrived.
+    /// Returns whether the peer's first frame has arrived, in which it announces its limit.
     pub(crate) fn has_come(&self) -> bool {
         self.0.has_come.load(Ordering::Relaxed)
     }
 }
 
-/// A client's connection, whose first frame is examined as it passes.
+/// A client's connection, whose first frame is examined as it is read.
 #[derive(Debug)]
 pub(crate) struct Watched<T> {
     connection: T,
-    /// The bytes that were received so far, until the first frame is complete.
+    /// The bytes of the first frame that were received so far, or `None` once it is complete.
     head: Option<Vec<u8>>,
     limit: HeaderLimit,
 }
@@ -88,7 +89,8 @@ impl<T> Watched<T> {
     }
 }
 
-/// Returns the limit in the first frame. Pending while that frame is incomplete.
+/// Returns the header limit that a client's first frame announces, if it does. Pending while that
+/// frame is incomplete.
 fn first_frame(head: &[u8]) -> Poll<Option<u32>> {
     let known = head.len().min(PREFACE.len());
     if head.get(..known) != PREFACE.get(..known) {

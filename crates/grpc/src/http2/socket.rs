@@ -38,7 +38,7 @@ impl Gate {
     }
 }
 
-/// A socket with a gate.
+/// A TCP socket whose reads a gate can pause.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: TcpStream,

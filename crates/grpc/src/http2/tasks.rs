@@ -10,7 +10,7 @@ use std::{
     task::{Wake, Waker},
 };
 
-/// A part of a connection that can be woken.
+/// A part of a connection that can be woken and polled by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The connection itself, with bytes to read or to write.
@@ -28,10 +28,11 @@ pub(crate) struct Ready {
 #[derive(Debug, Default)]
 struct State {
     woken: VecDeque<Part>,
-    /// Whether each part is in the queue.
+    /// Whether the transport, and each of the calls, is in the queue.
     has_transport: bool,
     has_call: Vec<bool>,
-    /// Whether the connection is being polled. It checks the queue again before it stops.
+    /// Whether the connection is being polled. If so, a part that wakes need not wake the task,
+    /// which checks the queue again before it stops.
     has_turn: bool,
     /// The waker of the connection's task.
     task: Option<Waker>,
@@ -66,12 +67,13 @@ impl Ready {
         }
     }
 
-    /// Begins a turn. Parts that wake during the turn do not wake the task.
+    /// Begins a turn: the connection is being polled. Parts that wake during the turn do not wake
+    /// the task.
     pub(crate) fn begin_turn(&self) {
         self.state().has_turn = true;
     }
 
-    /// Removes and returns the part that was woken first.
+    /// Removes the part that was woken first from the queue and returns it.
     pub(crate) fn next(&self) -> Option<Part> {
         let mut state = self.state();
         let part = state.woken.pop_front()?;
@@ -87,7 +89,7 @@ impl Ready {
         }
     }
 
-    /// Ends a turn. Wakes the task if parts are left in the queue.
+    /// Ends a turn. Wakes the connection's task if parts are left in the queue.
     pub(crate) fn end_turn(&self) {
         let mut state = self.state();
         state.has_turn = false;
@@ -98,7 +100,7 @@ impl Ready {
         }
     }
 
-    /// Wakes the task although no part is ready, because the connection has ended.
+    /// Wakes the connection's task although no part is ready, because the connection has ended.
     pub(crate) fn wake_task(&self) {
         let task = self.state().task.clone();
         task.iter().for_each(Waker::wake_by_ref);
@@ -151,7 +153,7 @@ impl<T> Places<T> {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
-    /// Inserts the value that `make` returns for its index, and wakes it.
+    /// Inserts a value, which `make` returns given its index, and wakes it.
     pub(crate) fn enter(&mut self, ready: &Arc<Ready>, make: impl FnOnce(usize) -> T) {
         let place = self.free.pop().unwrap_or_else(|| {
             let place = self.places.len();

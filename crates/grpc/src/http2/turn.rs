@@ -12,10 +12,11 @@ use super::{
 };
 use crate::admission::{Held, Peer};
 
-/// The number of parts that are polled in one turn before other connections are polled.
+/// The number of parts of a connection that are polled in one turn, before other connections are
+/// polled.
 const POLLS_PER_TURN: usize = 256;
-/// The number of parts that are polled even if something urgent waits. Without it, an owner that
-/// always has something urgent would hardly ever read.
+/// The number of parts of a connection that are polled in one turn even if the owner of the server
+/// has urgent work. Without it, an owner that always has urgent work would hardly ever read.
 const POLLS_AT_LEAST: usize = 8;
 
 /// A call on a connection.
@@ -23,8 +24,8 @@ pub trait Call: Send + 'static {
     /// Receives and sends as much as possible. Ready when the call has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Encodes waiting messages, for calls that can be written out of turn. Ready when the call has
-    /// ended.
+    /// Encodes the messages that wait to be sent, for calls that can be written out of turn. Ready
+    /// when the call has ended.
     fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()>;
 }
 
@@ -43,7 +44,8 @@ pub(crate) trait Connection: Send + 'static {
     /// The type of the calls.
     type Call: Call;
 
-    /// Reads and writes, and begins the calls that arrive. Ready when the connection has ended.
+    /// Reads from and writes to the transport, and begins the calls that arrive. Ready when the
+    /// connection has ended.
     fn poll(&mut self, calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()>;
 }
 
@@ -56,7 +58,7 @@ pub(crate) struct Calls<C> {
 }
 
 impl<C: Call> Calls<C> {
-    /// Adds the call that `make` returns. `make` receives the link from the call to its connection.
+    /// Adds the call that `make` returns, given the link from the call to its connection.
     pub(crate) fn begin(&mut self, make: impl FnOnce(Link) -> C) {
         let (connection, peer) = (Weak::clone(&self.connection), self.peer.clone());
         self.places.enter(&self.ready, |place| make(Link { connection, place, peer }));
@@ -70,7 +72,7 @@ impl<C: Call> Calls<C> {
         }
     }
 
-    /// Wakes the transport.
+    /// Wakes the transport of the connection.
     pub(crate) fn wake_connection(&self) {
         self.ready.wake(Part::Transport);
     }
@@ -86,7 +88,7 @@ impl<C: Call> Calls<C> {
 
 /// A connection that is polled in its own task and, out of turn, through its [`Link`]s.
 pub(crate) struct Shared<C: Connection> {
-    /// The connection and its calls, or `None` after the end.
+    /// The connection and its calls, or `None` after the connection has ended.
     connection: Mutex<Option<(C, Calls<C::Call>)>>,
     gate: Arc<Gate>,
     ready: Arc<Ready>,
@@ -95,8 +97,8 @@ pub(crate) struct Shared<C: Connection> {
 }
 
 impl<C: Connection> Shared<C> {
-    /// Creates a connection. `peer` is the client on a server's connection, and `None` on a
-    /// client's.
+    /// Creates a connection that can be polled in turn and out of turn. `peer` is the client on a
+    /// server's connection, and `None` on a client's.
     pub(crate) fn new(connection: C, gate: Arc<Gate>, peer: Option<Peer>) -> Arc<Self> {
         let ready = Arc::new(Ready::default());
         let transport = ready.waker(Part::Transport);
@@ -112,8 +114,8 @@ impl<C: Connection> Shared<C> {
         })
     }
 
-    /// Polls the parts that were woken. After [`POLLS_AT_LEAST`] parts it stops when `interrupted`
-    /// returns true. Ready when the connection has ended.
+    /// Polls the parts of the connection that were woken. After [`POLLS_AT_LEAST`] parts it stops
+    /// when `interrupted` returns true. Ready when the connection has ended.
     pub(crate) fn poll(
         &self,
         context: &mut Context<'_>,
@@ -155,13 +157,13 @@ impl<C: Connection> Shared<C> {
     }
 }
 
-/// The time at which messages are written.
+/// The time at which messages are written to the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// When the connection has its next turn.
     InTurn,
-    /// Immediately if the connection has no other calls. Otherwise in the next turn, together with
-    /// the messages of the other calls.
+    /// Immediately if the connection has no other calls. Otherwise in the connection's next turn,
+    /// together with the messages of the other calls.
     Alone,
     /// Immediately.
     Now,

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The number of calls that are accepted before open ones are polled.
+/// The number of new calls that are accepted in one turn before open calls are polled.
 const ACCEPTED_PER_TURN: usize = 16;
 
 /// Serves a connection until the client disconnects, or, after `closing`, until its calls have
@@ -109,7 +109,7 @@ struct Served<T, S> {
     request_limit: usize,
     header_limit: HeaderLimit,
     peer: Peer,
-    /// Whether the windows have their full size.
+    /// Whether the connection's HTTP/2 windows have their full size.
     is_wide: bool,
     is_closing: bool,
 }
@@ -152,9 +152,10 @@ where
 
 struct ServedCall<C> {
     kind: Kind<C>,
-    /// The timer of the client's deadline.
+    /// The timer of the deadline that the client has set for the call, if it has set one.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// The open call. Fields drop in order of declaration, so it is dropped last.
+    /// The open call, whose memory is released when this is dropped. Fields drop in the order of
+    /// their declaration, so this is dropped last.
     _open: OpenCall,
 }
 
@@ -167,7 +168,7 @@ impl<T, S: Services> Served<T, S>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    /// Enlarges the windows to their full size, if allowed.
+    /// Enlarges the connection's HTTP/2 windows to their full size, if that is allowed.
     fn widen(&mut self) {
         if self.peer.widen() {
             // This fails while the client has not acknowledged earlier settings, and is then
@@ -201,7 +202,8 @@ where
 }
 
 impl<C: Channel> ServedCall<C> {
-    /// Ends a channel because the server shuts down. Other calls end by themselves.
+    /// Ends the call because the server shuts down, if it is a channel. Other calls end by
+    /// themselves.
     fn shut_down(&mut self) {
         if let Kind::Channel(channel) = &self.kind {
             channel.end(Status::unavailable("The server is shutting down."));

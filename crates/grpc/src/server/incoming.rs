@@ -21,7 +21,7 @@ use crate::{
     http2::{Gate, Socket},
 };
 
-/// The pause after an error of accepting, which would recur at once.
+/// The pause after an error in accepting a connection, because the error would recur at once.
 const REST: Duration = Duration::from_millis(50);
 
 /// An observer of a server's connections. It is notified before any TLS handshake.
@@ -103,7 +103,7 @@ pub(super) struct Accepted {
     /// The gate of the socket, which can pause reads.
     pub(super) gate: Arc<Gate>,
     pub(super) peer: Peer,
-    /// The guard that reports the end of the connection.
+    /// A guard that reports the end of the connection when it is dropped.
     pub(super) open: Open,
 }
 

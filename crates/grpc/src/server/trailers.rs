@@ -1,4 +1,4 @@
-//! The shortening of trailers to the client's limit.
+//! The shortening of trailers that are too long for a client.
 //!
 //! A client announces the size of metadata that it accepts, and may close the connection over
 //! larger ones. If a status exceeds the limit, it is sent with shorter details, and if even those
@@ -12,14 +12,15 @@ use tonic::{
 
 /// The header that carries the details of a status.
 const DETAILS: &str = "grpc-status-details-bin";
-/// The size of a header beyond its name and value (RFC 9113, section 6.5.2).
+/// The number of bytes that a header counts for, in addition to its name and value (RFC 9113,
+/// section 6.5.2).
 const OVERHEAD: usize = 32;
-/// The user agent of grpc-js.
+/// The beginning of the user agent of grpc-js, which runs on Node.js.
 const NODE: &[u8] = b"grpc-node-js/";
 /// The header limit of Node.js; see [`limit`].
 const NODE_LIMIT: usize = 64 << 10;
-/// The size of the `:status` header, which is added later if the status is sent in the head of the
-/// response.
+/// The number of bytes that the `:status` header counts for. It is added later if the status is
+/// sent in the head of the response.
 const STATUS: usize = 7 + 3 + OVERHEAD;
 
 /// Returns the header limit of a request's client, given the limit that it announced. Node.js
@@ -66,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns half of the details.
+    /// Returns the first half of the details of a status.
     fn half(details: &[u8]) -> Bytes {
         Bytes::copy_from_slice(&details[..details.len() / 2])
     }
