@@ -11,7 +11,7 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 pub(crate) struct Reader<'a> {
     data: &'a [u8],
     position: usize,
-    /// The offset of `data[0]` from the start of the message.
+    /// The offset from the start of the message at which `data` begins.
     base: usize,
 }
 
@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
         Self { data, position: 0, base: 0 }
     }
 
-    /// Returns the offset of the next field from the start of the message.
+    /// Returns the offset of the next field from the start of the message, in bytes.
     pub(crate) fn offset(&self) -> usize {
         self.base + self.position
     }
@@ -80,14 +80,14 @@ impl<'a> Reader<'a> {
         self.bytes(count, field).map(drop)
     }
 
-    /// Reads everything up to the end of the structure.
+    /// Reads all bytes up to the end of the structure.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         let rest = &self.data[self.position..];
         self.position = self.data.len();
         rest
     }
 
-    /// Returns a reader over the next `count` bytes, which this reader skips.
+    /// Returns a reader of the next `count` bytes. This reader skips them.
     pub(crate) fn sub(
         &mut self,
         count: usize,
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         Ok(Reader { data: self.bytes(count, field)?, position: 0, base })
     }
 
-    /// Fails if bytes are left over.
+    /// Returns an error if bytes of the structure have not been read. `field` names the structure.
     pub(crate) fn finish(&self, field: &'static str) -> Result<(), DecodeError> {
         match self.remaining() {
             0 => Ok(()),

@@ -25,23 +25,23 @@ pub enum DecodeErrorKind {
     Truncated {
         /// The number of bytes that the field occupies.
         needed: usize,
-        /// The number of bytes left in the enclosing structure.
+        /// The number of bytes that are left in the enclosing structure.
         available: usize,
     },
     /// A length field is smaller than the structure it describes, or larger than what encloses it.
     #[error("length {value} is outside {min} to {max}")]
     Length {
-        /// The length read.
+        /// The value of the length field.
         value: usize,
         /// The smallest length that the structure can have.
         min: usize,
         /// The largest length that fits the enclosing structure.
         max: usize,
     },
-    /// A length that must be a multiple of `multiple` is not.
+    /// The length of a structure is not a multiple of the number that the specification requires.
     #[error("length {value} is not a multiple of {multiple}")]
     Alignment {
-        /// The length read.
+        /// The value of the length field.
         value: usize,
         /// The number of which the length must be a multiple.
         multiple: usize,
@@ -55,21 +55,22 @@ pub enum DecodeErrorKind {
     /// A field holds a value that the specification does not allow.
     #[error("value {value} is not allowed: {expected}")]
     Value {
-        /// The value read.
+        /// The value of the field.
         value: u64,
-        /// A description of the values that the specification allows.
+        /// A description of the values that the specification allows in the field.
         expected: &'static str,
     },
-    /// Bytes follow the end of the structure.
+    /// This number of bytes follows the end of the structure, where none should.
     #[error("{0} bytes too many")]
     Trailing(usize),
 }
 
-/// The reason why a value could not be written.
+/// The reason why a structure could not be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The structure does not fit the 16-bit length field that describes it; send it in parts.
+    /// The structure is too long for the 16-bit length field that describes it. It must be sent in
+    /// parts.
     #[error("{field} would be {length} bytes long, at most {max} fit: send it in parts")]
     TooLong {
         /// The specification's name for the structure.
@@ -79,12 +80,12 @@ pub enum EncodeError {
         /// The largest number of bytes that its length field can express.
         max: usize,
     },
-    /// A value has no representation in the field.
+    /// A value cannot be represented in its field.
     #[error("{field} cannot hold {value}: {expected}")]
     Value {
         /// The specification's name for the field.
         field: &'static str,
-        /// The value at fault.
+        /// The value that cannot be represented.
         value: u64,
         /// A description of the values that the field can hold.
         expected: &'static str,

@@ -18,7 +18,7 @@
 
 use crate::wire::HEADER_LENGTH;
 
-/// The number of bytes from which a message's length can be read.
+/// The number of bytes at the start of a message that contain its length field.
 const LENGTH_END: usize = 4;
 
 /// The error for an impossible length field: the stream is not OpenFlow, or its framing is lost.
@@ -28,11 +28,11 @@ const LENGTH_END: usize = 4;
      {length} bytes, less than the 8 of a header: the peer does not speak OpenFlow"
 )]
 pub struct FramingError {
-    /// The number of bytes received on the connection before the message at fault.
+    /// The number of bytes that were received on the connection before the invalid message.
     pub position: u64,
-    /// The value of the length field.
+    /// The value of the invalid length field.
     pub length: u16,
-    /// The first bytes of the message at fault.
+    /// The first bytes of the invalid message.
     pub start: [u8; LENGTH_END],
 }
 
@@ -41,12 +41,12 @@ pub struct FramingError {
 /// The framer reads only the length field; versions and types are left to the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
-    /// The received bytes that were not yielded yet, which are the beginning of a message.
+    /// The received bytes of the last message, which is not complete yet.
     held: Vec<u8>,
-    /// The straddling message that is lent to the caller, while `held` receives the end of the
-    /// chunk.
+    /// The complete message that began in an earlier chunk and is lent to the caller, while `held`
+    /// receives the end of the current chunk.
     lent: Vec<u8>,
-    /// The number of bytes yielded so far.
+    /// The number of bytes of all messages that were yielded so far.
     position: u64,
     failure: Option<FramingError>,
 }
@@ -101,8 +101,8 @@ impl Framer {
         self.position
     }
 
-    /// Moves bytes from the chunk to the message that `held` begins, until the message is complete.
-    /// Returns the rest of the chunk.
+    /// Appends bytes of the chunk to the incomplete message in `held`, until that message is
+    /// complete. Returns the rest of the chunk.
     fn complete_held<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
         let missing = LENGTH_END.saturating_sub(self.held.len());
         let rest = move_up_to(missing, chunk, &mut self.held);
@@ -115,14 +115,15 @@ impl Framer {
 /// The messages that a chunk completes; created by [`Framer::frames`].
 #[derive(Debug)]
 pub struct Frames<'a> {
-    /// The message that began in an earlier chunk, if it is complete.
+    /// The message that began in an earlier chunk and that this chunk completes; empty if there is
+    /// none.
     straddling: &'a [u8],
-    /// The chunk without the straddling message.
+    /// The part of the chunk that follows the straddling message.
     rest: &'a [u8],
     held: &'a mut Vec<u8>,
     position: &'a mut u64,
     failure: &'a mut Option<FramingError>,
-    /// Whether this iterator has yielded the failure.
+    /// Whether this iterator has yielded the error that ends the stream.
     failed: bool,
 }
 
@@ -157,7 +158,7 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Drop for Frames<'_> {
-    /// Keeps the bytes that were not yielded for the next chunk.
+    /// Keeps the bytes that were not yielded, so that they are yielded with the next chunk.
     fn drop(&mut self) {
         if self.failure.is_some() {
             self.held.clear();
@@ -168,14 +169,15 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// Returns the length of the message that `data` starts with, if `data` contains the length field.
+/// Returns the length of the message that begins `data`, or `None` if `data` ends before the length
+/// field does.
 #[inline]
 fn message_length(data: &[u8]) -> Option<u16> {
     let [_, _, high, low] = *data.first_chunk::<LENGTH_END>()?;
     Some(u16::from_be_bytes([high, low]))
 }
 
-/// Appends up to `count` bytes of `from` to `to`, and returns the other bytes.
+/// Appends up to `count` bytes of `from` to `to`, and returns the remaining bytes of `from`.
 fn move_up_to<'a>(count: usize, from: &'a [u8], to: &mut Vec<u8>) -> &'a [u8] {
     let (moved, rest) = from.split_at(count.min(from.len()));
     to.extend_from_slice(moved);

@@ -43,7 +43,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Returns the negotiated version.
+    /// Returns the negotiated version, or `None` before the negotiation.
     pub const fn version(self) -> Option<Version> {
         match self {
             Self::Created | Self::HelloSent => None,
@@ -54,7 +54,7 @@ impl Stage {
     }
 }
 
-/// The result of a message that was passed to [`Handshake::receive`].
+/// The meaning of a message that was passed to [`Handshake::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -66,19 +66,19 @@ pub enum Event {
     Configured(SwitchConfig),
     /// The message was malformed, and was answered with this error.
     Rejected(ErrorReason),
-    /// The handshake has answered the message: an echo request, or a request for features or
-    /// configuration.
+    /// The message was an echo request or a request for features or configuration, which the
+    /// handshake has answered.
     Handled,
-    /// The message is left to the caller.
+    /// The message is none of the handshake's. The caller must handle it.
     Message,
 }
 
-/// The reason why a session cannot continue. The connection must be closed once the appended bytes
-/// are sent.
+/// The reason why a session cannot continue. The connection must be closed once the bytes that
+/// [`Handshake::receive`] appended are sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// The frame is not a message, or a message of the handshake is malformed.
+    /// The received bytes are not a message, or a message of the handshake is malformed.
     #[error("malformed message from the peer: {0}")]
     Malformed(#[from] DecodeError),
     /// The first message is something other than HELLO.
@@ -89,10 +89,10 @@ pub enum HandshakeError {
     NotHello {
         /// The version in the message's header.
         version: u8,
-        /// The type.
+        /// The type in the message's header.
         message_type: MessageType,
     },
-    /// The sides have no version in common, which the peer was notified of.
+    /// The two sides have no version in common. The peer was sent an error that says so.
     #[error("no version in common: the peer offers {theirs}, this side {ours}")]
     Incompatible {
         /// The versions that the peer offers.
@@ -103,14 +103,15 @@ pub enum HandshakeError {
     /// The peer ended the handshake with an error message.
     #[error("the peer refused the session with error type {error_type}, code {code}: {text:?}")]
     Refused {
-        /// The error's type; 0 for a failed HELLO.
+        /// The type of the peer's error; 0 for a failed HELLO.
         error_type: u16,
-        /// The error's code.
+        /// The code of the peer's error.
         code: u16,
-        /// The text of the peer's error message, as far as it is text.
+        /// The text in the peer's error message, without bytes that are no text.
         text: String,
     },
-    /// A message has a version other than the negotiated one, which the peer was notified of.
+    /// A message has a version other than the negotiated one. The peer was sent an error that says
+    /// so.
     #[error("a message of version {found:#04x} after version {agreed} was agreed on")]
     WrongVersion {
         /// The negotiated version.
@@ -118,29 +119,29 @@ pub enum HandshakeError {
         /// The version in the message's header.
         found: u8,
     },
-    /// The switch's features do not fit a message.
+    /// The features of the switch are too long for one message.
     #[error("cannot answer the request for features: {0}")]
     Features(#[from] EncodeError),
 }
 
-/// The identity that an emulated switch reports.
+/// The identity and the features that an emulated switch reports in the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchIdentity {
-    /// The datapath's id.
+    /// The datapath id of the switch.
     pub datapath_id: DatapathId,
     /// The number of packets that the switch can buffer.
     pub n_buffers: u32,
     /// The number of tables of the switch.
     pub n_tables: u8,
-    /// The id of an auxiliary connection; 0 for the main one. 1.0 leaves the field out.
+    /// The id of an auxiliary connection, or 0 for the main one. OpenFlow 1.0 does not send it.
     pub auxiliary_id: u8,
     /// The capabilities of the switch. The versions agree on bits 0 to 2, which are flow, table and
     /// port statistics, and on bits 5 and 6.
     pub capabilities: u32,
-    /// The actions that the switch supports; 1.3 leaves them out.
+    /// The actions that the switch supports. OpenFlow 1.3 does not send them.
     pub actions: v1_0::ActionTypes,
-    /// The ports of the switch. 1.3 leaves them out, because the controller requests port
-    /// descriptions there.
+    /// The ports of the switch. OpenFlow 1.3 does not send them in the handshake, because the
+    /// controller requests port descriptions there.
     pub ports: Vec<v1_0::PhyPort>,
 }
 
@@ -190,15 +191,15 @@ impl SwitchIdentity {
 /// The features of a switch that a controller learns while the session opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchFeatures {
-    /// The datapath's id.
+    /// The datapath id of the switch.
     pub datapath_id: DatapathId,
     /// The number of packets that the switch can buffer.
     pub n_buffers: u32,
     /// The number of tables of the switch.
     pub n_tables: u8,
-    /// The id of an auxiliary connection; 0 for the main one, and in 1.0.
+    /// The id of an auxiliary connection; 0 for the main one, and always 0 in OpenFlow 1.0.
     pub auxiliary_id: u8,
-    /// The capabilities of the switch, in the bits of the version.
+    /// The capabilities of the switch, as bits whose meaning depends on the version.
     pub capabilities: u32,
 }
 
@@ -223,7 +224,7 @@ enum Role {
     Controller { config: SwitchConfig, features: Option<SwitchFeatures> },
 }
 
-/// One side of a session, from the first byte on.
+/// One side of a session's opening, from the first byte of the connection on.
 #[derive(Clone, Debug)]
 pub struct Handshake {
     role: Role,
@@ -234,15 +235,18 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Creates the switch's side, which offers `supported`, or both versions if that is empty.
+    /// Creates the switch's side of a handshake. It offers the versions in `supported`, or both
+    /// versions if that is empty.
     pub fn switch(supported: &[Version], identity: SwitchIdentity) -> Self {
         let identity = Box::new(identity);
         Self::new(supported, Role::Switch { identity, config: SwitchConfig::default() })
     }
 
-    /// Creates the controller's side, which offers `supported`, or both versions if that is empty.
+    /// Creates the controller's side of a handshake. It offers the versions in `supported`, or both
+    /// versions if that is empty.
     ///
-    /// Once it knows the switch's features, it sends `config`, whose fields 1.3 shares.
+    /// Once the controller knows the switch's features, it sends `config`, whose fields both
+    /// versions share.
     pub fn controller(supported: &[Version], config: SwitchConfig) -> Self {
         Self::new(supported, Role::Controller { config, features: None })
     }
@@ -257,22 +261,23 @@ impl Handshake {
         self.stage
     }
 
-    /// Returns the reason why the session cannot continue, if there is one.
+    /// Returns the reason why the session cannot continue, or `None` if it can.
     pub fn failure(&self) -> Option<&HandshakeError> {
         self.failure.as_ref()
     }
 
-    /// Returns the negotiated version.
+    /// Returns the negotiated version, or `None` before the negotiation.
     pub fn version(&self) -> Option<Version> {
         self.stage.version()
     }
 
-    /// Whether the session is open.
+    /// Returns whether the session is open: a version is negotiated and the features are exchanged.
     pub fn is_ready(&self) -> bool {
         matches!(self.stage, Stage::Ready(_)) && self.failure.is_none()
     }
 
-    /// Returns the switch's features, once the controller's side knows them.
+    /// Returns the switch's features. Only the controller's side returns them, and only once it has
+    /// received them.
     pub fn features(&self) -> Option<&SwitchFeatures> {
         match &self.role {
             Role::Controller { features, .. } => features.as_ref(),
@@ -280,14 +285,16 @@ impl Handshake {
         }
     }
 
-    /// Returns the configuration that the switch has, or that the controller sets.
+    /// Returns the configuration that the switch has or, on the controller's side, that the
+    /// controller sets.
     pub fn config(&self) -> SwitchConfig {
         match &self.role {
             Role::Controller { config, .. } | Role::Switch { config, .. } => *config,
         }
     }
 
-    /// Describes in a sentence which stage the session reached and what it lacks.
+    /// Returns a sentence that says which stage the session has reached and what it lacks to be
+    /// open.
     pub fn diagnosis(&self) -> String {
         let peer = match self.role {
             Role::Switch { .. } => "controller",
@@ -319,9 +326,10 @@ impl Handshake {
         }
     }
 
-    /// Receives one message, as [`framing`](crate::framing) yields it, and appends the answer.
+    /// Receives one message, as [`framing`](crate::framing) yields it, and appends the answer to
+    /// `out`.
     ///
-    /// After an error the session is over, and every further call returns the error again.
+    /// After an error the session is over, and every further call returns the same error.
     pub fn receive(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Result<Event, HandshakeError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -363,8 +371,9 @@ impl Handshake {
         }
     }
 
-    /// Whether an error message means that the peer refuses the session: any error before
-    /// negotiation, and a failed HELLO after it. Later errors answer messages of the caller.
+    /// Returns whether an error message means that the peer refuses the session. This is any error
+    /// before the negotiation, and an error about HELLO after it. Other errors after the
+    /// negotiation answer messages of the caller.
     fn is_refusal(&self, header: &Header<&[u8]>) -> bool {
         match self.stage {
             Stage::Created | Stage::HelloSent => true,
@@ -478,7 +487,7 @@ fn emit_config(
     out.extend_from_slice(&config.miss_send_len.to_be_bytes());
 }
 
-/// Answers a message with an error that returns the message's first 64 bytes.
+/// Appends an error message in answer to a message. It contains the first 64 bytes of that message.
 fn emit_reason(
     version: Version,
     header: &Header<&[u8]>,
@@ -493,7 +502,7 @@ fn emit_reason(
     }
 }
 
-/// Reads the error with which the peer ended the handshake.
+/// Reads the error message with which the peer ended the handshake.
 fn refusal(header: &Header<&[u8]>) -> Result<HandshakeError, DecodeError> {
     let mut reader = Reader::new(header.body());
     let error_type = reader.u16("ofp_error_msg.type")?;

@@ -26,7 +26,8 @@ impl Version {
         }
     }
 
-    /// Returns the version for a value of `ofp_header.version`, if this crate speaks it.
+    /// Returns the version for a value of `ofp_header.version`, or `None` if this crate does not
+    /// speak it.
     pub const fn from_wire(byte: u8) -> Option<Self> {
         match byte {
             0x01 => Some(Self::V1_0),
@@ -76,7 +77,7 @@ impl BufferId {
     /// (`OFP_NO_BUFFER`).
     pub const NO_BUFFER: Self = Self(0xffff_ffff);
 
-    /// Whether the id refers to a buffer, unlike `NO_BUFFER`.
+    /// Returns whether this is the id of a buffer and not `NO_BUFFER`.
     pub const fn is_buffered(self) -> bool {
         self.0 != Self::NO_BUFFER.0
     }

@@ -24,7 +24,8 @@ macro_rules! open_enum {
         impl $name {
             $($(#[$value_meta])* $vis const $value: Self = Self($number);)*
 
-            /// Returns the name of the value, if the specification defines one.
+            /// Returns the name that the specification gives the value, or `None` if it does not
+            /// define the value.
             $vis const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$value => Some(stringify!($value)),)*
@@ -72,7 +73,7 @@ macro_rules! bit_set {
             $vis const NONE: Self = Self(0);
             $($(#[$bit_meta])* $vis const $bit: Self = Self($number);)*
 
-            /// Whether every bit of `other` is set.
+            /// Returns whether every bit of `other` is set in `self`.
             $vis const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }

@@ -13,25 +13,26 @@ pub struct PortNumber(pub u32);
 
 /// The difference between the reserved numbers of 1.0 and those of later versions.
 const RESERVED_OFFSET: u32 = 0xffff_0000;
-/// The first number that 1.0 does not give to physical ports (`OFPP_MAX`).
+/// The upper end of the numbers that OpenFlow 1.0 gives to physical ports (`OFPP_MAX`).
 const V1_0_MAX: u16 = 0xff00;
 
 impl PortNumber {
     /// The end of the numbers that ports of the switch can have (`OFPP_MAX`).
     pub const MAX: Self = Self(0xffff_ff00);
-    /// The ingress port of the packet.
+    /// The reserved number for the port by which the packet entered.
     pub const IN_PORT: Self = Self(0xffff_fff8);
-    /// The flow tables; in packet-out messages only.
+    /// The reserved number that sends a packet through the flow tables; in packet-out messages
+    /// only.
     pub const TABLE: Self = Self(0xffff_fff9);
-    /// The forwarding of a switch without OpenFlow.
+    /// The reserved number that leaves the forwarding to the switch, as if it had no OpenFlow.
     pub const NORMAL: Self = Self(0xffff_fffa);
-    /// Every port of the VLAN except the ingress port.
+    /// The reserved number for every port of the VLAN except the ingress port.
     pub const FLOOD: Self = Self(0xffff_fffb);
-    /// Every port except the ingress port.
+    /// The reserved number for every port except the ingress port.
     pub const ALL: Self = Self(0xffff_fffc);
-    /// The controller, which receives a packet-in.
+    /// The reserved number for the controller, which receives a packet-in.
     pub const CONTROLLER: Self = Self(0xffff_fffd);
-    /// The switch's own network stack.
+    /// The reserved number for the switch's own network stack.
     pub const LOCAL: Self = Self(0xffff_fffe);
     /// `OFPP_ANY`, and `OFPP_NONE` in 1.0: no port in particular.
     pub const ANY: Self = Self(0xffff_ffff);
@@ -42,7 +43,7 @@ impl PortNumber {
         if port < V1_0_MAX { Self(port as u32) } else { Self(port as u32 | RESERVED_OFFSET) }
     }
 
-    /// Returns the number in OpenFlow 1.0, if there is one.
+    /// Returns the port number in OpenFlow 1.0, or `None` if 1.0 cannot express it.
     pub const fn to_v1_0(self) -> Option<u16> {
         if self.0 < V1_0_MAX as u32 {
             Some(self.0 as u16)

@@ -10,12 +10,12 @@ use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{BufferId, DatapathId, FixedText, MacAddress, PortNumber};
 
-/// A structure in its wire format.
+/// A structure that can be read from and written to a message.
 pub(crate) trait Wire: Sized {
-    /// Reads the structure, and advances the reader behind it.
+    /// Reads the structure. The reader is then at the first byte after it.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
 
-    /// Appends the wire format.
+    /// Appends the encoded structure to `out`.
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 }
 
@@ -25,7 +25,7 @@ pub(crate) trait Field: Sized {
     /// Reads the field; `name` is its name in errors.
     fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
 
-    /// Appends the wire format.
+    /// Appends the encoded field to `out`.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 }
 
@@ -143,8 +143,8 @@ pub(crate) fn body<'a>(
     reader.sub(length - consumed, field)
 }
 
-/// Rejects a known type in a variant for unknown types, since the value would be read back as a
-/// different variant.
+/// Refuses to encode a variant for unknown types that has a known type. When decoded, it would
+/// become a different variant.
 pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
     if known {
         let expected = "a type that the specification does not define; use its own variant";

@@ -22,8 +22,8 @@ pub use packet_out::{Outputs, PacketOut, PacketOutFields};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{Version, Xid};
 
-/// Reads `N` bytes at `at`. The views read only ranges that their constructor checked. If the
-/// buffer's `as_ref` has shrunk since, this returns zeros instead of panicking.
+/// Returns the `N` bytes at offset `at`. The views read only ranges that their constructor checked.
+/// If the buffer's `as_ref` has shrunk since, this returns zeros instead of panicking.
 fn array_at<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
     data.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
@@ -52,7 +52,7 @@ fn put_at<const N: usize>(data: &mut [u8], at: usize, value: [u8; N]) {
     }
 }
 
-/// The result of checking the header: the version and the end of the message.
+/// The version and the end of a message whose header was checked.
 struct Checked {
     version: Version,
     end: usize,
@@ -94,7 +94,8 @@ fn check(
     Ok(Checked { version, end })
 }
 
-/// Returns the length field of a message of `length` bytes, if the length fits.
+/// Returns the value of the length field of a message of `length` bytes, or an error if the length
+/// does not fit in it.
 fn message_length(field: &'static str, length: usize) -> Result<u16, EncodeError> {
     u16::try_from(length).map_err(|_| EncodeError::TooLong {
         field,

@@ -9,7 +9,7 @@ use std::fmt;
 use crate::wire::{Header, MessageType};
 use crate::{Version, Xid};
 
-/// `OFPHET_VERSIONBITMAP`.
+/// The type of the HELLO element with a bitmap of versions (`OFPHET_VERSIONBITMAP`).
 const VERSION_BITMAP: u16 = 1;
 
 /// The versions that one side offers.
@@ -17,7 +17,8 @@ const VERSION_BITMAP: u16 = 1;
 pub struct OfferedVersions {
     /// The version in the HELLO's header: the highest that its sender speaks.
     pub highest: u8,
-    /// Bit `n` for wire version `n`, up to 31, if the HELLO held a bitmap.
+    /// The offered versions as a bitmap, with bit `n` for wire version `n` up to 31. `None` if the
+    /// HELLO had no bitmap.
     pub bitmap: Option<u32>,
 }
 
@@ -51,7 +52,7 @@ impl OfferedVersions {
         Self { highest: hello.version(), bitmap }
     }
 
-    /// Appends the HELLO that offers these versions.
+    /// Appends the HELLO message that offers these versions.
     pub(super) fn emit(self, xid: Xid, out: &mut Vec<u8>) {
         let length = if self.bitmap.is_some() { 16 } else { 8 };
         out.extend_from_slice(&[self.highest, MessageType::HELLO.0, 0, length]);
@@ -63,7 +64,8 @@ impl OfferedVersions {
         }
     }
 
-    /// Returns the version to use with a peer that offers `theirs`, if this side speaks it.
+    /// Returns the version to use with a peer that offers `theirs`, or `None` if this side does not
+    /// speak it.
     pub(super) fn choose(self, theirs: Self) -> Option<Version> {
         let wire = match (self.bitmap, theirs.bitmap) {
             (Some(ours), Some(theirs)) => (ours & theirs).checked_ilog2()? as u8,

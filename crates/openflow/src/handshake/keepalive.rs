@@ -1,12 +1,12 @@
-//! Detection of peers that are no longer there, by echo requests.
+//! Detection, by echo requests, of peers that no longer answer.
 
 use std::time::Duration;
 
 use crate::wire::{MessageType, emit_empty};
 use crate::{Version, Xid};
 
-/// A keepalive, which sends an echo request when the peer has been silent, and gives the peer up if
-/// it stays silent.
+/// A keepalive: it sends an echo request when the peer has been silent for some time, and reports
+/// the peer as dead if it stays silent.
 ///
 /// Times count from a moment of the caller's choice, which must not change between calls.
 #[derive(Clone, Debug)]
@@ -14,9 +14,9 @@ pub struct Keepalive {
     interval: Duration,
     patience: Duration,
     last_heard: Duration,
-    /// The time of the last echo request, until any message of the peer arrives.
+    /// The time of the last echo request, or `None` if the peer has sent any message since.
     asked: Option<Duration>,
-    /// The last echo request and its time, until it is answered.
+    /// The transaction id and the time of the last echo request, or `None` once it is answered.
     pending: Option<(Xid, Duration)>,
     next_xid: Xid,
 }
@@ -24,7 +24,7 @@ pub struct Keepalive {
 /// The result of [`Keepalive::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// The peer is alive, and the next poll is due at `next`.
+    /// The peer is not known to be dead, and no echo request was needed.
     Alive {
         /// The time of the next poll, at the latest.
         next: Duration,
@@ -42,29 +42,30 @@ pub enum Liveness {
 }
 
 impl Keepalive {
-    /// Creates a keepalive that sends an echo request after `interval` of silence, and gives the
-    /// peer up after another `patience`.
+    /// Creates a keepalive. It sends an echo request after `interval` of silence, and reports the
+    /// peer as dead after another `patience` of silence.
     ///
-    /// Echo requests carry transaction ids from `first_xid` on.
+    /// Echo requests have transaction ids from `first_xid` on.
     pub fn new(interval: Duration, patience: Duration, first_xid: Xid, now: Duration) -> Self {
         let (asked, pending) = (None, None);
         Self { interval, patience, last_heard: now, asked, pending, next_xid: first_xid }
     }
 
-    /// Notes that the peer sent a message.
+    /// Records that the peer sent a message of any kind.
     pub fn heard(&mut self, now: Duration) {
         self.last_heard = now;
         self.asked = None;
     }
 
-    /// Notes an echo reply, and returns the round-trip time if it answers the last request.
+    /// Records an echo reply. Returns the round-trip time if it answers the last echo request.
     pub fn echo_reply(&mut self, xid: Xid, now: Duration) -> Option<Duration> {
         self.heard(now);
         let (_, sent) = self.pending.take_if(|(pending, _)| *pending == xid)?;
         Some(now.saturating_sub(sent))
     }
 
-    /// Appends an echo request of a version to `out` if one is due at `now`.
+    /// Appends an echo request in the given version to `out` if the peer has been silent for long
+    /// enough at `now`.
     pub fn poll(&mut self, version: Version, now: Duration, out: &mut Vec<u8>) -> Liveness {
         let due = self.last_heard.saturating_add(self.interval);
         match self.asked {

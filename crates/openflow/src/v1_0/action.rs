@@ -38,9 +38,9 @@ mod kind {
 pub enum Action {
     /// Send the packet out of a port.
     Output {
-        /// The port.
+        /// The port to which the packet is sent.
         port: PortNo,
-        /// The maximum number of bytes to send, if the port is the controller.
+        /// The maximum number of bytes of the packet to send, if the port is the controller.
         max_len: u16,
     },
     /// Set the VLAN id, adding a tag if there is none.
@@ -65,36 +65,38 @@ pub enum Action {
     SetTpDst(u16),
     /// Send the packet out of a port through one of its queues.
     Enqueue {
-        /// The port: physical, or `IN_PORT`.
+        /// The port to which the packet is sent: a physical port or `IN_PORT`.
         port: PortNo,
-        /// The queue.
+        /// The queue of the port.
         queue_id: u32,
     },
     /// An extension by a vendor.
     Vendor {
         /// The vendor's IEEE OUI, or a number given by the ONF.
         vendor: u32,
-        /// The data behind the vendor. The vendor's header takes 8 bytes, so their length is 0, 8,
-        /// 16 and so on.
+        /// The bytes of the action after the vendor's number. Their length must be a multiple of 8,
+        /// and may be 0.
         body: Vec<u8>,
     },
     /// An action that the specification does not define.
     Other {
         /// The action's type.
         kind: u16,
-        /// The data behind type and length: 4 bytes, 12, 20 and so on.
+        /// The bytes of the action after its type and length. Their length must be 4 more than a
+        /// multiple of 8.
         body: Vec<u8>,
     },
 }
 
 impl Action {
-    /// Creates an action that sends the packet out of `port`. To the controller it sends no bytes
-    /// of a buffered packet.
+    /// Creates an action that sends the packet out of `port`. If the port is the controller, a
+    /// packet-in about a buffered packet contains no bytes of it.
     pub const fn output(port: PortNo) -> Self {
         Self::Output { port, max_len: 0 }
     }
 
-    /// Reads the body behind type and length. The bytes of the body behind the fields are padding.
+    /// Reads the body of an action, which follows its type and length. Bytes after the fields of
+    /// the body are padding.
     fn decode_body(kind: u16, mut reader: Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match kind {
             kind::OUTPUT => Self::Output {
@@ -229,7 +231,7 @@ fn short(out: &mut Vec<u8>, kind: u16, body: [u8; 4]) {
     out.extend_from_slice(&body);
 }
 
-/// Returns a 16-bit field followed by two bytes of padding.
+/// Returns the four bytes of a 16-bit field that is followed by two bytes of padding.
 fn upper(value: u16) -> [u8; 4] {
     let [high, low] = value.to_be_bytes();
     [high, low, 0, 0]
@@ -241,7 +243,8 @@ fn ethernet(out: &mut Vec<u8>, kind: u16, address: MacAddress) {
     pad(out, 6);
 }
 
-/// Returns the length field of an action with `fixed` bytes before a body that others define.
+/// Returns the value of the length field of an action that consists of `fixed` bytes and a body
+/// which a vendor or a later specification defines.
 fn extension_length(field: &'static str, fixed: usize, body: &[u8]) -> Result<u16, EncodeError> {
     let length = fixed.saturating_add(body.len());
     // The largest multiple of 8 that the length field can express.

@@ -11,7 +11,7 @@ bit_set! {
         SEND_FLOW_REM = 1 << 0,
         /// Rejects an entry that overlaps one of equal priority.
         CHECK_OVERLAP = 1 << 1,
-        /// Makes it an emergency entry, which is used without a controller.
+        /// Makes the entry an emergency entry, which is used only while no controller is connected.
         EMERG = 1 << 2,
     }
 }
@@ -24,15 +24,16 @@ structure! {
         pub match_fields: Match,
         /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// The command.
+        /// The change that the flow-mod makes.
         pub command: FlowModCommand,
         /// The time in seconds without a packet after which the entry is removed; 0 for never.
         pub idle_timeout: u16,
         /// The time in seconds after which the entry is removed; 0 for never.
         pub hard_timeout: u16,
-        /// The entry's priority. The highest one wins, and an exact match beats all others.
+        /// The entry's priority. Among entries that match a packet, the one with the highest
+        /// priority applies, and an entry without wildcards precedes all others.
         pub priority: u16,
-        /// The buffered packet to which the new entry is applied.
+        /// The packet in the switch's buffer to which the new entry is applied, too.
         pub buffer_id: BufferId,
         /// Restricts a removal to entries that output to this port; [`PortNo::NONE`] for no
         /// restriction.
@@ -70,7 +71,7 @@ open_enum! {
         IDLE_TIMEOUT = 0,
         /// The hard timeout passed.
         HARD_TIMEOUT = 1,
-        /// A flow-mod removed it.
+        /// A flow-mod removed the entry.
         DELETE = 2,
     }
 }
@@ -91,11 +92,11 @@ structure! {
         pub duration_sec: u32,
         /// The nanoseconds beyond `duration_sec` for which the entry existed.
         pub duration_nsec: u32,
-        /// The idle timeout that it had, in seconds.
+        /// The entry's idle timeout in seconds.
         pub idle_timeout: u16; pad 2,
-        /// The packets that the entry matched.
+        /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in these packets.
         pub byte_count: u64,
     }
 }

@@ -35,7 +35,8 @@ bit_set! {
         DL_VLAN_PCP = 1 << 20,
         /// IP type of service.
         NW_TOS = 1 << 21,
-        /// Every bit that the specification defines (`OFPFW_ALL`).
+        /// Every bit that the specification defines, so that all fields are wildcarded
+        /// (`OFPFW_ALL`).
         ALL = (1 << 22) - 1,
     }
 }
@@ -123,7 +124,7 @@ impl Match {
     /// The VLAN id that stands for packets without a tag (`OFP_VLAN_NONE`).
     pub const VLAN_NONE: u16 = 0xffff;
 
-    /// Returns the match of every packet.
+    /// Returns the match that every packet meets.
     pub const fn any() -> Self {
         Self {
             wildcards: Wildcards::ALL.with_nw_src_ignored(32).with_nw_dst_ignored(32),
@@ -231,47 +232,48 @@ impl Match {
         self.mattering(Wildcards::TP_DST)
     }
 
-    /// Returns the ingress port, if it is matched.
+    /// Returns the ingress port that packets must have, or `None` if it is wildcarded.
     pub const fn in_port(&self) -> Option<PortNo> {
         if self.matters(Wildcards::IN_PORT) { Some(self.in_port) } else { None }
     }
 
-    /// Returns the Ethernet source, if it is matched.
+    /// Returns the Ethernet source that packets must have, or `None` if it is wildcarded.
     pub const fn dl_src(&self) -> Option<MacAddress> {
         if self.matters(Wildcards::DL_SRC) { Some(self.dl_src) } else { None }
     }
 
-    /// Returns the Ethernet destination, if it is matched.
+    /// Returns the Ethernet destination that packets must have, or `None` if it is wildcarded.
     pub const fn dl_dst(&self) -> Option<MacAddress> {
         if self.matters(Wildcards::DL_DST) { Some(self.dl_dst) } else { None }
     }
 
-    /// Returns the VLAN id, if it is matched.
+    /// Returns the VLAN id that packets must have, or `None` if it is wildcarded.
     pub const fn dl_vlan(&self) -> Option<u16> {
         if self.matters(Wildcards::DL_VLAN) { Some(self.dl_vlan) } else { None }
     }
 
-    /// Returns the VLAN priority, if it is matched.
+    /// Returns the VLAN priority that packets must have, or `None` if it is wildcarded.
     pub const fn dl_vlan_pcp(&self) -> Option<u8> {
         if self.matters(Wildcards::DL_VLAN_PCP) { Some(self.dl_vlan_pcp) } else { None }
     }
 
-    /// Returns the Ethernet type, if it is matched.
+    /// Returns the Ethernet type that packets must have, or `None` if it is wildcarded.
     pub const fn dl_type(&self) -> Option<u16> {
         if self.matters(Wildcards::DL_TYPE) { Some(self.dl_type) } else { None }
     }
 
-    /// Returns the type of service, if it is matched.
+    /// Returns the IP type of service that packets must have, or `None` if it is wildcarded.
     pub const fn nw_tos(&self) -> Option<u8> {
         if self.matters(Wildcards::NW_TOS) { Some(self.nw_tos) } else { None }
     }
 
-    /// Returns the IP protocol, if it is matched.
+    /// Returns the IP protocol that packets must have, or `None` if it is wildcarded.
     pub const fn nw_proto(&self) -> Option<u8> {
         if self.matters(Wildcards::NW_PROTO) { Some(self.nw_proto) } else { None }
     }
 
-    /// Returns the IPv4 source and the number of its leading bits that are matched, if any are.
+    /// Returns the IPv4 source that packets must have, and the number of its leading bits that are
+    /// compared. Returns `None` if no bit is compared.
     pub const fn nw_src(&self) -> Option<(Ipv4Addr, u32)> {
         match self.wildcards.nw_src_ignored() {
             32 => None,
@@ -279,8 +281,8 @@ impl Match {
         }
     }
 
-    /// Returns the IPv4 destination and the number of its leading bits that are matched, if any
-    /// are.
+    /// Returns the IPv4 destination that packets must have, and the number of its leading bits that
+    /// are compared. Returns `None` if no bit is compared.
     pub const fn nw_dst(&self) -> Option<(Ipv4Addr, u32)> {
         match self.wildcards.nw_dst_ignored() {
             32 => None,
@@ -288,12 +290,14 @@ impl Match {
         }
     }
 
-    /// Returns the TCP or UDP source port or ICMP type, if it is matched.
+    /// Returns the TCP or UDP source port, or the ICMP type, that packets must have. Returns `None`
+    /// if it is wildcarded.
     pub const fn tp_src(&self) -> Option<u16> {
         if self.matters(Wildcards::TP_SRC) { Some(self.tp_src) } else { None }
     }
 
-    /// Returns the TCP or UDP destination port or ICMP code, if it is matched.
+    /// Returns the TCP or UDP destination port, or the ICMP code, that packets must have. Returns
+    /// `None` if it is wildcarded.
     pub const fn tp_dst(&self) -> Option<u16> {
         if self.matters(Wildcards::TP_DST) { Some(self.tp_dst) } else { None }
     }

@@ -18,7 +18,7 @@ structure! {
         pub error_type: u16,
         /// The code of the error within its type.
         pub code: u16,
-        /// The beginning of the message at fault, or a text for a failed HELLO.
+        /// The beginning of the message that caused the error, or a text for a failed HELLO.
         pub data: Vec<u8>,
     }
 }
@@ -29,13 +29,13 @@ structure! {
     pub struct Vendor = "ofp_vendor_header" {
         /// The vendor's IEEE OUI, or a number given by the ONF.
         pub vendor: u32,
-        /// The data behind the vendor.
+        /// The bytes of the message after the vendor's number.
         pub body: Vec<u8>,
     }
 }
 
 bodies! {
-    /// A message without its header.
+    /// A message of OpenFlow 1.0 without its header.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Message by message_type: MessageType {
         /// Opens the connection. 1.0.0 requires an empty body; 1.0.1 allows elements in it, which
@@ -51,33 +51,33 @@ bodies! {
         Vendor(Vendor) = 4,
         /// A request for the switch's features.
         FeaturesRequest = 5,
-        /// The reply of the switch.
+        /// The features of the switch, in reply to a request for them.
         FeaturesReply(FeaturesReply) = 6,
-        /// Asks for the switch's configuration.
+        /// A request for the switch's configuration.
         GetConfigRequest = 7,
-        /// The reply of the switch.
+        /// The switch's configuration, in reply to a request for it.
         GetConfigReply(SwitchConfig) = 8,
         /// A new configuration for the switch; there is no reply.
         SetConfig(SwitchConfig) = 9,
-        /// A packet for the controller.
+        /// A packet that the switch sends to the controller.
         PacketIn(PacketIn) = 10,
-        /// A flow entry was removed.
+        /// A notification that a flow entry was removed.
         FlowRemoved(FlowRemoved) = 11,
-        /// A port was added, changed or removed.
+        /// A notification that a port was added, changed or removed.
         PortStatus(PortStatus) = 12,
-        /// A packet for the switch to send.
+        /// A packet that the controller makes the switch send.
         PacketOut(PacketOut) = 13,
         /// Adds, changes or removes flow entries.
         FlowMod(FlowMod) = 14,
         /// Changes a port.
         PortMod(PortMod) = 15,
-        /// Asks for statistics.
+        /// A request for statistics.
         StatsRequest(StatsRequest) = 16,
         /// Statistics, or a part of them.
         StatsReply(StatsReply) = 17,
         /// A request to process all previous messages first.
         BarrierRequest = 18,
-        /// The messages before the barrier request are processed.
+        /// The notice that the messages before the barrier request are processed.
         BarrierReply = 19,
         /// A request for the queues of a port.
         QueueGetConfigRequest(QueueGetConfigRequest) = 20,

@@ -23,15 +23,15 @@ structure! {
     /// A packet for the controller (`ofp_packet_in`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct PacketIn = "ofp_packet_in" {
-        /// The buffer in which the switch keeps the packet, if it does.
+        /// The buffer in which the switch keeps the packet, or [`BufferId::NO_BUFFER`].
         pub buffer_id: BufferId,
         /// The length of the packet in bytes when it arrived.
         pub total_len: u16,
-        /// The ingress port.
+        /// The port by which the packet entered.
         pub in_port: PortNo,
         /// The reason why the packet is sent.
         pub reason: PacketInReason; pad 1,
-        /// The packet, or its beginning.
+        /// The packet, or only its beginning if the switch buffers it.
         pub data: Vec<u8>,
     }
 }
@@ -39,11 +39,11 @@ structure! {
 /// A packet for the switch to send (`ofp_packet_out`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketOut {
-    /// The buffered packet to send; [`BufferId::NO_BUFFER`] if `data` is the packet.
+    /// The packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if `data` is the packet.
     pub buffer_id: BufferId,
     /// The port that counts as the packet's ingress port.
     pub in_port: PortNo,
-    /// The actions on the packet.
+    /// The actions that the switch applies to the packet.
     pub actions: Vec<Action>,
     /// The packet; empty if it is buffered.
     pub data: Vec<u8>,

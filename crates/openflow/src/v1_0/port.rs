@@ -37,7 +37,7 @@ impl From<PortNo> for PortNumber {
     }
 }
 
-/// The port has no number in OpenFlow 1.0.
+/// The error for a port whose number cannot be expressed in OpenFlow 1.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("OpenFlow 1.0 has no number for port {0}: it numbers ports up to 65279")]
 pub struct PortTooLarge(pub PortNumber);
@@ -65,19 +65,19 @@ impl fmt::Debug for PortNo {
 bit_set! {
     /// The configuration of a port (`ofp_port_config`), which the controller can change.
     pub PortConfig: u32 {
-        /// Administratively down.
+        /// The port is administratively down.
         PORT_DOWN = 1 << 0,
-        /// No spanning tree on this port.
+        /// The port takes no part in the spanning tree protocol.
         NO_STP = 1 << 1,
-        /// Drops received packets, except spanning tree packets.
+        /// The port drops received packets, except spanning tree packets.
         NO_RECV = 1 << 2,
-        /// Drops received spanning tree packets.
+        /// The port drops received spanning tree packets.
         NO_RECV_STP = 1 << 3,
-        /// Leave the port out when flooding.
+        /// Flooded packets are not sent to the port.
         NO_FLOOD = 1 << 4,
-        /// Drops packets that are sent to the port.
+        /// The port drops packets that are sent to it.
         NO_FWD = 1 << 5,
-        /// Send no packet-in for this port.
+        /// Packets received on the port cause no packet-ins.
         NO_PACKET_IN = 1 << 6,
     }
 }
@@ -86,7 +86,7 @@ bit_set! {
     /// The state of a port (`ofp_port_state`). Bits 8 and 9 together are the state of the spanning
     /// tree.
     pub PortState: u32 {
-        /// No link.
+        /// The port has no link.
         LINK_DOWN = 1 << 0,
     }
 }
@@ -114,9 +114,9 @@ bit_set! {
         FIBER = 1 << 8,
         /// Auto-negotiation.
         AUTONEG = 1 << 9,
-        /// Pause.
+        /// Pause frames of Ethernet flow control.
         PAUSE = 1 << 10,
-        /// Asymmetric pause.
+        /// Asymmetric pause frames: flow control in one direction.
         PAUSE_ASYM = 1 << 11,
     }
 }
@@ -141,7 +141,7 @@ structure! {
         pub advertised: PortFeatures,
         /// The features that the port supports.
         pub supported: PortFeatures,
-        /// The features that the peer advertises.
+        /// The features that the other end of the link advertises.
         pub peer: PortFeatures,
     }
 }
@@ -177,7 +177,7 @@ structure! {
         pub port_no: PortNo,
         /// The port's Ethernet address, which must be correct, as a safeguard.
         pub hw_addr: MacAddress,
-        /// The new configuration.
+        /// The new configuration of the port, as far as `mask` selects its bits.
         pub config: PortConfig,
         /// The bits of `config` to change.
         pub mask: PortConfig,

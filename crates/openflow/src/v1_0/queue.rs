@@ -9,7 +9,7 @@ use crate::structure::{Wire, decode_list, encode_list};
 /// property.
 const HEADER: usize = 8;
 
-/// `enum ofp_queue_properties`.
+/// The type of the property with the guaranteed rate (`enum ofp_queue_properties`).
 const PROPERTY_MIN_RATE: u16 = 1;
 
 /// A property of a queue (`ofp_queue_prop_header` and what follows it).
@@ -22,7 +22,7 @@ pub enum QueueProperty {
     Other {
         /// The property's type.
         kind: u16,
-        /// The data behind its header.
+        /// The bytes of the property after its header.
         body: Vec<u8>,
     },
 }
@@ -115,7 +115,7 @@ structure! {
     /// A request for the queues of a port (`ofp_queue_get_config_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct QueueGetConfigRequest = "ofp_queue_get_config_request" {
-        /// The port; a physical one.
+        /// The physical port whose queues are requested.
         pub port: PortNo; pad 2,
     }
 }
@@ -124,7 +124,7 @@ structure! {
     /// The queues of a port (`ofp_queue_get_config_reply`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct QueueGetConfigReply = "ofp_queue_get_config_reply" {
-        /// The port.
+        /// The port that has the queues.
         pub port: PortNo; pad 6,
         /// The port's queues.
         pub queues: Vec<PacketQueue>,

@@ -23,7 +23,7 @@ open_enum! {
         DESC = 0,
         /// Individual flow entries.
         FLOW = 1,
-        /// Flow entries in sum.
+        /// The sums of the counters of flow entries.
         AGGREGATE = 2,
         /// Tables.
         TABLE = 3,
@@ -39,7 +39,7 @@ open_enum! {
 /// A request for statistics (`ofp_stats_request`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsRequest {
-    /// The specification defines no flags for requests.
+    /// The flags of the request, none of which the specification defines.
     pub flags: u16,
     /// The body of the request.
     pub body: StatsRequestBody,
@@ -57,15 +57,15 @@ bodies! {
     pub enum StatsRequestBody by kind: StatsType {
         /// The description of the switch.
         Desc = 0,
-        /// Individual flow entries.
+        /// The counters of each flow entry that the request selects.
         Flow(FlowStatsRequest) = 1,
-        /// Flow entries in sum.
+        /// The sums of the counters of the flow entries that the request selects.
         Aggregate(FlowStatsRequest) = 2,
-        /// All tables.
+        /// The counters of all tables.
         Table = 3,
-        /// A port, or all of them for [`PortNo::NONE`].
+        /// The counters of a port, or of all ports for [`PortNo::NONE`].
         Port(PortNo; pad 6) = 4,
-        /// Queues.
+        /// The counters of the queues that the request selects.
         Queue(QueueStatsRequest) = 5,
         /// An extension by a vendor.
         Vendor(Vendor) = 0xffff,
@@ -132,15 +132,15 @@ bodies! {
     pub enum StatsReplyBody by kind: StatsType {
         /// The description of the switch.
         Desc(Box<DescStats>) = 0,
-        /// Individual flow entries.
+        /// The selected flow entries with their counters.
         Flow(Vec<FlowStats>) = 1,
-        /// Flow entries in sum.
+        /// The sums of the counters of the selected flow entries.
         Aggregate(AggregateStats) = 2,
-        /// Tables.
+        /// The tables with their counters.
         Table(Vec<TableStats>) = 3,
-        /// Ports.
+        /// The ports with their counters.
         Port(Vec<PortStats>) = 4,
-        /// Queues.
+        /// The queues with their counters.
         Queue(Vec<QueueStats>) = 5,
         /// An extension by a vendor.
         Vendor(Vendor) = 0xffff,

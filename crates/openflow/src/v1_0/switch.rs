@@ -6,21 +6,21 @@ use crate::DatapathId;
 bit_set! {
     /// The capabilities of a switch (`ofp_capabilities`).
     pub Capabilities: u32 {
-        /// Counts packets of flow entries.
+        /// The switch counts the packets of flow entries.
         FLOW_STATS = 1 << 0,
-        /// Counts packets of tables.
+        /// The switch counts the packets of tables.
         TABLE_STATS = 1 << 1,
-        /// Counts packets of ports.
+        /// The switch counts the packets of ports.
         PORT_STATS = 1 << 2,
-        /// Speaks the spanning tree protocol.
+        /// The switch speaks the spanning tree protocol.
         STP = 1 << 3,
         /// Reserved; must be zero.
         RESERVED = 1 << 4,
-        /// Reassembles IP fragments.
+        /// The switch can reassemble IP fragments.
         IP_REASM = 1 << 5,
-        /// Counts packets of queues.
+        /// The switch counts the packets of queues.
         QUEUE_STATS = 1 << 6,
-        /// Matches the IP addresses in ARP.
+        /// The switch can match the IP addresses in ARP packets.
         ARP_MATCH_IP = 1 << 7,
     }
 }
@@ -61,7 +61,7 @@ structure! {
     /// The features of a switch (`ofp_switch_features`).
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct FeaturesReply = "ofp_switch_features" {
-        /// The datapath's id.
+        /// The datapath id of the switch.
         pub datapath_id: DatapathId,
         /// The number of packets that the switch can buffer.
         pub n_buffers: u32,

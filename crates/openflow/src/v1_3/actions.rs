@@ -53,9 +53,9 @@ open_enum! {
 open_enum! {
     /// The number of bytes of a packet that are sent to the controller, `ofp_controller_max_len`.
     pub MaxLen: u16 {
-        /// The largest number of bytes that can be asked for of a buffered packet.
+        /// The largest number of bytes of a buffered packet that can be requested.
         MAX = 0xffe5,
-        /// The whole packet, not buffered.
+        /// The request for the whole packet, which is then not buffered.
         NO_BUFFER = 0xffff,
     }
 }
@@ -65,7 +65,7 @@ open_enum! {
 pub enum Action {
     /// Sends the packet out of a port.
     Output {
-        /// The port.
+        /// The port to which the packet is sent.
         port: PortNumber,
         /// The number of bytes of the packet to send, if the port is [`PortNumber::CONTROLLER`].
         max_len: MaxLen,
@@ -84,7 +84,7 @@ pub enum Action {
     PopVlan,
     /// Pushes an MPLS label with this Ethernet type (0x8847 or 0x8848).
     PushMpls(u16),
-    /// Pops the outermost MPLS label; what remains has this Ethernet type.
+    /// Pops the outermost MPLS label. The value is the Ethernet type of the packet without it.
     PopMpls(u16),
     /// Chooses the queue of the port that the packet is sent out of.
     SetQueue(QueueId),
@@ -104,22 +104,23 @@ pub enum Action {
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// The data behind the experimenter's id; their length must be a multiple of eight bytes.
+        /// The bytes of the action after the experimenter's id. Their length must be a multiple of
+        /// eight.
         data: Vec<u8>,
     },
     /// An action of a type that the specification does not define.
     Unknown {
         /// The type.
         kind: ActionType,
-        /// The data behind type and length; their length must be four bytes more than a multiple of
-        /// eight.
+        /// The bytes of the action after its type and length. Their length must be four more than a
+        /// multiple of eight.
         data: Vec<u8>,
     },
 }
 
 impl Action {
-    /// Creates an action that sends the packet out of `port`. To the controller it sends the whole
-    /// packet in the packet-in.
+    /// Creates an action that sends the packet out of `port`. If the port is the controller, the
+    /// packet-in contains the whole packet.
     pub const fn output(port: PortNumber) -> Self {
         Self::Output { port, max_len: MaxLen::NO_BUFFER }
     }

@@ -13,16 +13,16 @@ use crate::{ErrorReason, Version};
 pub enum ErrorMessage {
     /// An error that the specification defines, or whose type is unknown.
     Standard {
-        /// The kind of request that failed.
+        /// The type of the error, which says what kind of request failed.
         error_type: u16,
-        /// The reason, as a code of the type.
+        /// The reason of the error, as a code of the type.
         code: u16,
         /// The beginning of the request, at least 64 bytes, or a text if the hello failed.
         data: Vec<u8>,
     },
     /// An error that an experimenter defines, `ofp_error_experimenter_msg`.
     Experimenter {
-        /// The reason, as a code of the experimenter.
+        /// The reason of the error, as a number that the experimenter defines.
         exp_type: u16,
         /// The experimenter's id.
         experimenter: u32,
@@ -32,7 +32,7 @@ pub enum ErrorMessage {
 }
 
 impl ErrorMessage {
-    /// Returns the reason, if the specification defines it.
+    /// Returns the reason of the error, or `None` if the specification does not define it.
     pub fn reason(&self) -> Option<ErrorReason> {
         match self {
             Self::Standard { error_type, code, .. } => {

@@ -34,11 +34,11 @@ bit_set! {
         SEND_FLOW_REM = 1 << 0,
         /// Rejects the entry if it overlaps one of equal priority.
         CHECK_OVERLAP = 1 << 1,
-        /// Reset the entry's counters.
+        /// Resets the counters of an entry that the flow-mod changes.
         RESET_COUNTS = 1 << 2,
-        /// Do not count packets.
+        /// Lets the switch not count the packets of the entry.
         NO_PKT_COUNTS = 1 << 3,
-        /// Do not count bytes.
+        /// Lets the switch not count the bytes of the entry.
         NO_BYT_COUNTS = 1 << 4,
     }
 }
@@ -51,7 +51,7 @@ pub struct FlowKey {
     pub table_id: TableId,
     /// The priority.
     pub priority: u16,
-    /// The meaning of the match.
+    /// The match of the entry, in a form that is equal for all matches with the same meaning.
     pub match_key: MatchKey,
 }
 
@@ -64,9 +64,9 @@ structure! {
         /// The bits of the cookie that an entry must share in order to be changed or deleted; 0 for
         /// any cookie.
         pub cookie_mask: u64,
-        /// The table; [`TableId::ALL`] deletes from all tables.
+        /// The table to change. With [`TableId::ALL`], a deletion applies to all tables.
         pub table_id: TableId,
-        /// The command.
+        /// The change that the flow-mod makes.
         pub command: FlowModCommand,
         /// The time in seconds without a packet after which the entry expires; 0 for never.
         pub idle_timeout: u16,
@@ -74,7 +74,7 @@ structure! {
         pub hard_timeout: u16,
         /// The priority among entries that match a packet; the highest one wins.
         pub priority: u16,
-        /// The buffered packet to apply the entry to.
+        /// The packet in the switch's buffer to which the new entry is applied, too.
         pub buffer_id: BufferId,
         /// Deletes only entries that output to this port; [`PortNumber::ANY`] for all entries.
         pub out_port: PortNumber,
@@ -136,9 +136,9 @@ open_enum! {
         IDLE_TIMEOUT = 0,
         /// The hard timeout passed.
         HARD_TIMEOUT = 1,
-        /// A flow-mod deleted it.
+        /// A flow-mod deleted the entry.
         DELETE = 2,
-        /// The group that it points to was deleted.
+        /// The group to which the entry sends packets was deleted.
         GROUP_DELETE = 3,
     }
 }
@@ -157,15 +157,15 @@ structure! {
         pub table_id: TableId,
         /// The whole seconds for which the entry existed.
         pub duration_sec: u32,
-        /// The nanoseconds beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the entry existed.
         pub duration_nsec: u32,
         /// The entry's idle timeout in seconds.
         pub idle_timeout: u16,
         /// The entry's hard timeout in seconds.
         pub hard_timeout: u16,
-        /// The packets that the entry matched.
+        /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in these packets.
         pub byte_count: u64,
         /// The packets that the entry applied to.
         pub match_fields: Match,
@@ -177,7 +177,7 @@ structure! {
     /// (`ofp_aggregate_stats_request`).
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct FlowStatsRequest = "ofp_flow_stats_request" {
-        /// The table, or [`TableId::ALL`].
+        /// The table whose entries are selected, or [`TableId::ALL`] for all tables.
         pub table_id: TableId; pad 3,
         /// Selects only entries that output to this port; [`PortNumber::ANY`] for all entries.
         pub out_port: PortNumber,
@@ -215,7 +215,7 @@ structure! {
         pub table_id: TableId; pad 1,
         /// The whole seconds for which the entry has existed.
         pub duration_sec: u32,
-        /// The nanoseconds beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the entry has existed.
         pub duration_nsec: u32,
         /// The entry's priority.
         pub priority: u16,
@@ -227,9 +227,9 @@ structure! {
         pub flags: FlowModFlags; pad 4,
         /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// The packets that the entry matched.
+        /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in these packets.
         pub byte_count: u64,
         /// The packets that the entry applies to.
         pub match_fields: Match,
@@ -242,9 +242,9 @@ structure! {
     /// The counters of many entries in sum, `ofp_aggregate_stats_reply`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
-        /// The packets that these entries matched.
+        /// The number of packets that these entries matched.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in these packets.
         pub byte_count: u64,
         /// The number of these entries.
         pub flow_count: u32; pad 4,

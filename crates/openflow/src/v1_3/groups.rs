@@ -36,11 +36,11 @@ open_enum! {
 open_enum! {
     /// The command of a group-mod, `ofp_group_mod_command`.
     pub GroupModCommand: u16 {
-        /// Adds a group.
+        /// Adds a group that must not exist.
         ADD = 0,
-        /// Replaces a group.
+        /// Replaces the buckets and the type of a group that exists.
         MODIFY = 1,
-        /// Deletes a group, or all.
+        /// Deletes a group, or all groups for [`GroupId::ALL`].
         DELETE = 2,
     }
 }
@@ -54,7 +54,7 @@ pub struct Bucket {
     pub watch_port: PortNumber,
     /// The group whose state decides whether the bucket is live; [`GroupId::ANY`] for none.
     pub watch_group: GroupId,
-    /// The actions on a packet, as an action set.
+    /// The actions on a packet that the bucket processes, executed as an action set.
     pub actions: Vec<Action>,
 }
 
@@ -160,9 +160,9 @@ structure! {
     /// The counters of one bucket of a group, `ofp_bucket_counter`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct BucketCounter = "ofp_bucket_counter" {
-        /// Packets.
+        /// The number of packets that the bucket processed.
         pub packet_count: u64,
-        /// Bytes.
+        /// The number of bytes in these packets.
         pub byte_count: u64,
     }
 }
@@ -175,17 +175,17 @@ structure! {
         pad 2;
         /// The group's id.
         pub group_id: GroupId,
-        /// The number of flow entries and groups that point to it.
+        /// The number of flow entries and groups that send packets to this group.
         pub ref_count: u32; pad 4,
-        /// Packets that it processed.
+        /// The number of packets that the group processed.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in these packets.
         pub byte_count: u64,
-        /// The whole seconds since it was added.
+        /// The whole seconds for which the group has existed.
         pub duration_sec: u32,
-        /// The nanoseconds beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the group has existed.
         pub duration_nsec: u32,
-        /// The counters of its buckets.
+        /// The counters of the group's buckets.
         pub buckets: Vec<BucketCounter>,
     }
 }
@@ -193,11 +193,11 @@ structure! {
 bit_set! {
     /// The capabilities of a switch for groups, `ofp_group_capabilities`.
     pub GroupCapabilities: u32 {
-        /// Weights in select groups.
+        /// Select groups can have buckets with different weights.
         SELECT_WEIGHT = 1 << 0,
-        /// Liveness in select groups.
+        /// Select groups can choose among live buckets.
         SELECT_LIVENESS = 1 << 1,
-        /// Groups may point to groups.
+        /// Groups can send packets to other groups.
         CHAINING = 1 << 2,
         /// The switch checks chained groups for loops.
         CHAINING_CHECKS = 1 << 3,

@@ -6,26 +6,27 @@ use crate::Version;
 use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
-/// `OFPHET_VERSIONBITMAP`.
+/// The type of the HELLO element with a bitmap of versions (`OFPHET_VERSIONBITMAP`).
 const VERSION_BITMAP: u16 = 1;
 
 structure! {
     /// A message that opens a connection, `ofp_hello`.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Hello = "ofp_hello" {
-        /// The elements of the HELLO, beside the version in its header.
+        /// The elements that follow the header of the HELLO.
         pub elements: Vec<HelloElement>,
     }
 }
 
 impl Hello {
-    /// Returns a hello with a bitmap of these versions.
+    /// Returns a HELLO with a bitmap of these versions.
     pub fn with_versions(versions: &[Version]) -> Self {
         let bitmap = versions.iter().fold(0, |bits, version| bits | 1 << version.wire());
         Self { elements: vec![HelloElement::VersionBitmap(vec![bitmap])] }
     }
 
-    /// Returns whether the bitmap contains this wire version; `None` if there is no bitmap.
+    /// Returns whether the HELLO's bitmap contains this wire version, or `None` if the HELLO has no
+    /// bitmap.
     pub fn offers(&self, wire_version: u8) -> Option<bool> {
         self.elements.iter().find_map(|element| match element {
             HelloElement::VersionBitmap(words) => {
@@ -45,9 +46,9 @@ pub enum HelloElement {
     VersionBitmap(Vec<u32>),
     /// An element of a type that the specification does not define.
     Unknown {
-        /// The type.
+        /// The type of the element.
         kind: u16,
-        /// The data behind type and length.
+        /// The bytes of the element after its type and length.
         data: Vec<u8>,
     },
 }

@@ -47,21 +47,22 @@ pub enum Instruction {
     ApplyActions(Vec<Action>),
     /// Empties the packet's action set.
     ClearActions,
-    /// Sends the packet through a meter first.
+    /// Sends the packet through a meter before the other instructions are executed.
     Meter(MeterId),
     /// An instruction that an experimenter defines.
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// The data behind the experimenter's id; their length must be a multiple of eight bytes.
+        /// The bytes of the instruction after the experimenter's id. Their length must be a
+        /// multiple of eight.
         data: Vec<u8>,
     },
     /// An instruction of a type that the specification does not define.
     Unknown {
-        /// The type.
+        /// The type of the instruction.
         kind: InstructionType,
-        /// The data behind type and length; their length must be four bytes more than a multiple of
-        /// eight.
+        /// The bytes of the instruction after its type and length. Their length must be four more
+        /// than a multiple of eight.
         data: Vec<u8>,
     },
 }

@@ -43,7 +43,8 @@ impl Match {
         self
     }
 
-    /// Returns the canonical form, which is equal for all matches with one meaning.
+    /// Returns the canonical form of the match, which is equal for all matches with the same
+    /// meaning.
     pub fn key(&self) -> MatchKey {
         let mut bytes = Vec::new();
         let mut fields = Vec::with_capacity(self.fields.len());
@@ -59,10 +60,10 @@ impl Match {
         MatchKey(fields.concat().into())
     }
 
-    /// Whether every packet that meets `other` meets this match too. Non-strict flow-mods and flow
-    /// statistics select entries in this way (section 6.4).
+    /// Returns whether every packet that meets `other` meets this match too. Non-strict flow-mods
+    /// and flow statistics select entries in this way (section 6.4).
     ///
-    /// A field that this crate does not know covers only an equal field, compared by bytes.
+    /// A field that this crate does not know covers only an identical field, compared by bytes.
     pub fn covers(&self, other: &Self) -> bool {
         let mut conditions = self.fields.iter().filter_map(Oxm::normalized);
         conditions.all(|condition| other.fields.iter().any(|field| condition.covers(field)))

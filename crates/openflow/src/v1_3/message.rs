@@ -26,13 +26,13 @@ structure! {
         pub experimenter: u32,
         /// The type, in the numbering of the experimenter.
         pub exp_type: u32,
-        /// The data behind it.
+        /// The bytes of the message after its experimenter type.
         pub data: Vec<u8>,
     }
 }
 
 bodies! {
-    /// A message, without its transaction id.
+    /// A message of OpenFlow 1.3 without its header.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub enum Message by message_type: MessageType {
         /// Opens a connection.
@@ -43,7 +43,7 @@ bodies! {
         EchoRequest(Vec<u8>) = 2,
         /// An echo reply with the data of the request.
         EchoReply(Vec<u8>) = 3,
-        /// A kind that an experimenter defines.
+        /// A message that an experimenter defines.
         Experimenter(Experimenter) = 4,
         /// A request for the switch's features.
         FeaturesRequest = 5,
@@ -55,13 +55,13 @@ bodies! {
         GetConfigReply(SwitchConfig) = 8,
         /// A new configuration for the switch.
         SetConfig(SwitchConfig) = 9,
-        /// A packet for the controller.
+        /// A packet that the switch sends to the controller.
         PacketIn(PacketIn) = 10,
-        /// A flow entry was removed.
+        /// A notification that a flow entry was removed.
         FlowRemoved(FlowRemoved) = 11,
-        /// A port changed.
+        /// A notification that a port was added, changed or removed.
         PortStatus(PortStatus) = 12,
-        /// A packet for the switch to send.
+        /// A packet that the controller makes the switch send.
         PacketOut(PacketOut) = 13,
         /// Changes flow entries.
         FlowMod(FlowMod) = 14,
@@ -77,21 +77,21 @@ bodies! {
         MultipartReply(MultipartReply) = 19,
         /// A request to process all previous messages first.
         BarrierRequest = 20,
-        /// The messages before the barrier request are processed.
+        /// The notice that the messages before the barrier request are processed.
         BarrierReply = 21,
-        /// A request for the queues of this port, or of all ports if [`PortNumber::ANY`].
+        /// A request for the queues of this port, or of all ports for [`PortNumber::ANY`].
         QueueGetConfigRequest(PortNumber; pad 4) = 22,
-        /// The queues of the port or ports.
+        /// The queues of the requested port or ports.
         QueueGetConfigReply(QueueGetConfigReply) = 23,
-        /// A request for a role.
+        /// A request of a controller for a role.
         RoleRequest(RoleMessage) = 24,
-        /// The role of the controller.
+        /// The role that the controller now has.
         RoleReply(RoleMessage) = 25,
-        /// A request for the asynchronous messages that are enabled.
+        /// A request for the selection of asynchronous messages that the controller receives.
         GetAsyncRequest = 26,
-        /// The asynchronous messages that are enabled.
+        /// The selection of asynchronous messages that the controller receives.
         GetAsyncReply(AsyncConfig) = 27,
-        /// A new selection of the enabled asynchronous messages.
+        /// A new selection of asynchronous messages that the controller receives.
         SetAsync(AsyncConfig) = 28,
         /// Changes a meter.
         MeterMod(MeterMod) = 29,

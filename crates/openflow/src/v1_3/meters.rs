@@ -25,11 +25,11 @@ open_enum! {
 open_enum! {
     /// The command of a meter-mod, `ofp_meter_mod_command`.
     pub MeterModCommand: u16 {
-        /// Adds a meter.
+        /// Adds a meter that must not exist.
         ADD = 0,
-        /// Replaces a meter.
+        /// Replaces the bands and flags of a meter that exists.
         MODIFY = 1,
-        /// Deletes a meter, or all.
+        /// Deletes a meter, or all meters for [`MeterId::ALL`].
         DELETE = 2,
     }
 }
@@ -41,9 +41,9 @@ bit_set! {
         KBPS = 1 << 0,
         /// Rates are in packets per second.
         PKTPS = 1 << 1,
-        /// Burst sizes count.
+        /// The bands have burst sizes.
         BURST = 1 << 2,
-        /// Statistics are kept.
+        /// The switch keeps statistics of the meter.
         STATS = 1 << 3,
     }
 }
@@ -65,9 +65,9 @@ open_enum! {
 pub struct MeterBand {
     /// The rate above which the band applies, in the unit of the meter's flags.
     pub rate: u32,
-    /// The size of bursts in kb or packets, like the rate.
+    /// The burst size of the band, in kilobits or packets as the meter's flags say.
     pub burst_size: u32,
-    /// The treatment of these packets.
+    /// The treatment of packets above the rate.
     pub kind: MeterBandKind,
 }
 
@@ -78,22 +78,23 @@ pub enum MeterBandKind {
     Drop,
     /// Raises the drop precedence of the packet.
     DscpRemark {
-        /// The number of levels.
+        /// The number of levels by which the drop precedence is raised.
         prec_level: u8,
     },
     /// A kind that an experimenter defines.
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// The data behind the experimenter's id; their length must be a multiple of eight bytes.
+        /// The bytes of the band after the experimenter's id. Their length must be a multiple of
+        /// eight.
         data: Vec<u8>,
     },
     /// A band of a type that the specification does not define.
     Unknown {
-        /// The type.
+        /// The type of the band.
         kind: MeterBandType,
-        /// The data behind the burst size; their length must be four bytes more than a multiple of
-        /// eight.
+        /// The bytes of the band after its burst size. Their length must be four more than a
+        /// multiple of eight.
         data: Vec<u8>,
     },
 }
@@ -164,9 +165,9 @@ structure! {
     /// Adds, changes or deletes a meter, `ofp_meter_mod`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct MeterMod = "ofp_meter_mod" {
-        /// The command.
+        /// The change that the meter-mod makes.
         pub command: MeterModCommand,
-        /// The way in which the meter counts.
+        /// The unit of the meter's rates, and whether it has burst sizes and statistics.
         pub flags: MeterFlags,
         /// The meter's id.
         pub meter_id: MeterId,
@@ -180,7 +181,7 @@ structure! {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct MeterConfig = "ofp_meter_config" {
         counts length >= 8;
-        /// The way in which the meter counts.
+        /// The unit of the meter's rates, and whether it has burst sizes and statistics.
         pub flags: MeterFlags,
         /// The meter's id.
         pub meter_id: MeterId,
@@ -193,9 +194,9 @@ structure! {
     /// The counters of one band of a meter, `ofp_meter_band_stats`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct MeterBandStats = "ofp_meter_band_stats" {
-        /// Packets.
+        /// The number of packets to which the band applied.
         pub packet_band_count: u64,
-        /// Bytes.
+        /// The number of bytes in these packets.
         pub byte_band_count: u64,
     }
 }
@@ -205,17 +206,17 @@ structure! {
 pub struct MeterStats {
     /// The meter's id.
     pub meter_id: MeterId,
-    /// The number of flow entries that point to it.
+    /// The number of flow entries that send packets through this meter.
     pub flow_count: u32,
-    /// Packets that came in.
+    /// The number of packets that the meter processed.
     pub packet_in_count: u64,
-    /// The bytes in these packets.
+    /// The number of bytes in these packets.
     pub byte_in_count: u64,
-    /// The whole seconds since it was added.
+    /// The whole seconds for which the meter has existed.
     pub duration_sec: u32,
-    /// The nanoseconds beyond `duration_sec`.
+    /// The nanoseconds beyond `duration_sec` for which the meter has existed.
     pub duration_nsec: u32,
-    /// The counters of its bands.
+    /// The counters of the meter's bands.
     pub bands: Vec<MeterBandStats>,
 }
 
@@ -261,7 +262,7 @@ structure! {
         pub capabilities: u32,
         /// The largest number of bands of a meter.
         pub max_bands: u8,
-        /// The number of values of a DSCP remark.
+        /// The largest color value of a band that remarks the DSCP.
         pub max_color: u8; pad 2,
     }
 }

@@ -29,7 +29,7 @@ open_enum! {
         DESC = 0,
         /// Flow entries.
         FLOW = 1,
-        /// Flow entries in sum.
+        /// The sums of the counters of flow entries.
         AGGREGATE = 2,
         /// Flow tables.
         TABLE = 3,
@@ -92,7 +92,7 @@ structure! {
         pub experimenter: u32,
         /// The type, in the numbering of the experimenter.
         pub exp_type: u32,
-        /// The data behind it.
+        /// The bytes of the body after its experimenter type.
         pub data: Vec<u8>,
     }
 }
@@ -120,23 +120,23 @@ bodies! {
         Desc = 0,
         /// Flow entries.
         Flow(FlowStatsRequest) = 1,
-        /// Flow entries in sum.
+        /// The sums of the counters of the flow entries that the request selects.
         Aggregate(FlowStatsRequest) = 2,
         /// Flow tables.
         Table = 3,
-        /// Counters of this port, or of all ports if [`PortNumber::ANY`].
+        /// Counters of this port, or of all ports for [`PortNumber::ANY`].
         PortStats(PortNumber; pad 4) = 4,
         /// Queues.
         Queue(QueueStatsRequest) = 5,
-        /// Counters of this group, or of all groups if [`GroupId::ALL`].
+        /// Counters of this group, or of all groups for [`GroupId::ALL`].
         Group(GroupId; pad 4) = 6,
         /// Groups and their buckets.
         GroupDesc = 7,
         /// The features of the switch's groups.
         GroupFeatures = 8,
-        /// Counters of this meter, or of all meters if [`MeterId::ALL`].
+        /// Counters of this meter, or of all meters for [`MeterId::ALL`].
         Meter(MeterId; pad 4) = 9,
-        /// This meter and its bands, or all meters if [`MeterId::ALL`].
+        /// The bands of this meter, or of all meters for [`MeterId::ALL`].
         MeterConfig(MeterId; pad 4) = 10,
         /// The features of the switch's meters.
         MeterFeatures = 11,
@@ -144,7 +144,7 @@ bodies! {
         TableFeatures(Vec<TableFeatures>) = 12,
         /// Descriptions of ports.
         PortDesc = 13,
-        /// A kind that an experimenter defines.
+        /// A body that an experimenter defines.
         Experimenter(MultipartExperimenter) = 0xffff,
     }
     else
@@ -187,7 +187,7 @@ impl Wire for MultipartRequest {
 pub struct MultipartReply {
     /// Whether more parts follow.
     pub flags: MultipartFlags,
-    /// The answer.
+    /// The body of the answer.
     pub body: MultipartReplyBody,
 }
 
@@ -215,7 +215,7 @@ bodies! {
         Desc(Box<SwitchDesc>) = 0,
         /// Flow entries.
         Flow(Vec<FlowStats>) = 1,
-        /// Flow entries in sum.
+        /// The sums of the counters of the selected flow entries.
         Aggregate(AggregateStats) = 2,
         /// Flow tables.
         Table(Vec<TableStats>) = 3,
@@ -239,7 +239,7 @@ bodies! {
         TableFeatures(Vec<TableFeatures>) = 12,
         /// Descriptions of ports.
         PortDesc(Vec<Port>) = 13,
-        /// A kind that an experimenter defines.
+        /// A body that an experimenter defines.
         Experimenter(MultipartExperimenter) = 0xffff,
     }
     else

@@ -37,7 +37,7 @@ open_enum! {
     pub VlanVid: u16 {
         /// The packet has no tag, `OFPVID_NONE`.
         UNTAGGED = 0x0000,
-        /// The bit for packets with a tag; as value and mask, it matches any tag.
+        /// The bit that is set for packets with a tag. As both value and mask, it matches any tag.
         PRESENT = 0x1000,
     }
 }
@@ -52,7 +52,7 @@ impl VlanVid {
 bit_set! {
     /// The IPv6 extension headers of a packet, `ofp_ipv6exthdr_flags`.
     pub Ipv6ExtensionHeaders: u16 {
-        /// "No next header" was met.
+        /// The packet has the "no next header".
         NO_NEXT = 1 << 0,
         /// Encapsulating security payload.
         ESP = 1 << 1,
@@ -73,14 +73,14 @@ bit_set! {
     }
 }
 
-/// The type of a field's variant.
+/// Expands to the type that a field's variant holds.
 macro_rules! held {
     (exact $value:ty) => { $value };
     (maskable $value:ty) => { Masked<$value> };
 }
 
-/// The type that a setter accepts: any type that converts to a masked value, if the field is
-/// maskable.
+/// Expands to the type that the setter of a field accepts. If the field is maskable, this is any type
+/// that converts to a masked value.
 macro_rules! taken {
     (exact $value:ty) => { $value };
     (maskable $value:ty) => { impl Into<Masked<$value>> };
@@ -119,7 +119,7 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// Whether the specification lets a mask narrow the field.
+            /// Returns whether the specification allows a mask for the field.
             pub const fn is_maskable(self) -> bool {
                 match self {
                     $( Self::$constant => <held!($kind $value) as Payload>::MASKABLE, )*
@@ -145,7 +145,7 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// Whether a mask accompanies the value.
+            /// Returns whether the field has a mask besides its value.
             pub fn has_mask(&self) -> bool {
                 match self {
                     $( Self::$variant(payload) => payload.has_mask(), )*
@@ -163,9 +163,9 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// Whether every packet that meets `other` meets this condition too.
+            /// Returns whether every packet that meets `other` meets this condition too.
             ///
-            /// A raw field covers only an equal field, compared by bytes.
+            /// A raw field covers only an identical field, compared by bytes.
             pub(super) fn covers(&self, other: &Self) -> bool {
                 match (self, other) {
                     $( (Self::$variant(mine), Self::$variant(theirs)) => mine.covers(theirs), )*
@@ -181,7 +181,7 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// Reads the payload of a field, if the field has a variant that can hold it.
+            /// Reads the payload of a field, if one of the field's variants can hold it.
             fn read_payload(
                 field: OxmField,
                 has_mask: bool,
@@ -326,7 +326,8 @@ impl Oxm {
         Some((field, value & mask, mask))
     }
 
-    /// Appends the field. This cannot fail, since raw fields are checked when they are created.
+    /// Appends the encoded field. This cannot fail, since raw fields are checked when they are
+    /// created.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let (class, number) = match (self, self.field()) {
             (Self::Raw(raw), _) => (raw.class, raw.field),
@@ -440,12 +441,12 @@ impl RawOxm {
         self.field
     }
 
-    /// Whether a mask accompanies the value.
+    /// Returns whether the field has a mask besides its value.
     pub fn has_mask(&self) -> bool {
         self.has_mask
     }
 
-    /// Returns the data behind the header.
+    /// Returns the bytes of the field after its header.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }

@@ -12,9 +12,9 @@ use crate::error::DecodeError;
 /// without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Masked<T> {
-    /// The bits to compare with.
+    /// The value with which the field is compared.
     pub value: T,
-    /// The bits to compare; `None` compares all.
+    /// The bits of the field that are compared; `None` compares all bits.
     pub mask: Option<T>,
 }
 
@@ -35,12 +35,12 @@ impl<T> From<(T, T)> for Masked<T> {
 pub struct PbbIsid(u32);
 
 impl PbbIsid {
-    /// Creates an id, if it fits 24 bits.
+    /// Creates a service instance id, or returns `None` if it does not fit in 24 bits.
     pub const fn new(id: u32) -> Option<Self> {
         if id <= 0x00ff_ffff { Some(Self(id)) } else { None }
     }
 
-    /// Returns the id.
+    /// Returns the id as a number.
     pub const fn get(self) -> u32 {
         self.0
     }

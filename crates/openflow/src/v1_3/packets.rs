@@ -30,7 +30,7 @@ structure! {
     /// A packet that the switch sends to the controller, `ofp_packet_in`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PacketIn = "ofp_packet_in" {
-        /// The buffer in which the switch keeps the packet.
+        /// The buffer in which the switch keeps the packet, or [`BufferId::NO_BUFFER`].
         pub buffer_id: BufferId,
         /// The length of the packet in bytes; `data` may hold only its beginning.
         pub total_len: u16,
@@ -48,8 +48,8 @@ structure! {
 }
 
 impl PacketIn {
-    /// Returns a packet-in with a whole, unbuffered packet that entered at `in_port` and met the
-    /// table-miss entry of table 0, whose cookie is 0.
+    /// Returns a packet-in for a packet that entered at `in_port` and matched only the table-miss
+    /// entry of table 0, whose cookie is 0. The packet is not buffered, so `data` holds all of it.
     pub fn table_miss(in_port: PortNumber, data: Vec<u8>) -> Self {
         Self {
             buffer_id: BufferId::NO_BUFFER,
@@ -62,7 +62,7 @@ impl PacketIn {
         }
     }
 
-    /// Returns the ingress port, if the match contains it.
+    /// Returns the ingress port of the packet, or `None` if the match does not contain it.
     pub fn in_port(&self) -> Option<PortNumber> {
         self.match_fields.in_port()
     }
@@ -71,24 +71,25 @@ impl PacketIn {
 /// A packet that the controller makes the switch send, `ofp_packet_out`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketOut {
-    /// The buffered packet to send; [`BufferId::NO_BUFFER`] if `data` holds the packet.
+    /// The packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if `data` holds the
+    /// packet.
     pub buffer_id: BufferId,
     /// The port that counts as the packet's ingress port; [`PortNumber::CONTROLLER`] if there is
     /// none.
     pub in_port: PortNumber,
-    /// The actions on the packet.
+    /// The actions that the switch applies to the packet.
     pub actions: Vec<Action>,
     /// The packet; empty if it is buffered.
     pub data: Vec<u8>,
 }
 
 impl PacketOut {
-    /// Returns a packet-out that sends the packet in `data`.
+    /// Returns a packet-out for the packet in `data`, which the switch does not have in a buffer.
     pub const fn unbuffered(in_port: PortNumber, actions: Vec<Action>, data: Vec<u8>) -> Self {
         Self { buffer_id: BufferId::NO_BUFFER, in_port, actions, data }
     }
 
-    /// Returns a packet-out that sends a buffered packet.
+    /// Returns a packet-out for a packet in the switch's buffer.
     pub const fn buffered(in_port: PortNumber, actions: Vec<Action>, buffer_id: BufferId) -> Self {
         Self { buffer_id, in_port, actions, data: Vec::new() }
     }

@@ -6,7 +6,7 @@ use crate::{FixedText, MacAddress, PortNumber};
 bit_set! {
     /// The configuration of a port, `ofp_port_config`.
     pub PortConfig: u32 {
-        /// Administratively down.
+        /// The port is administratively down.
         PORT_DOWN = 1 << 0,
         /// The port drops all packets that it receives.
         NO_RECV = 1 << 2,
@@ -60,9 +60,9 @@ bit_set! {
         FIBER = 1 << 12,
         /// Auto-negotiation.
         AUTONEG = 1 << 13,
-        /// Pause.
+        /// Pause frames of Ethernet flow control.
         PAUSE = 1 << 14,
-        /// Asymmetric pause.
+        /// Asymmetric pause frames: flow control in one direction.
         PAUSE_ASYM = 1 << 15,
     }
 }
@@ -73,9 +73,9 @@ structure! {
     pub struct Port = "ofp_port" {
         /// The number by which flow entries refer to the port.
         pub port_no: PortNumber; pad 4,
-        /// Its Ethernet address.
+        /// The port's Ethernet address.
         pub hw_addr: MacAddress; pad 2,
-        /// Its name, at most 15 bytes.
+        /// The port's name, of at most 15 bytes.
         pub name: FixedText<16>,
         /// The configuration of the port.
         pub config: PortConfig,
@@ -87,7 +87,7 @@ structure! {
         pub advertised: PortFeatures,
         /// The features that the port supports.
         pub supported: PortFeatures,
-        /// The features that the peer advertises.
+        /// The features that the other end of the link advertises.
         pub peer: PortFeatures,
         /// The current bit rate in kb/s.
         pub curr_speed: u32,
@@ -144,11 +144,11 @@ structure! {
     /// A message that changes the configuration of a port, `ofp_port_mod`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PortMod = "ofp_port_mod" {
-        /// The port.
+        /// The port to change.
         pub port_no: PortNumber; pad 4,
         /// The port's Ethernet address, which must be correct, as a safeguard.
         pub hw_addr: MacAddress; pad 2,
-        /// The new configuration.
+        /// The new configuration of the port, as far as `mask` selects its bits.
         pub config: PortConfig,
         /// The bits of `config` to change.
         pub mask: PortConfig,
@@ -182,7 +182,7 @@ structure! {
         pub tx_errors: u64,
         /// Frame alignment errors.
         pub rx_frame_err: u64,
-        /// Packets that overran the receiver.
+        /// Packets lost because the receiver had no room.
         pub rx_over_err: u64,
         /// Checksum errors.
         pub rx_crc_err: u64,
@@ -190,7 +190,7 @@ structure! {
         pub collisions: u64,
         /// The whole seconds for which the port has been alive.
         pub duration_sec: u32,
-        /// The nanoseconds beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the port has been alive.
         pub duration_nsec: u32,
     }
 }

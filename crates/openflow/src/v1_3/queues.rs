@@ -41,14 +41,14 @@ pub enum QueueProperty {
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
-        /// The data behind the experimenter's id and four bytes of padding.
+        /// The bytes of the property after the experimenter's id and four bytes of padding.
         data: Vec<u8>,
     },
     /// A property of a type that the specification does not define.
     Unknown {
-        /// The type.
+        /// The type of the property.
         kind: QueuePropertyType,
-        /// The data behind type, length and four bytes of padding.
+        /// The bytes of the property after its type, its length and four bytes of padding.
         data: Vec<u8>,
     },
 }
@@ -117,9 +117,9 @@ impl Wire for QueueProperty {
 pub struct PacketQueue {
     /// The queue's id.
     pub queue_id: QueueId,
-    /// The port that it belongs to.
+    /// The port to which the queue belongs.
     pub port: PortNumber,
-    /// Its properties.
+    /// The properties of the queue.
     pub properties: Vec<QueueProperty>,
 }
 
@@ -146,7 +146,7 @@ structure! {
     /// The queues of a port, `ofp_queue_get_config_reply`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct QueueGetConfigReply = "ofp_queue_get_config_reply" {
-        /// The port asked for.
+        /// The port whose queues were requested.
         pub port: PortNumber; pad 4,
         /// The port's queues.
         pub queues: Vec<PacketQueue>,
@@ -159,7 +159,7 @@ structure! {
     pub struct QueueStatsRequest = "ofp_queue_stats_request" {
         /// The port, or [`PortNumber::ANY`] for all ports.
         pub port_no: PortNumber,
-        /// The queue, or [`QueueId::ALL`].
+        /// The queue, or [`QueueId::ALL`] for all queues of the port.
         pub queue_id: QueueId,
     }
 }
@@ -176,11 +176,11 @@ structure! {
         pub tx_bytes: u64,
         /// Packets sent.
         pub tx_packets: u64,
-        /// Packets dropped because the queue overran.
+        /// Packets dropped because the queue was full.
         pub tx_errors: u64,
         /// The whole seconds for which the queue has been alive.
         pub duration_sec: u32,
-        /// The nanoseconds beyond `duration_sec`.
+        /// The nanoseconds beyond `duration_sec` for which the queue has been alive.
         pub duration_nsec: u32,
     }
 }

@@ -12,17 +12,17 @@ use crate::error::{DecodeError, EncodeError};
 bit_set! {
     /// The capabilities of a switch, `ofp_capabilities`.
     pub Capabilities: u32 {
-        /// Flow statistics.
+        /// The switch keeps statistics of flow entries.
         FLOW_STATS = 1 << 0,
-        /// Table statistics.
+        /// The switch keeps statistics of tables.
         TABLE_STATS = 1 << 1,
-        /// Port statistics.
+        /// The switch keeps statistics of ports.
         PORT_STATS = 1 << 2,
-        /// Group statistics.
+        /// The switch keeps statistics of groups.
         GROUP_STATS = 1 << 3,
         /// The switch can reassemble IP fragments.
         IP_REASM = 1 << 5,
-        /// Queue statistics.
+        /// The switch keeps statistics of queues.
         QUEUE_STATS = 1 << 6,
         /// The switch blocks ports that would create loops.
         PORT_BLOCKED = 1 << 8,
@@ -33,7 +33,7 @@ structure! {
     /// The features of a switch, `ofp_switch_features`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct SwitchFeatures = "ofp_switch_features" {
-        /// The datapath's id.
+        /// The datapath id of the switch.
         pub datapath_id: DatapathId,
         /// The number of packets that the switch can buffer.
         pub n_buffers: u32,
@@ -83,8 +83,8 @@ structure! {
     pub struct SwitchConfig = "ofp_switch_config" {
         /// The treatment of IP fragments.
         pub flags: ConfigFlags,
-        /// The number of bytes of a buffered packet in a packet-in to which no action's limit
-        /// applies.
+        /// The number of bytes of a buffered packet that a packet-in contains, unless an action
+        /// sets another limit.
         pub miss_send_len: u16,
     }
 }
@@ -96,7 +96,8 @@ impl SwitchConfig {
 }
 
 impl Default for SwitchConfig {
-    /// Returns the initial configuration of a switch (128 bytes, section 7.3.2).
+    /// Returns the initial configuration of a switch, whose packet-ins contain 128 bytes of a
+    /// buffered packet (section 7.3.2).
     fn default() -> Self {
         Self { flags: ConfigFlags::FRAG_NORMAL, miss_send_len: 128 }
     }
@@ -120,14 +121,16 @@ structure! {
     /// A request for a role, or its confirmation, `ofp_role_request`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct RoleMessage = "ofp_role_request" {
-        /// The role.
+        /// The role that the controller requests or has.
         pub role: ControllerRole; pad 4,
-        /// The generation of the master election, by which the switch can reject stale requests.
+        /// The generation of the election of a master, by which the switch recognises outdated
+        /// requests.
         pub generation_id: u64,
     }
 }
 
-/// The reasons that lead to a message, one bit `1 << reason` each, by the controller's role.
+/// The reasons for which a controller receives a kind of message, with one bit `1 << reason` each.
+/// There is one mask for each role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsyncMasks {
     /// The mask for controllers of role equal or master.
@@ -137,7 +140,7 @@ pub struct AsyncMasks {
 }
 
 impl AsyncMasks {
-    /// Returns the mask for a role.
+    /// Returns the mask of reasons for a role.
     pub const fn for_role(self, role: ControllerRole) -> u32 {
         match role {
             ControllerRole::SLAVE => self.slave,
@@ -183,8 +186,9 @@ const fn has_bit(mask: u32, bit: u8) -> bool {
 }
 
 impl Default for AsyncConfig {
-    /// Returns the initial masks of a switch: a master or equal gets everything but packets with an
-    /// invalid TTL, a slave gets port-status messages only. Open vSwitch uses these values too.
+    /// Returns the initial selection of messages of a switch: a master or equal receives everything
+    /// but packets with an invalid TTL, a slave receives port-status messages only. Open vSwitch
+    /// uses these values too.
     fn default() -> Self {
         Self {
             packet_in: AsyncMasks { master: 0b011, slave: 0 },

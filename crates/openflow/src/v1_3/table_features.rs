@@ -18,18 +18,19 @@ structure! {
         counts length >= 64;
         /// The table's id.
         pub table_id: TableId; pad 5,
-        /// Its name, at most 31 bytes.
+        /// The table's name, of at most 31 bytes.
         pub name: FixedText<32>,
         /// The bits of the metadata register that the table can match.
         pub metadata_match: u64,
         /// The bits of the metadata register that the table can write.
         pub metadata_write: u64,
-        /// Bits that earlier versions defined.
+        /// The configuration of the table, in bits that only earlier versions defined.
         pub config: u32,
         /// The largest number of entries.
         pub max_entries: u32,
-        /// The properties of the table. An absent type means that the table supports nothing of the
-        /// kind. For an absent type `..Miss`, the property for entries applies.
+        /// The properties of the table. If a type of property is absent, the table supports nothing
+        /// of the kind. If only its variant `..Miss` is absent, the property for entries applies to
+        /// the table-miss entry too.
         pub properties: Vec<TableFeatureProperty>,
     }
 }
@@ -92,7 +93,7 @@ open_enum! {
 /// The type of an instruction or action without its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FeatureId {
-    /// The type.
+    /// The type of the instruction or action.
     pub kind: u16,
     /// The experimenter's id, if an experimenter defines the type. It extends the id from four to
     /// eight bytes.
@@ -147,7 +148,7 @@ structure! {
         pub experimenter: u32,
         /// The type, in the numbering of the experimenter.
         pub exp_type: u32,
-        /// The data behind it.
+        /// The bytes of the property after its experimenter type.
         pub data: Vec<u8>,
     }
 }
@@ -161,9 +162,9 @@ macro_rules! properties {
             $( $(#[$meta])* $variant($held), )*
             /// A property of a type that the specification does not define.
             Unknown {
-                /// The type.
+                /// The type of the property.
                 kind: TableFeaturePropertyType,
-                /// The data behind type and length.
+                /// The bytes of the property after its type and length.
                 data: Vec<u8>,
             },
         }

@@ -31,9 +31,9 @@ structure! {
     /// configuration left to change, but kept the message.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct TableMod = "ofp_table_mod" {
-        /// The table, or [`TableId::ALL`].
+        /// The table to change, or [`TableId::ALL`] for all tables.
         pub table_id: TableId; pad 3,
-        /// Bits that earlier versions defined.
+        /// The configuration of the table, in bits that only earlier versions defined.
         pub config: u32,
     }
 }
@@ -42,13 +42,13 @@ structure! {
     /// A table's counters, `ofp_table_stats`, 24 bytes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct TableStats = "ofp_table_stats" {
-        /// The table.
+        /// The table that has the counters.
         pub table_id: TableId; pad 3,
-        /// Entries that it holds.
+        /// The number of entries that the table holds.
         pub active_count: u32,
-        /// Packets looked up in it.
+        /// The number of packets that were looked up in the table.
         pub lookup_count: u64,
-        /// Packets that hit an entry.
+        /// The number of packets that matched an entry of the table.
         pub matched_count: u64,
     }
 }

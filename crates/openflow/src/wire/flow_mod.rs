@@ -30,7 +30,8 @@ pub struct FlowMod<T> {
     version: Version,
 }
 
-/// Returns the length of the shortest flow-mod: without actions, and in 1.3 with an empty match.
+/// Returns the length in bytes of the shortest flow-mod: one without actions and, in 1.3, with an
+/// empty match.
 const fn fixed(version: Version) -> usize {
     match version {
         Version::V1_0 => 72,
@@ -62,12 +63,12 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         u64_at(self.buffer.as_ref(), self.at(48, 8))
     }
 
-    /// Returns the table; `None` in 1.0, which has no such field.
+    /// Returns the table that the flow-mod changes, or `None` in 1.0, which has no such field.
     pub fn table_id(&self) -> Option<u8> {
         (self.version == Version::V1_3).then(|| u8_at(self.buffer.as_ref(), 24))
     }
 
-    /// Returns the command.
+    /// Returns the change that the flow-mod makes.
     pub fn command(&self) -> FlowModCommand {
         let data = self.buffer.as_ref();
         FlowModCommand(match self.version {
@@ -91,7 +92,7 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         u16_at(self.buffer.as_ref(), self.at(62, 30))
     }
 
-    /// Returns the buffered packet to which the new entry is applied.
+    /// Returns the id of the buffered packet to which the new entry is applied, too.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), self.at(64, 32)))
     }
@@ -106,7 +107,7 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         }
     }
 
-    /// Returns the flags of the version.
+    /// Returns the flags of the flow-mod, whose meaning depends on the version.
     pub fn flags(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(70, 44))
     }

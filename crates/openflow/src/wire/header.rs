@@ -25,21 +25,21 @@ open_enum! {
         VENDOR = 4,
         /// A request for the switch's features.
         FEATURES_REQUEST = 5,
-        /// The reply of the switch.
+        /// The features of the switch, in reply to a request for them.
         FEATURES_REPLY = 6,
-        /// Asks for the switch's configuration.
+        /// A request for the switch's configuration.
         GET_CONFIG_REQUEST = 7,
-        /// The reply of the switch.
+        /// The switch's configuration, in reply to a request for it.
         GET_CONFIG_REPLY = 8,
         /// A new configuration for the switch; there is no reply.
         SET_CONFIG = 9,
-        /// A packet for the controller.
+        /// A packet that the switch sends to the controller.
         PACKET_IN = 10,
-        /// A flow entry was removed.
+        /// A notification that a flow entry was removed.
         FLOW_REMOVED = 11,
-        /// A port was added, changed or removed.
+        /// A notification that a port was added, changed or removed.
         PORT_STATUS = 12,
-        /// A packet for the switch to send.
+        /// A packet that the controller makes the switch send.
         PACKET_OUT = 13,
         /// Adds, changes or removes flow entries.
         FLOW_MOD = 14,
@@ -92,14 +92,14 @@ impl<T: AsRef<[u8]>> Header<T> {
         Xid(u32::from_be_bytes(array_at(self.buffer.as_ref(), 4)))
     }
 
-    /// Returns the data behind the header, up to the end of the message.
+    /// Returns the bytes of the message after its header.
     pub fn body(&self) -> &[u8] {
         self.buffer.as_ref().get(HEADER_LENGTH..usize::from(self.length())).unwrap_or(&[])
     }
 }
 
-/// Appends a message that consists of its header, such as a request without parameters or a barrier
-/// reply.
+/// Appends a message that consists only of a header, such as a request without parameters or a
+/// barrier reply.
 pub fn emit_empty(version: Version, message_type: MessageType, xid: Xid, out: &mut Vec<u8>) {
     out.extend_from_slice(&header_bytes(version, message_type, HEADER_LENGTH as u16, xid));
 }

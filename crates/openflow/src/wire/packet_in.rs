@@ -14,13 +14,14 @@ use super::{
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{BufferId, PortNumber, Version, Xid};
 
-/// The offset of the packet in 1.0, which is the length of the fixed part.
+/// The offset of the packet in a packet-in of OpenFlow 1.0, after the fixed fields.
 const V1_0_DATA: usize = 18;
-/// The offset of the match in 1.3.
+/// The offset of the match in a packet-in of OpenFlow 1.3.
 const V1_3_MATCH: usize = 24;
 /// The length of the shortest packet-in of 1.3: an empty match occupies 8 bytes, padding 2.
 const V1_3_MINIMUM: usize = V1_3_MATCH + 8 + 2;
-/// The length of everything before the packet if the match contains only the ingress port.
+/// The number of bytes before the packet in a packet-in of OpenFlow 1.3 whose match contains only
+/// the ingress port.
 const V1_3_PORT_ONLY: usize = V1_3_MATCH + 16 + 2;
 /// The beginning of an `ofp_match` with one field, the ingress port: type OFPMT_OXM, length 12,
 /// then the header of OXM_OF_IN_PORT (class 0x8000, field 0, length 4).
@@ -59,17 +60,19 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
 
-    /// Returns the buffer in which the switch keeps the packet, if it does.
+    /// Returns the buffer in which the switch keeps the packet, or [`BufferId::NO_BUFFER`].
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), 8))
     }
 
-    /// Returns the length of the packet when it arrived; the payload may be only its beginning.
+    /// Returns the length in bytes of the packet when it arrived. The payload may be only its
+    /// beginning.
     pub fn total_len(&self) -> u16 {
         u16_at(self.buffer.as_ref(), 12)
     }
 
-    /// Returns the ingress port; [`PortNumber::ANY`] if a 1.3 match does not contain it.
+    /// Returns the ingress port of the packet, or [`PortNumber::ANY`] if the match of a 1.3
+    /// packet-in does not contain it.
     pub fn in_port(&self) -> PortNumber {
         self.in_port
     }
@@ -86,18 +89,18 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         )
     }
 
-    /// Returns the table that sent the packet; `None` in 1.0, which has no such field.
+    /// Returns the table whose entry sent the packet, or `None` in 1.0, which has no such field.
     pub fn table_id(&self) -> Option<u8> {
         (self.version == Version::V1_3).then(|| u8_at(self.buffer.as_ref(), 15))
     }
 
-    /// Returns the cookie of the flow entry that sent the packet; `None` in 1.0, which has no such
-    /// field.
+    /// Returns the cookie of the flow entry that sent the packet, or `None` in 1.0, which has no
+    /// such field.
     pub fn cookie(&self) -> Option<u64> {
         (self.version == Version::V1_3).then(|| u64_at(self.buffer.as_ref(), 16))
     }
 
-    /// Returns the packet, or its beginning if the switch buffers it.
+    /// Returns the packet, or only its beginning if the switch buffers it.
     pub fn payload(&self) -> &[u8] {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
@@ -151,10 +154,10 @@ fn locate_v1_3(data: &[u8], end: usize) -> Result<(PortNumber, usize), DecodeErr
     Ok((in_port, start))
 }
 
-/// The fields of a packet-in beside its packet.
+/// The fields of a packet-in except for its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketInFields {
-    /// The buffer in which the switch keeps the packet, if it does.
+    /// The buffer in which the switch keeps the packet, or [`BufferId::NO_BUFFER`].
     pub buffer_id: BufferId,
     /// The length of the packet in bytes when it arrived.
     pub total_len: u16,
@@ -163,14 +166,14 @@ pub struct PacketInFields {
     /// The reason why the packet is sent, in the numbering of the version; 0 is a table miss in
     /// both versions.
     pub reason: u8,
-    /// The table that sent it; 1.0 leaves it out.
+    /// The table whose entry sent the packet. OpenFlow 1.0 does not send it.
     pub table_id: u8,
-    /// The cookie of the flow entry that sent it; 1.0 leaves it out.
+    /// The cookie of the flow entry that sent the packet. OpenFlow 1.0 does not send it.
     pub cookie: u64,
 }
 
 impl PacketInFields {
-    /// Returns the number of bytes of the message before the packet.
+    /// Returns the number of bytes that precede the packet in a packet-in of this version.
     pub const fn overhead(version: Version) -> usize {
         match version {
             Version::V1_0 => V1_0_DATA,
@@ -221,7 +224,7 @@ impl PacketInFields {
     }
 }
 
-/// Returns the port's number in 1.0, or an error if there is none.
+/// Returns the number of a port in OpenFlow 1.0, or an error if 1.0 cannot express it.
 pub(super) fn port_v1_0(field: &'static str, port: PortNumber) -> Result<u16, EncodeError> {
     port.to_v1_0().ok_or(EncodeError::Value {
         field,

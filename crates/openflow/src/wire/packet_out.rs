@@ -7,7 +7,7 @@ use super::{Checked, MessageType, check, header_bytes, message_length, put_at, u
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{BufferId, PortNumber, Version, Xid};
 
-/// Returns the offset of the actions.
+/// Returns the offset of the actions in a packet-out of this version.
 const fn fixed(version: Version) -> usize {
     match version {
         Version::V1_0 => 16,
@@ -15,7 +15,7 @@ const fn fixed(version: Version) -> usize {
     }
 }
 
-/// Returns the length of an output action.
+/// Returns the length in bytes of an action that sends the packet out of a port.
 const fn output_length(version: Version) -> usize {
     match version {
         Version::V1_0 => 8,
@@ -59,7 +59,8 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
 
-    /// Returns the buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
+    /// Returns the packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if the payload is
+    /// the packet.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), 8))
     }
@@ -73,17 +74,18 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         }
     }
 
-    /// Returns the actions as bytes.
+    /// Returns the encoded actions of the packet-out.
     pub fn actions(&self) -> &[u8] {
         self.buffer.as_ref().get(fixed(self.version)..self.payload.0).unwrap_or(&[])
     }
 
-    /// Returns the ports of output actions, in order, up to the first malformed action.
+    /// Returns the ports to which the actions send the packet, in order, up to the first malformed
+    /// action.
     pub fn outputs(&self) -> Outputs<'_> {
         Outputs { version: self.version, actions: self.actions() }
     }
 
-    /// Returns the packet; empty if the switch is to send a buffered one.
+    /// Returns the packet to send, which is empty if the switch is to send a buffered one.
     pub fn payload(&self) -> &[u8] {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
@@ -133,15 +135,16 @@ impl Iterator for Outputs<'_> {
     }
 }
 
-/// The fields of a packet-out beside its packet.
+/// The fields of a packet-out except for its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOutFields<'a> {
-    /// The buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
+    /// The packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if the payload is the
+    /// packet.
     pub buffer_id: BufferId,
     /// The port that counts as the packet's ingress port; [`PortNumber::ANY`] in 1.0 and
     /// [`PortNumber::CONTROLLER`] in 1.3 if there is none.
     pub in_port: PortNumber,
-    /// The ports of the output actions; without any, the packet is dropped.
+    /// The ports to which actions send the packet. If there are none, the packet is dropped.
     pub outputs: &'a [PortNumber],
 }
 

@@ -4,11 +4,11 @@ use super::{
     FlowStats, PortStats, QueueStats, StatsReply, StatsReplyBody, StatsReplyFlags, TableStats,
 };
 
-/// The number of bytes of records that fit one message beside the header, the type and the flags.
+/// The number of bytes that one message has for records, after its header, the type and the flags.
 const CAPACITY: usize = u16::MAX as usize - 12;
 
 impl StatsReplyBody {
-    /// Splits the statistics into replies that each fit a message, all but the last of which say
+    /// Splits the statistics into replies, each of which fits one message. All but the last say
     /// that more follow.
     ///
     /// A single record or a vendor's body cannot be split. It is one part, whose encoding fails if
@@ -31,7 +31,7 @@ impl StatsReplyBody {
     }
 }
 
-/// Fills parts in order. There is at least one part, which may be empty.
+/// Distributes records over parts in order. There is at least one part, which may be empty.
 fn split<T>(
     records: Vec<T>,
     length: impl Fn(&T) -> usize,

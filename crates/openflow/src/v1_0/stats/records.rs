@@ -71,7 +71,7 @@ structure! {
         pub packet_count: u64,
         /// The bytes in these packets.
         pub byte_count: u64,
-        /// The instructions for these packets.
+        /// The actions on the packets that the entry matches.
         pub actions: Vec<Action>,
     }
 }
@@ -107,13 +107,13 @@ structure! {
         pub name: FixedText<32>,
         /// The fields that the table can wildcard.
         pub wildcards: Wildcards,
-        /// Entries that it can hold.
+        /// The number of entries that the table can hold.
         pub max_entries: u32,
-        /// Entries that it holds.
+        /// The number of entries that the table holds.
         pub active_count: u32,
-        /// Packets looked up.
+        /// The number of packets that were looked up in the table.
         pub lookup_count: u64,
-        /// Packets that an entry matched.
+        /// The number of packets that an entry of the table matched.
         pub matched_count: u64,
     }
 }
@@ -150,7 +150,7 @@ structure! {
         pub tx_errors: u64,
         /// Frame alignment errors.
         pub rx_frame_err: u64,
-        /// Packets lost to a full receiver.
+        /// Packets lost because the receiver had no room.
         pub rx_over_err: u64,
         /// CRC errors.
         pub rx_crc_err: u64,

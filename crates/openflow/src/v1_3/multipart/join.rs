@@ -5,7 +5,7 @@ use super::{
     MultipartType,
 };
 
-/// The reason why a part does not continue the previous ones.
+/// The reason why a part of a multipart message does not continue the parts before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -17,10 +17,10 @@ pub enum JoinError {
         /// The type of this part.
         part: MultipartType,
     },
-    /// The type has a body that cannot be continued.
+    /// The body of this type is not a list, so it cannot have several parts.
     #[error("a second part of type {0}, whose body cannot be continued")]
     NotAList(MultipartType),
-    /// There are more parts than allowed.
+    /// The message has more parts than this allowed number.
     #[error("more than {0} parts: raise the limit, or distrust the sender")]
     TooMany(usize),
 }
@@ -75,7 +75,7 @@ impl RequestJoiner {
     }
 }
 
-/// The parts of a message so far.
+/// The parts of a multipart message that have arrived so far.
 #[derive(Clone, Debug)]
 struct Parts<B> {
     joined: Option<B>,

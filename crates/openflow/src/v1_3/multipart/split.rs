@@ -62,7 +62,7 @@ impl MultipartRequest {
     }
 }
 
-/// Sets `MORE` on all but the last part.
+/// Sets the flag `MORE` on all bodies but the last.
 fn flagged<B>(bodies: Vec<B>) -> impl Iterator<Item = (MultipartFlags, B)> {
     let last = bodies.len().saturating_sub(1);
     bodies.into_iter().enumerate().map(move |(index, body)| {
@@ -70,7 +70,7 @@ fn flagged<B>(bodies: Vec<B>) -> impl Iterator<Item = (MultipartFlags, B)> {
     })
 }
 
-/// Splits a list into lists that each fit a message; an empty list yields one part.
+/// Splits a list into lists that each fit one message. An empty list yields one empty part.
 fn wrap<T: Wire, B>(entries: Vec<T>, body: impl Fn(Vec<T>) -> B) -> Result<Vec<B>, EncodeError> {
     let mut parts = Vec::new();
     let mut part = Vec::new();
