@@ -33,9 +33,11 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The number of receive calls between checks for errors and drops, which cost system calls.
+/// The number of receive calls after which a queue checks for errors and drops, since the checks
+/// need system calls.
 const UPKEEP: u32 = 128;
-/// The longest packet outside the ring, in bytes: the kernel's largest super-frame.
+/// The longest packet in bytes that can be received outside the ring: the kernel's largest
+/// super-frame.
 const LONGEST: usize = (512 << 10) + 256;
 
 /// Opens an interface for a number of workers, with the largest receive rings that suit this
@@ -96,25 +98,28 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
 #[derive(Debug)]
 struct PacketQueue {
     link: Link,
-    /// The sockets; `None` if the interface has been down since the port was opened.
+    /// The sockets of the queue; `None` if the interface has been down since the port was opened.
     sockets: Option<Sockets>,
     group: Option<Group>,
-    /// The memory of the receive ring, which is allocated whenever the interface is opened.
+    /// The memory of the receive ring, which is allocated again whenever the interface is opened.
     memory: RingMemory,
     restorer: Restorer,
     batch: Batch,
-    /// The discipline, opened at the first query of the queue length.
+    /// The interface's queueing discipline. It is `None` before the queue length is first queried.
     discipline: Option<Discipline>,
     whole: WholeFrames,
     until_upkeep: u32,
 }
 
-/// The state of the decision whether super-frames may leave in one piece.
+/// What a queue knows about whether super-frames (several TCP segments in one frame) may leave in
+/// one piece.
 #[derive(Debug, Default)]
 struct WholeFrames {
-    /// A watch for changes of interfaces and disciplines, opened for the first super-frame.
+    /// A watch for changes of interfaces and queueing disciplines. It is opened for the first
+    /// super-frame.
     watch: Option<LinkWatch>,
-    /// Whether super-frames may leave in one piece, according to the discipline at the last change.
+    /// Whether super-frames may leave in one piece, according to the queueing discipline when it
+    /// last changed.
     may_leave: bool,
     /// Whether the kernel has refused a super-frame.
     are_refused: bool,
@@ -278,8 +283,8 @@ impl PacketQueue {
         self.discipline.as_mut()
     }
 
-    /// Whether super-frames may leave in one piece: the socket for them is open, and the queueing
-    /// discipline treats a super-frame like its segments.
+    /// Returns whether super-frames may leave in one piece: the socket for them is open, and the
+    /// queueing discipline treats a super-frame like its segments.
     fn may_leave_whole(&mut self) -> bool {
         let has_changed = self.whole.watch.as_mut().is_none_or(LinkWatch::changed);
         if has_changed && !self.whole.are_refused {
@@ -293,7 +298,7 @@ impl PacketQueue {
         self.whole.may_leave
     }
 
-    /// Segments the next super-frame, and sends the segments.
+    /// Cuts the next super-frame into segments, and sends the segments.
     fn send_cut(&mut self) {
         let Some(sockets) = &self.sockets else { return };
         let (mut restorer, mut burst) = (Restorer::default(), Burst::new(batch::BATCH));
@@ -344,7 +349,7 @@ impl Drop for PacketQueue {
     }
 }
 
-/// Receives a packet that did not fit into the ring.
+/// Receives a packet that did not fit into the ring, which the kernel has queued separately.
 fn take_beside(
     socket: impl AsFd,
     restorer: &mut Restorer,
@@ -361,7 +366,7 @@ fn take_beside(
     restorer.take_received(&header, tag, length, burst).ok()
 }
 
-/// Returns the VLAN tag that the kernel removed from the frame.
+/// Returns the VLAN tag that the kernel removed from a received frame, if it removed one.
 pub(crate) fn tag(status: u32, control: u16, protocol: u16) -> Option<Tag> {
     let protocol = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { protocol } else { 0x8100 };
     (status & libc::TP_STATUS_VLAN_VALID != 0).then_some(Tag { protocol, control })

@@ -20,11 +20,11 @@ pub const BURST: usize = 256;
 pub struct Burst {
     frames: Vec<Frame>,
     filled: usize,
-    /// The number of leading bytes of a segment that the reader needs; `None` if it needs segments
-    /// as packets.
+    /// The number of bytes at the beginning of a TCP segment that the burst's reader needs. `None`
+    /// if it needs whole segments.
     head: Option<usize>,
     super_frames: Vec<SuperFrame>,
-    /// Cleared super-frames, whose memory is reused.
+    /// Empty super-frames whose memory can be reused.
     spare: Vec<SuperFrame>,
 }
 
@@ -32,10 +32,10 @@ pub struct Burst {
 #[derive(Debug, Default)]
 pub struct Frame {
     buffer: Box<[u8]>,
-    /// The offset of the packet in the buffer, which is less than a line, plus the packet's length
-    /// times the line size. Both are in one word, because frames are moved word by word: loading
-    /// two halves that were just written separately would stall, and a further word per frame would
-    /// increase the number of cache lines that cores exchange.
+    /// The offset and the length of the packet in the buffer, as `offset + length * LINE`; the
+    /// offset is less than a line. Both are in one word, because frames are moved word by word:
+    /// loading two halves that were just written separately would stall, and a further word per
+    /// frame would increase the number of cache lines that cores exchange.
     place: usize,
 }
 
@@ -47,29 +47,30 @@ impl Burst {
         Self { frames, filled: 0, head: None, super_frames: Vec::new(), spare: Vec::new() }
     }
 
-    /// Selects whether ports may deliver TCP super-frames in one piece; `None` disables this. If
-    /// enabled, the burst has a frame for each segment of a super-frame, with at least the
-    /// segment's first `bytes` bytes, or all bytes of a shorter segment, and [`Self::super_frames`]
-    /// has the payload.
+    /// Allows ports to deliver TCP super-frames in one piece, or forbids it with `None`. If
+    /// allowed, the burst has a frame for each segment of a super-frame, with at least the
+    /// segment's first `bytes` bytes (its head), or all bytes of a shorter segment.
+    /// [`Self::super_frames`] has the payload.
     pub fn take_heads(&mut self, bytes: Option<usize>) {
         self.head = bytes;
     }
 
-    /// Returns the number of bytes that was passed to [`Self::take_heads`].
+    /// Returns the number of bytes of each segment that was passed to [`Self::take_heads`].
     #[must_use]
     pub fn head(&self) -> Option<usize> {
         self.head
     }
 
-    /// Returns the super-frames whose segments' heads are among the packets, in order.
+    /// Returns the super-frames that have a head of each of their segments among the packets of the
+    /// burst, in order.
     #[must_use]
     pub fn super_frames(&self) -> &[SuperFrame] {
         &self.super_frames
     }
 
-    /// Adds the heads of a super-frame to the burst; returns the number of segments and their
-    /// bytes, or zeros if there is no room yet. Returns `None` if the frame must be segmented,
-    /// because heads are disabled or do not suffice for it.
+    /// Adds a head of each segment of a super-frame to the burst. Returns the number of segments
+    /// and of their bytes, or zeros if the burst has no room for them yet. Returns `None` if the
+    /// super-frame must be cut, because heads are not allowed or do not suffice for it.
     pub(crate) fn push_super_frame(&mut self, segments: &mut Segments) -> Option<(u64, u64)> {
         let head = self.head.filter(|_| SuperFrame::is_possible(segments, self.frames.len()))?;
         let count = segments.count();
@@ -90,19 +91,19 @@ impl Burst {
         Some((count as u64, bytes))
     }
 
-    /// Returns the packets.
+    /// Returns the packets of the burst.
     #[must_use]
     pub fn frames(&self) -> &[Frame] {
         self.frames.get(..self.filled).unwrap_or_default()
     }
 
-    /// Returns the number of packets for which there is room.
+    /// Returns the number of packets for which the burst still has room.
     #[must_use]
     pub fn room(&self) -> usize {
         self.frames.len() - self.filled
     }
 
-    /// Removes all packets.
+    /// Removes all packets from the burst.
     pub fn clear(&mut self) {
         self.filled = 0;
         self.spare.append(&mut self.super_frames);
@@ -113,8 +114,8 @@ impl Burst {
         self.push_parts(&[packet]).is_some()
     }
 
-    /// Adds a copy of a packet that consists of parts, and returns the copy; `None` if there is no
-    /// room.
+    /// Adds a copy of a packet that consists of parts, and returns the copy. Returns `None` if
+    /// there is no room.
     pub(crate) fn push_parts(&mut self, parts: &[&[u8]]) -> Option<&mut [u8]> {
         let frame = self.frames.get_mut(self.filled)?;
         frame.fill(parts);
@@ -122,7 +123,7 @@ impl Burst {
         Some(frame.bytes_mut())
     }
 
-    /// Adds a packet without copying it, and leaves an unused buffer in its place. If there is no
+    /// Adds a packet without copying it: its buffer is exchanged for an unused one. If there is no
     /// room, nothing happens.
     pub(crate) fn exchange(&mut self, packet: &mut Frame) {
         if let Some(frame) = self.frames.get_mut(self.filled) {
@@ -133,7 +134,7 @@ impl Burst {
 }
 
 impl Frame {
-    /// Replaces the packet by a copy of one that consists of parts.
+    /// Replaces the frame's packet by a copy of one that consists of parts.
     #[inline]
     pub(crate) fn fill(&mut self, parts: &[&[u8]]) {
         let length: usize = parts.iter().map(|part| part.len()).sum();

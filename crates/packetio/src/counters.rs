@@ -14,15 +14,15 @@ pub struct PortCounters {
     bad_length: AtomicU64,
 }
 
-/// A snapshot of [`PortCounters`]. Each value is exact, but the values may be from different
-/// moments.
+/// The values of [`PortCounters`] when they were read. Each is exact, but they may be from slightly
+/// different moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The number of received packets.
     pub received_packets: u64,
     /// The number of bytes in received packets.
     pub received_bytes: u64,
-    /// The number of incoming packets that were dropped for lack of room.
+    /// The number of incoming packets that were dropped because the receiver had no room for them.
     pub receive_dropped: u64,
     /// The number of transmitted packets.
     pub transmitted_packets: u64,
@@ -42,7 +42,7 @@ impl PortCounters {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts incoming packets that were dropped for lack of room.
+    /// Counts incoming packets that were dropped because the receiver had no room for them.
     pub fn receive_dropped(&self, packets: u64) {
         self.receive_dropped.fetch_add(packets, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ impl PortCounters {
         self.bad_length.fetch_add(packets, Ordering::Relaxed);
     }
 
-    /// Returns a snapshot of all counters.
+    /// Returns the values of all counters.
     #[must_use]
     pub fn values(&self) -> Counters {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Returns the counter before the measured instructions.
+/// Returns the cycle counter. To be called right before the instructions that are measured.
 #[must_use]
 pub fn begin() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -26,7 +26,7 @@ pub fn begin() -> u64 {
     0
 }
 
-/// Returns the counter after the measured instructions.
+/// Returns the cycle counter. To be called right after the instructions that are measured.
 #[must_use]
 pub fn end() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -50,8 +50,8 @@ pub struct CycleCounter {
 }
 
 impl CycleCounter {
-    /// Measures the frequency against the monotonic clock for `duration`. Returns `None` if the
-    /// processor has no counter with a constant rate.
+    /// Measures the frequency of the cycle counter against the monotonic clock for `duration`.
+    /// Returns `None` if the processor has no counter with a constant rate.
     #[must_use]
     pub fn calibrate(duration: Duration) -> Option<Self> {
         let flags = std::fs::read_to_string("/proc/cpuinfo").ok()?;
@@ -69,7 +69,7 @@ impl CycleCounter {
         (frequency > 0.0).then_some(Self { frequency })
     }
 
-    /// Returns the frequency in cycles per second.
+    /// Returns the frequency of the cycle counter in cycles per second.
     #[must_use]
     pub fn frequency(self) -> f64 {
         self.frequency

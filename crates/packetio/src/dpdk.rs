@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const DEVICES: [&str; 4] = ["net_af_packet", "net_memif", "net_ring", "net_null"];
-/// The number of receive calls between checks of the link and of drops.
+/// The number of receive calls after which a queue checks the link and counts drops.
 const UPKEEP: u32 = 128;
 
 /// Opens a device, described as in DPDK, for a number of workers.
@@ -67,12 +67,13 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
 struct DeviceQueue {
     link: Link,
     queue: shim::Queue,
-    /// The lengths of accepted packets that have not left.
+    /// The lengths of packets that were accepted but have not been sent yet.
     lengths: VecDeque<u32>,
-    /// Whether packets may come from peers that leave checksums to a card.
+    /// Whether packets may have partial checksums, because their senders leave checksums to a
+    /// network card.
     partial: bool,
     until_upkeep: u32,
-    /// The device's drops that some queue has already counted.
+    /// The number of packets that the device has dropped and that some queue has already counted.
     missed: Arc<AtomicU64>,
     device: Arc<Device>,
 }

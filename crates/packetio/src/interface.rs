@@ -10,17 +10,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// A network interface in the namespace of the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// The name, such as `eth0`.
+    /// The name of the interface, such as `eth0`.
     pub name: String,
-    /// The index, which changes if the interface is removed and added again.
+    /// The index of the interface. It changes if the interface is removed and added again.
     pub index: u32,
     /// Whether the interface is switched on.
     pub up: bool,
-    /// Whether the interface is switched on and its peer is present.
+    /// Whether the interface is switched on and has a link to its peer.
     pub running: bool,
-    /// The largest number of bytes after the Ethernet header.
+    /// The largest number of bytes after the Ethernet header of a frame.
     pub mtu: u32,
-    /// The MAC address.
+    /// The MAC address of the interface.
     pub mac: [u8; 6],
     /// Whether the interface carries Ethernet frames.
     pub ethernet: bool,
@@ -74,17 +74,18 @@ pub(crate) fn receive_queues(name: &str) -> u32 {
     }
 }
 
-/// Receive offloads of an interface that stay disabled until this is dropped.
+/// The receive offloads of an interface, which stay disabled until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OffloadsOff {
     interface: String,
     index: u32,
-    /// The commands that restore the former settings.
+    /// The commands that restore the settings from before.
     before: Vec<[u32; 2]>,
 }
 
 impl OffloadsOff {
-    /// Disables the removal of VLAN tags and, if `whole`, the merging of packets.
+    /// Disables two receive offloads of an interface: the removal of VLAN tags and, if `whole`, the
+    /// merging of packets.
     pub(crate) fn on(interface: &Interface, whole: bool) -> io::Result<Self> {
         const ETHTOOL_GGRO: u32 = 0x2b;
         const ETHTOOL_SGRO: u32 = 0x2c;
@@ -129,14 +130,14 @@ const LINKS: u32 = 1;
 /// The multicast group `RTMGRP_TC`.
 const DISCIPLINES: u32 = 8;
 
-/// A watch for interfaces that are added, removed, switched on or off, or changed.
+/// A watch that reports when some interface was added, removed, switched on or off, or changed.
 #[derive(Debug)]
 pub struct LinkWatch {
     socket: OwnedFd,
 }
 
 impl LinkWatch {
-    /// Watches the namespace of this thread from now on.
+    /// Begins to watch the interfaces in the network namespace of this thread.
     ///
     /// # Errors
     /// Returns an error if the system cannot open a netlink socket.
@@ -144,7 +145,7 @@ impl LinkWatch {
         Self::of(LINKS)
     }
 
-    /// Also watches queueing disciplines.
+    /// Begins to watch both interfaces and queueing disciplines.
     pub(crate) fn with_disciplines() -> io::Result<Self> {
         Self::of(LINKS | DISCIPLINES)
     }
@@ -161,7 +162,7 @@ impl LinkWatch {
         Ok(Self { socket })
     }
 
-    /// Whether something has changed since the last call. Does not wait.
+    /// Returns whether something has changed since the last call. Does not wait.
     pub fn changed(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let mut changed = false;
@@ -176,7 +177,7 @@ impl LinkWatch {
         }
     }
 
-    /// Returns a descriptor to poll for input.
+    /// Returns a descriptor that becomes readable when something changes.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

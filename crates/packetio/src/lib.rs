@@ -54,16 +54,16 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// A port, opened for a number of workers.
+/// A port of a switch, opened for a number of workers.
 #[derive(Debug)]
 pub struct Port {
     /// The name of the interface, device or file, such as `veth0`.
     pub name: String,
     /// The queues, one for each worker in order.
     pub queues: Vec<Box<dyn Queue>>,
-    /// The counters over all queues of the port.
+    /// The counters of the port, to which all its queues add.
     pub counters: Arc<PortCounters>,
-    /// The captures that record the port, if there are any.
+    /// The captures that record the packets of the port, if there are any.
     pub recording: Option<Recording>,
 }
 
@@ -76,11 +76,12 @@ pub trait Queue: Debug + Send {
     /// Returns [`PortDown`] if the port is gone or down. All packets in the burst are complete.
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown>;
 
-    /// Copies a packet for transmission. The packet leaves immediately or at the next
-    /// [`Self::flush`]. Refused packets are counted.
+    /// Copies a packet for transmission. The packet is sent immediately or at the next
+    /// [`Self::flush`]. A refused packet is counted.
     fn transmit(&mut self, packet: &[u8]) -> Transmitted;
 
-    /// Copies several packets for transmission, in order; returns the number of accepted packets.
+    /// Copies several packets for transmission, in order. Returns the number of packets that were
+    /// accepted.
     fn transmit_all(&mut self, packets: &[&[u8]]) -> usize {
         packets.iter().filter(|packet| self.transmit(packet) == Transmitted::Taken).count()
     }
@@ -91,21 +92,21 @@ pub trait Queue: Debug + Send {
         false
     }
 
-    /// Sends all accepted packets. Returns false if some have to wait because the system's queue is
-    /// full; the caller must then flush again.
+    /// Sends all packets that were accepted for transmission. Returns false if some must wait
+    /// because the system's queue is full; the caller must then flush again.
     fn flush(&mut self) -> bool;
 
-    /// Returns a descriptor to poll for input, if the port has one.
+    /// Returns a descriptor that becomes readable when packets arrive, if the port has one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Returns the number of accepted packets that have not left the machine, or `None` if the port
-    /// has no system queue or its length is unknown. The call costs a system call.
+    /// Returns the number of packets that were accepted but have not left the machine. Returns
+    /// `None` if the port has no system queue or its length is unknown. This needs a system call.
     fn waiting(&mut self) -> Option<u32> {
         None
     }
 
-    /// Tries to reopen a port that is gone or down; returns whether the port is up. The call costs
-    /// system calls and is meant for occasional use.
+    /// Tries to reopen a port that is gone or down. Returns whether the port is up. This needs
+    /// system calls, so it should be called only occasionally.
     fn reopen(&mut self) -> bool;
 }
 
@@ -132,7 +133,7 @@ pub struct PortDown {
     pub cause: io::Error,
 }
 
-/// Returns a hint for the user.
+/// Returns a hint that tells the user how to bring the port up.
 fn remedy(port: &str, cause: &io::Error) -> String {
     match cause.kind() {
         io::ErrorKind::NetworkDown => format!("; `ip link set {port} up` brings it up"),

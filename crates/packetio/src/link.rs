@@ -1,4 +1,4 @@
-//! The common state of a port's queues, whatever carries the packets: name, MTU, presence and
+//! The state that each queue has of its port, whatever carries the packets: name, MTU, presence and
 //! counters.
 
 use crate::interface::Interface;
@@ -6,18 +6,18 @@ use crate::{PortCounters, PortDown, Transmitted};
 use std::io;
 use std::sync::Arc;
 
-/// One queue's view of its port.
+/// One queue's knowledge of its port: name, MTU, presence and counters.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) name: String,
-    /// The error that revealed that the port is gone or down.
+    /// The error that showed that the port is gone or down, or `None` while it is up.
     pub(crate) down: Option<libc::c_int>,
     pub(crate) mtu: usize,
     pub(crate) counters: Arc<PortCounters>,
 }
 
 impl Link {
-    /// Creates the link of an interface.
+    /// Creates the state of a port on an interface.
     pub(crate) fn on(interface: &Interface, counters: &Arc<PortCounters>) -> Self {
         Self {
             name: interface.name.clone(),
@@ -27,7 +27,8 @@ impl Link {
         }
     }
 
-    /// Counts received packets. If none was received, returns an error if the port is down.
+    /// Counts received packets and returns their number. If there are none, returns an error if the
+    /// port is down.
     pub(crate) fn received(&self, packets: u64, bytes: u64) -> Result<usize, PortDown> {
         if packets > 0 {
             self.counters.received(packets, bytes);
@@ -75,9 +76,9 @@ impl Link {
         self.takes_length(packet, packet.len())
     }
 
-    /// Whether an Ethernet link accepts a packet of `length` bytes that begins with `front`. The
-    /// packet must have at least an Ethernet header, and at most the header and the MTU. One VLAN
-    /// tag is not counted, as in the kernel (packet_snd).
+    /// Returns whether an Ethernet link accepts a packet of `length` bytes that begins with
+    /// `front`. The packet must have at least an Ethernet header, and at most the header and the
+    /// MTU. One VLAN tag is not counted, as in the kernel (packet_snd).
     pub(crate) fn takes_length(&self, front: &[u8], length: usize) -> bool {
         const HEADER: usize = 14;
         let tag = if front.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };

@@ -1,8 +1,8 @@
 //! Ports in memory: the two ends of a line, for tests and for measurements without a kernel.
 //!
-//! A packet is copied once, at its transmission; its buffer then moves from owner to owner. The
-//! lock of a direction is taken once per flush and once per received burst. Buffers of received
-//! packets return to the sender in the same way.
+//! A packet is copied once, at its transmission; its buffer then passes from the sender to the line
+//! and from the line to the receiver. The lock of a direction is taken once per flush and once per
+//! received burst. Buffers of received packets return to the sender in the same way.
 
 use crate::{Burst, Frame, Port, PortCounters, PortDown, Queue, Transmitted};
 use std::collections::VecDeque;
@@ -37,14 +37,14 @@ pub fn line(name: &str, capacity: usize) -> [Port; 2] {
 #[derive(Debug, Default)]
 struct Direction {
     packets: Mutex<Packets>,
-    /// The number of waiting packets, which both ends can read without the lock.
+    /// The number of packets that wait to be received. Both ends can read it without the lock.
     waiting: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Packets {
     waiting: VecDeque<Frame>,
-    /// Buffers of received packets, for reuse by later packets.
+    /// The buffers of packets that were received. Later packets reuse them.
     spare: Vec<Frame>,
 }
 
@@ -57,7 +57,7 @@ impl Direction {
         self.waiting.load(Ordering::Acquire)
     }
 
-    /// Publishes the number of waiting packets; the caller must hold the lock.
+    /// Publishes the number of packets that wait to be received. The caller must hold the lock.
     fn show(&self, packets: &Packets) {
         self.waiting.store(packets.waiting.len(), Ordering::Release);
     }
@@ -68,21 +68,21 @@ struct LineQueue {
     incoming: Arc<Direction>,
     outgoing: Arc<Direction>,
     capacity: usize,
-    /// A lower bound on the room in the line, in packets.
+    /// A number of packets for which the line certainly has room. It may have room for more.
     room: usize,
-    /// Accepted packets, which leave at the next flush.
+    /// The packets that were accepted for transmission and will be sent at the next flush.
     taken: Vec<Frame>,
     taken_bytes: u64,
-    /// Buffers for later packets.
+    /// The unused buffers that this end has for later packets.
     spare: Vec<Frame>,
     counters: Arc<PortCounters>,
 }
 
 impl LineQueue {
     /// Returns a buffer for a packet. A new one is created only if every buffer of this direction
-    /// has a packet that waits, so a direction never has more buffers than its capacity, plus those
-    /// that its receiver exchanges. Without this limit, each flush that runs out of own buffers
-    /// would add some, and the memory would grow with the number of packets.
+    /// contains a packet that waits, so a direction never has more buffers than its capacity, plus
+    /// those that its receiver exchanges. Without this limit, each flush for which the sender has
+    /// too few buffers would create some, and the memory would grow with the number of packets.
     fn buffer(&mut self) -> Frame {
         if self.spare.is_empty() {
             std::mem::swap(&mut self.spare, &mut self.outgoing.lock().spare);

@@ -1,6 +1,6 @@
-//! Network namespaces that are connected by virtual cables. Packets in them meet no other traffic,
-//! no port of the machine is occupied, and nothing is left behind. Measurements and tests create
-//! their ports in such namespaces.
+//! Network namespaces that are connected by virtual cables, in which measurements and tests create
+//! their ports. There is no other traffic in them, no port of the machine is occupied, and nothing
+//! is left behind.
 //!
 //! Interfaces are created with `ip` of iproute2, whose error messages users know. Creating
 //! namespaces requires root. The name of a namespace contains the id of its process, so that later
@@ -36,7 +36,7 @@ pub enum NamespaceError {
     /// The program `ip` reports an error.
     #[error("ip {arguments}: {message}; {}", advice(message))]
     Ip {
-        /// The arguments of `ip`.
+        /// The arguments with which `ip` was called.
         arguments: String,
         /// The error message of `ip`.
         message: String,
@@ -51,7 +51,7 @@ pub enum NamespaceError {
     },
 }
 
-/// Returns a remedy for an error of `ip`.
+/// Returns a hint that tells the user how to avoid an error of `ip`.
 fn advice(message: &str) -> &'static str {
     // The first is the kernel's own message, the second the text of its error number.
     let unknown = ["Unknown device type", "Operation not supported"];
@@ -163,7 +163,7 @@ fn ip(arguments: &[&str]) -> Result<(), NamespaceError> {
     Err(NamespaceError::Ip { arguments: arguments.join(" "), message })
 }
 
-/// Removes the namespaces of processes that were killed.
+/// Removes the namespaces that were left behind by processes that were killed.
 fn clear_left_behind() {
     let Ok(found) = fs::read_dir(NAMES) else { return };
     for name in found.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {

@@ -23,11 +23,12 @@ pub use super_frame::{SuperFrame, Whole};
 /// The length of a `virtio_net_hdr` in bytes.
 pub const VIRTIO_HEADER: usize = 10;
 
-/// The error for a packet that contradicts its description, or whose description is not supported.
+/// The error for a packet that contradicts its `virtio_net_hdr`, or whose header describes work
+/// that is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
-/// A VLAN tag that was removed from its frame.
+/// A VLAN tag that was removed from its frame and is stored separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
     /// The EtherType of the tag, such as 0x8100.
@@ -36,20 +37,21 @@ pub struct Tag {
     pub control: u16,
 }
 
-/// A converter of unfinished packets into frames. It keeps frames that did not fit into a burst.
+/// A converter of unfinished packets into the frames that would be on a wire. It keeps frames that
+/// did not fit into a burst.
 #[derive(Debug, Default)]
 pub struct Restorer {
     segments: Segments,
 }
 
 impl Restorer {
-    /// Moves kept frames into the burst; returns the number of frames and their bytes. Must be
-    /// called before [`Self::take`], which needs room for one frame.
+    /// Moves the kept frames into the burst. Returns the number of moved frames and their bytes.
+    /// This must be called before [`Self::take`], which needs room for one frame.
     pub fn resume(&mut self, burst: &mut Burst) -> (u64, u64) {
         self.unload(burst)
     }
 
-    /// Whether frames wait for [`Self::resume`].
+    /// Returns whether frames are kept that [`Self::resume`] must move into a burst.
     pub(crate) fn is_pending(&self) -> bool {
         self.segments.is_pending()
     }
@@ -62,8 +64,8 @@ impl Restorer {
         apart.unwrap_or_else(|| self.segments.unload(burst))
     }
 
-    /// Converts a packet and puts its frames into the burst; returns the number of frames so far,
-    /// and their bytes.
+    /// Converts an unfinished packet and puts the resulting frames into the burst, as many as fit.
+    /// Returns the number of these frames, and their bytes.
     ///
     /// # Errors
     /// Returns [`Damaged`] if the packet contradicts its description. The burst is then unchanged.
@@ -106,8 +108,8 @@ impl Restorer {
         self.segments.frame.room(bytes)
     }
 
-    /// Converts the packet of `length` bytes that was written to the buffer of [`Self::room`], as
-    /// [`Self::take`] does.
+    /// Converts the unfinished packet whose `length` bytes were written to the buffer of
+    /// [`Self::room`], as [`Self::take`] does.
     ///
     /// # Errors
     /// Returns [`Damaged`] as [`Self::take`] does.
@@ -134,15 +136,15 @@ impl Restorer {
 }
 
 impl Tag {
-    /// Returns the bytes of the tag in a frame.
+    /// Returns the four bytes that the tag has in a frame.
     fn bytes(self) -> [u8; 4] {
         let [[a, b], [c, d]] = [self.protocol, self.control].map(u16::to_be_bytes);
         [a, b, c, d]
     }
 }
 
-/// Completes the checksum of a packet if it is partial. A partial checksum is recognised only by
-/// its value, the sum of the pseudo-header.
+/// Completes the transport checksum of a packet if it is partial. It is taken for partial if its
+/// value is the sum of the pseudo-header.
 ///
 /// A complete checksum that happens to have this value stays unchanged: the rest of the packet then
 /// sums to zero, so completing the checksum yields the same value. Packets in tunnels are left
@@ -171,7 +173,7 @@ pub fn complete_checksum(frame: &mut [u8]) {
     }
 }
 
-/// Returns the sum of the pseudo-header for a transport header.
+/// Returns the sum of the pseudo-header that the checksum of a transport header covers.
 fn pseudo_header(frame: &[u8], layer: Layer, transport: usize, protocol: u8) -> Option<u16> {
     let (addresses, length) = match layer {
         Layer::Ipv4(at) => {
@@ -191,7 +193,7 @@ fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// The unfinished work on a packet.
+/// The work on a packet that the kernel left to the network card.
 struct Unfinished {
     checksum: Option<Checksum>,
     segmentation: Option<Segmentation>,
@@ -213,8 +215,8 @@ enum Segmentation {
 }
 
 impl Unfinished {
-    /// Reads a description. `shift` is the number of bytes that were inserted in front of the
-    /// packet's headers.
+    /// Reads the unfinished work from a `virtio_net_hdr`. `shift` is the number of bytes that were
+    /// inserted in front of the packet's headers.
     fn read(header: &[u8; VIRTIO_HEADER], shift: usize) -> Result<Self, Damaged> {
         const NEEDS_CHECKSUM: u8 = 1;
         const EXPLICIT_CONGESTION: u8 = 0x80;
@@ -235,7 +237,8 @@ impl Unfinished {
 }
 
 impl Unfinished {
-    /// Returns the offset of the transport header, if the checksum begins there.
+    /// Returns the offset of the transport header, or `None` if the partial checksum begins
+    /// elsewhere.
     fn transport(&self) -> Option<usize> {
         self.checksum.map(|checksum| checksum.start)
     }
@@ -252,8 +255,8 @@ impl Checksum {
         self.write(frame, never_zero(sum).to_be_bytes());
     }
 
-    /// Whether the checksum is that of SCTP, which is not a sum. The description does not tell, but
-    /// no other transport protocol has its checksum at this offset.
+    /// Returns whether the partial checksum is that of SCTP, which is not a sum. The description
+    /// does not say so, but no other transport protocol has its checksum at this offset.
     fn is_sctp(self, frame: &[u8]) -> bool {
         walk(frame, Some(self.start), |_| {}).is_some_and(|(_, protocol)| protocol == SCTP)
     }

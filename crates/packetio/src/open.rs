@@ -10,13 +10,13 @@ use std::str::FromStr;
 /// `2@pcap:in.pcap,out.pcap`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
-    /// The port number in the program.
+    /// The number by which the program knows the port.
     pub number: u32,
-    /// The source and destination of the port's packets.
+    /// What the port is opened on, such as a network interface or capture files.
     pub source: Source,
 }
 
-/// The source and destination of a port's packets.
+/// What a port is opened on: where its packets come from and go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -86,7 +86,7 @@ fn files(address: &str) -> Option<pcap::Files> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// The text has the wrong form.
+    /// The text is not of the form `NUMBER@ADDRESS` or `NUMBER@KIND:ADDRESS`.
     #[error(
         "{text:?} is not a port: write NUMBER@INTERFACE, such as 1@veth0, or NUMBER@pcap:IN,OUT"
     )]
@@ -140,7 +140,7 @@ pub enum OpenError {
         /// The name of the interface.
         interface: String,
     },
-    /// This process lacks the permission.
+    /// This process lacks the permission to open the interface.
     #[error(
         "opening interface {interface} needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give them to the program \
          (setcap cap_net_raw,cap_net_admin+ep)"
@@ -177,7 +177,7 @@ pub enum OpenError {
     TooLong {
         /// The name of the interface.
         interface: String,
-        /// The largest possible MTU in bytes.
+        /// The largest MTU in bytes that is possible with XDP.
         longest: usize,
     },
     /// Another program has attached an XDP program to the interface.
@@ -215,7 +215,7 @@ pub enum OpenError {
              net_ring0 or net_null0"
     )]
     NoSuchDevice {
-        /// The given device.
+        /// The device that was named.
         device: String,
     },
     /// The device has fewer queues than there are workers.
@@ -239,7 +239,7 @@ pub enum OpenError {
         /// The error that the system reported.
         source: io::Error,
     },
-    /// The system reports an error.
+    /// The system reports another error.
     #[error("cannot open interface {interface}: {source}")]
     System {
         /// The name of the interface.

@@ -22,7 +22,7 @@ unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: a structure of integers without gaps, by its definition in linux/if_packet.h.
 unsafe impl Plain for libc::packet_mreq {}
 
-/// Returns the last error of the system if a system call returned -1.
+/// Returns the result of a system call, or the system's last error if the result is -1.
 pub(crate) fn check(result: impl Into<i64>) -> io::Result<u64> {
     u64::try_from(result.into()).map_err(|_| io::Error::last_os_error())
 }
@@ -104,9 +104,9 @@ pub(crate) fn bound_interface(socket: impl AsFd) -> io::Result<Option<u32>> {
     Ok(u32::try_from(ifindex).ok().filter(|ifindex| *ifindex != 0))
 }
 
-/// A message that [`receive_copy`] received.
+/// The outcome of receiving one message with [`receive_copy`].
 pub(crate) struct Received {
-    /// The number of bytes in the buffers.
+    /// The number of bytes that were written to the buffers.
     pub(crate) length: usize,
     /// Whether the message was longer than the buffers.
     pub(crate) truncated: bool,
@@ -222,7 +222,7 @@ pub(crate) fn interface_address(socket: impl AsFd, name: &str) -> io::Result<(u1
     Ok((address.sa_family, mac))
 }
 
-/// Returns a request that contains only the name of an interface.
+/// Returns an `ifreq` that contains only the name of an interface.
 fn named(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: the structure consists of integers, for which zero is a value.
     let mut parameters: libc::ifreq = unsafe { mem::zeroed() };
@@ -246,7 +246,7 @@ fn interface_request(
     Ok(parameters)
 }
 
-/// Attaches a filter that drops all packets until it is detached.
+/// Attaches a filter to a socket. The filter drops all packets until it is detached.
 pub(crate) fn refuse_all(socket: impl AsFd) -> io::Result<()> {
     let mut nothing =
         libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };

@@ -35,7 +35,8 @@ impl Recording {
         Self(captures.into())
     }
 
-    /// Returns the error, such as a full disk, that ended a capture early. The port continues.
+    /// Returns the error, such as a full disk, that ended a capture early, or `None` if there was
+    /// none. The port continues without the capture.
     #[must_use]
     pub fn fault(&self) -> Option<io::ErrorKind> {
         self.0.iter().find_map(SharedCapture::fault)

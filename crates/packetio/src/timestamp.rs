@@ -28,33 +28,35 @@ pub enum Direction {
     Outgoing,
 }
 
-/// The clock of a timestamp.
+/// The clock from which a timestamp was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampedBy {
-    /// The clock of the card, in nanoseconds since an arbitrary origin.
+    /// The clock of the network card, in nanoseconds since an arbitrary origin.
     Hardware,
-    /// The clock of the kernel, in nanoseconds since 1970, read at the edge to the driver.
+    /// The clock of the kernel, in nanoseconds since 1970, read when the frame was passed to or by
+    /// the driver.
     Kernel,
-    /// The clock of the kernel, read later, when the frame reached the socket.
+    /// The clock of the kernel, in nanoseconds since 1970, read later, when the frame reached the
+    /// socket.
     Socket,
 }
 
 /// A frame with its timestamp.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamped<'f> {
-    /// The frame from its first header on, without frame check sequence. A tag that the kernel
+    /// The frame from its first header on, without frame check sequence. A VLAN tag that the kernel
     /// removed is restored.
     pub frame: &'f [u8],
     /// The timestamp in nanoseconds.
     pub nanoseconds: u64,
-    /// The clock of the timestamp.
+    /// The clock from which the timestamp was read.
     pub by: StampedBy,
 }
 
 /// A receiver of the frames of one direction of an interface, with their timestamps.
 #[derive(Debug)]
 pub struct Timestamper {
-    /// The ring comes before its socket, so that it is unmapped first.
+    /// The receive ring. It is declared before its socket, so that it is unmapped first.
     ring: Ring,
     socket: OwnedFd,
     direction: Direction,
@@ -63,8 +65,8 @@ pub struct Timestamper {
 }
 
 impl Timestamper {
-    /// Opens an interface, with timestamps of the kernel or, if `hardware` is set, of the card.
-    /// Hardware timestamps are only available for incoming frames.
+    /// Opens an interface to receive its frames with timestamps of the kernel or, if `hardware` is
+    /// set, of the network card. Hardware timestamps are only available for incoming frames.
     ///
     /// # Errors
     /// Returns an [`OpenError`] if there is no such Ethernet interface, this process may not open
@@ -123,8 +125,8 @@ impl Timestamper {
         Ok(Self { ring, socket, direction, restorer: Restorer::default(), one: Burst::new(1) })
     }
 
-    /// Passes the frames since the last call to `each`, in order, and returns their number. Does
-    /// not wait.
+    /// Passes each frame that has arrived since the last call to `each`, in order, and returns
+    /// their number. Does not wait.
     pub fn take(&mut self, mut each: impl FnMut(Stamped<'_>)) -> usize {
         let mut count = 0;
         while let Some(entry) = self.ring.peek() {

@@ -28,8 +28,8 @@ use std::time::Duration;
 
 /// The length of an Ethernet header with one tag, in bytes.
 const LONGEST_HEADER: usize = 18;
-/// The number of receive calls between checks of the interface and of drops, which cost system
-/// calls.
+/// The number of receive calls after which a queue checks the interface and counts drops, since
+/// both need system calls.
 const UPKEEP: u32 = 128;
 
 /// Opens an interface for a number of workers, in the driver's native path or in the kernel's
@@ -71,8 +71,8 @@ pub fn open(interface: &str, generic: bool, workers: usize) -> Result<Port, Open
     Ok(Port { name: name(), queues, counters, recording: None })
 }
 
-/// Opens the sockets, with retries while the kernel releases the queues of a process that has just
-/// ended.
+/// Opens the sockets of a worker. Retries for a while, because the kernel releases the queues of a
+/// process that has just ended only after some time.
 fn open_soon(interface: &Interface, worker: usize, shared: &Shared) -> io::Result<Sockets> {
     for _ in 0..50 {
         match Sockets::open(interface, worker, shared) {
@@ -107,12 +107,13 @@ struct Shared {
     interface: String,
     mode: Mode,
     workers: usize,
-    /// The interface of the last attachment. An interface that was removed and added again is a
-    /// different one.
+    /// The program and the offloads of the interface when it was last opened. An interface that was
+    /// removed and added again is a different one.
     open: Mutex<Option<Arc<Attached>>>,
 }
 
-/// A program that is attached to an interface, with the offloads that are disabled there.
+/// An XDP program that is attached to an interface, and the offloads that are disabled there
+/// meanwhile.
 #[derive(Debug)]
 struct Attached {
     ifindex: u32,
@@ -140,14 +141,15 @@ impl Shared {
 /// The open sockets of a worker.
 #[derive(Debug)]
 struct Sockets {
-    /// One socket for each interface queue of the worker; the first also sends.
+    /// One socket for each interface queue of the worker. The first one also sends.
     sockets: Vec<Socket>,
-    /// The index of the socket that receives first.
+    /// The index of the socket that is read first in the next receive call.
     turn: usize,
-    /// Whether packets may come from peers that leave checksums to a card.
+    /// Whether packets may have partial checksums, because their senders leave checksums to a
+    /// network card.
     partial: bool,
     attached: Arc<Attached>,
-    /// An epoll descriptor for all sockets.
+    /// An epoll descriptor that covers all sockets of the worker.
     poll: OwnedFd,
 }
 
@@ -178,7 +180,7 @@ struct XdpQueue {
     shared: Arc<Shared>,
     worker: usize,
     link: Link,
-    /// The sockets; `None` if the interface has been down since the port was opened.
+    /// The sockets of the worker; `None` if the interface has been down since the port was opened.
     sockets: Option<Sockets>,
     until_upkeep: u32,
 }

@@ -79,8 +79,8 @@ macro_rules! held {
     (maskable $value:ty) => { Masked<$value> };
 }
 
-/// Expands to the type that the setter of a field accepts. If the field is maskable, this is any type
-/// that converts to a masked value.
+/// Expands to the type that the setter of a field accepts. If the field is maskable, this is any
+/// type that converts to a masked value.
 macro_rules! taken {
     (exact $value:ty) => { $value };
     (maskable $value:ty) => { impl Into<Masked<$value>> };

@@ -2,10 +2,10 @@
 
 use crate::offload::{SharedFrame, Whole};
 
-/// The largest number of packets in a batch.
+/// The largest number of packets that one system call sends.
 pub(super) const BATCH: usize = 64;
 
-/// A batch of packets and super-frames.
+/// A batch of packets and super-frames that wait to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     waiting: Vec<Waiting>,
@@ -18,10 +18,11 @@ pub(super) struct Batch {
 #[derive(Debug, Default)]
 struct Waiting {
     data: Vec<u8>,
-    /// The frame that contains the payload, and the offset of the payload within that frame.
+    /// For a super-frame, the frame that contains the payload, and the offset of the payload in
+    /// that frame. `None` for a packet.
     payload: Option<(SharedFrame, usize)>,
     is_whole: bool,
-    /// The number of packets on a wire; for a super-frame, the number of its segments.
+    /// The number of packets that appear on a wire: for a super-frame, the number of its segments.
     packets: u64,
     /// The number of bytes of these packets on a wire.
     bytes: u64,
@@ -54,8 +55,8 @@ impl Batch {
         self.all().iter().map(|waiting| waiting.packets).sum()
     }
 
-    /// Returns whether the next packets to leave are super-frames, and the two parts of each packet
-    /// that can be sent through the same socket.
+    /// Returns whether the next packets to be sent are super-frames, and then the packets that can
+    /// be sent through the same socket as these, each in two parts.
     pub(super) fn next(&self) -> (bool, impl Iterator<Item = [&[u8]; 2]>) {
         let all = self.all();
         let is_whole = all.first().is_some_and(|first| first.is_whole);
@@ -83,8 +84,8 @@ impl Batch {
         true
     }
 
-    /// Removes the first `count` entries; returns the number of packets that they are on a wire,
-    /// and their bytes.
+    /// Removes the first `count` entries, which were sent. Returns the number of packets that they
+    /// are on a wire, and the number of their bytes.
     pub(super) fn leave(&mut self, count: usize) -> (u64, u64) {
         let mut counted = (0, 0);
         let all = self.waiting.get_mut(self.first..self.end).unwrap_or_default();
@@ -103,7 +104,7 @@ impl Batch {
         self.waiting.get(self.first..self.end).unwrap_or_default()
     }
 
-    /// Returns the next free entry, emptied; `None` if the batch is full.
+    /// Returns the next free entry, which is empty. Returns `None` if the batch is full.
     fn place(&mut self) -> Option<&mut Waiting> {
         if self.is_full() {
             return None;

@@ -1,6 +1,6 @@
 //! Queries the queueing discipline (`tc`) of an interface over rtnetlink(7): its kind, and the
-//! number of packets in its queue. `RTM_GETQDISC` for the root returns statistics that include all
-//! child disciplines.
+//! number of packets in its queue. A query with `RTM_GETQDISC` for the root returns statistics that
+//! include all child disciplines.
 
 use crate::sys;
 use std::fs::File;
@@ -17,13 +17,14 @@ const MESSAGE: usize = 16;
 const DISCIPLINE: usize = 20;
 const ATTRIBUTE: usize = 4;
 
-/// The disciplines that pass packets on unchanged, or share a link among flows.
+/// The queueing disciplines that treat a super-frame like its segments, since they only pass
+/// packets on or share a link among flows.
 const HANDS_ON: [&[u8]; 5] = [b"noqueue", b"pfifo_fast", b"fq_codel", b"fq", b"mq"];
 
 /// The queueing discipline of one interface.
 #[derive(Debug)]
 pub(super) struct Discipline {
-    /// A netlink socket. The kernel answers before a request returns.
+    /// A netlink socket. When a request has been sent, the kernel's answer can be read at once.
     socket: File,
     ifindex: u32,
 }
@@ -34,7 +35,7 @@ impl Discipline {
         Ok(Self { socket: File::from(socket), ifindex })
     }
 
-    /// Whether the discipline treats a super-frame as it would treat the frame's segments.
+    /// Returns whether the discipline treats a super-frame as it would treat the frame's segments.
     /// Disciplines that shape, drop, delay or change packets do not.
     pub(super) fn takes_super_frames(&mut self) -> bool {
         let mut answer = [0; 4096];
@@ -42,7 +43,8 @@ impl Discipline {
         answer.and_then(kind).is_some_and(|kind| HANDS_ON.contains(&kind))
     }
 
-    /// Returns the number of waiting packets, or `None` if the interface has no queue (`noqueue`).
+    /// Returns the number of packets that wait in the discipline's queue, or `None` if the
+    /// interface has no queue (`noqueue`).
     pub(super) fn waiting(&mut self) -> Option<u32> {
         let mut answer = [0; 4096];
         self.answer(&mut answer).and_then(queue_length)
@@ -55,7 +57,8 @@ impl Discipline {
     }
 }
 
-/// Returns a request: `nlmsghdr` and `tcmsg`, in native byte order.
+/// Returns a request for the root discipline of an interface: `nlmsghdr` and `tcmsg`, in native
+/// byte order.
 fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
     let kind = libc::RTM_GETQDISC.to_ne_bytes();
     // The kernel sends its answer as a notification, which only reaches senders that request an
@@ -70,20 +73,20 @@ fn request(ifindex: u32) -> [u8; REQUEST_BYTES as usize] {
     request
 }
 
-/// Returns the attributes of an answer about a discipline.
+/// Returns the attributes in the kernel's answer about a discipline.
 fn attributes(answer: &[u8]) -> Option<&[u8]> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     answer.get(MESSAGE + DISCIPLINE..).filter(|_| kind == libc::RTM_NEWQDISC)
 }
 
-/// Returns the kind of the discipline that an answer describes.
+/// Returns the kind of discipline that the kernel's answer describes.
 fn kind(answer: &[u8]) -> Option<&[u8]> {
     let name = attribute(attributes(answer)?, TCA_KIND)?;
     name.split(|byte| *byte == 0).next()
 }
 
-/// Returns the first word of `gnet_stats_queue`, if the discipline has a queue and the answer has
-/// this attribute.
+/// Returns the first word of `gnet_stats_queue`, which is the length of the queue. Returns `None`
+/// if the discipline has no queue or the answer lacks this attribute.
 fn queue_length(answer: &[u8]) -> Option<u32> {
     let attributes = attributes(answer)?;
     if kind(answer)? == b"noqueue" {
@@ -94,7 +97,7 @@ fn queue_length(answer: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(queue.get(..4)?.try_into().ok()?))
 }
 
-/// Returns the value of the attribute of this type.
+/// Returns the value of the attribute with the wanted type.
 fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     const TYPE: u16 = 0x3fff;
     loop {

@@ -14,8 +14,8 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The size of a contiguous block of kernel memory in bytes: several pages, but few enough for
-/// allocation to succeed.
+/// The size in bytes of a contiguous block of kernel memory that a ring consists of. It is several
+/// pages, but so few that the allocation succeeds.
 const BLOCK: usize = 64 << 10;
 
 /// The receive ring of one socket.
@@ -41,11 +41,11 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Ring {
-    /// Creates a ring for the socket, with slots that hold packets of `packet` bytes, up to a
+    /// Creates a receive ring for the socket, with slots for packets of `packet` bytes, up to a
     /// limit.
     pub(crate) fn new(socket: &OwnedFd, packet: usize, memory: RingMemory) -> io::Result<Self> {
-        /// The space in front of a packet for the headers of the kernel and of virtio and for a
-        /// tag, with some reserve.
+        /// The number of bytes in front of a packet in its slot: for the headers of the kernel and
+        /// of virtio and for a VLAN tag, with some reserve.
         const FRONT: usize = 128;
         let slot = (packet + FRONT).next_power_of_two().clamp(2 << 10, 16 << 10);
         let bytes = memory.ring_bytes(slot);
@@ -65,7 +65,7 @@ impl Ring {
         Ok(Self { memory, slot, slots: bytes / slot, next: 0 })
     }
 
-    /// Returns the next packet, if there is one. The packet stays in its slot until
+    /// Returns the next received packet, if there is one. The packet stays in its slot until
     /// [`Self::release`].
     pub(crate) fn peek(&mut self) -> Option<Entry<'_>> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
@@ -82,7 +82,7 @@ impl Ring {
         Some(Entry { header, slot })
     }
 
-    /// Returns the slot of the peeked packet to the kernel.
+    /// Returns the slot of the packet that was last peeked at to the kernel.
     pub(crate) fn release(&mut self) {
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) & (self.slots - 1);
@@ -93,7 +93,7 @@ impl Ring {
         unsafe { self.memory.add(self.next * self.slot) }
     }
 
-    /// Returns the first field of the header, which both sides write.
+    /// Returns the status field of the slot's header, which both the kernel and this process write.
     fn status(&self) -> &AtomicU32 {
         // SAFETY: the field lies within the mapping, is aligned to a slot, and is only accessed as
         // an atomic while the kernel may write to it.
@@ -127,12 +127,12 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the time at which the kernel saw the packet, in nanoseconds since 1970. `tp_status`
-    /// tells which clock was used.
+    /// says whose clock was used.
     pub(crate) fn nanoseconds(&self) -> u64 {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }
 
-    /// Returns the `N` bytes in front of the packet.
+    /// Returns the `N` bytes in front of the packet in its slot.
     pub(crate) fn in_front<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.slot.get(..usize::from(self.header.tp_mac))?.last_chunk()
     }

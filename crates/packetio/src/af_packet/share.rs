@@ -18,30 +18,31 @@ impl RingMemory {
     pub const MOST: usize = 8 << 20;
     /// The smallest ring in bytes.
     pub const LEAST: usize = 256 << 10;
-    /// The reciprocal of the share of the available memory that all rings together may use.
+    /// The divisor of the available memory: all rings together may use one part in this many.
     const PART: u64 = 8;
     /// The least number of slots in a ring, so that a burst fits even if frames are long.
     const SLOTS: usize = 64;
     /// The size of an ordinary slot in bytes.
     const ORDINARY_SLOT: usize = 2 << 10;
 
-    /// Returns a ring memory of `bytes` bytes, clamped to the allowed range and rounded down to a
-    /// power of two.
+    /// Returns a ring memory of `bytes` bytes. The number is limited to the allowed range and
+    /// rounded down to a power of two.
     #[must_use]
     pub fn of_bytes(bytes: usize) -> Self {
         let bytes = bytes.clamp(Self::LEAST, Self::MOST);
         Self { bytes: 1 << bytes.ilog2() }
     }
 
-    /// Returns the ring memory for each of `sockets` sockets if `available` bytes are available.
+    /// Returns the memory of each ring if `sockets` rings share `available` bytes of available
+    /// memory.
     #[must_use]
     pub fn shared(available: u64, sockets: usize) -> Self {
         let each = available / Self::PART / sockets.max(1) as u64;
         Self::of_bytes(usize::try_from(each).unwrap_or(Self::MOST))
     }
 
-    /// Returns the ring memory for each of `sockets` sockets on this machine, given the memory that
-    /// is available now.
+    /// Returns the memory of each ring if `sockets` rings share the memory that is available on
+    /// this machine now.
     #[must_use]
     pub fn here(sockets: usize) -> Self {
         available().map_or_else(Self::default, |available| Self::shared(available, sockets))
@@ -61,9 +62,9 @@ impl Default for RingMemory {
     }
 }
 
-/// Returns the number of bytes that this process may still allocate, if the system reports it: the
-/// lesser of the available memory of the machine and the remaining limit of the process's control
-/// group.
+/// Returns the number of bytes that this process may still allocate, or `None` if the system does
+/// not report it. This is the available memory of the machine or the remaining limit of the
+/// process's control group, whichever is less.
 fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| mem_available(&text));
     let group = fs::read_to_string("/proc/self/cgroup").ok();
@@ -71,14 +72,15 @@ fn available() -> Option<u64> {
     [machine, group].into_iter().flatten().min()
 }
 
-/// Returns `MemAvailable` of /proc/meminfo in bytes.
+/// Returns the available memory in bytes, given the text of /proc/meminfo (`MemAvailable`).
 fn mem_available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 
-/// Returns the path of the version 2 control group from /proc/self/cgroup.
+/// Returns the path of the process's control group (version 2), given the text of
+/// /proc/self/cgroup.
 fn group_path(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("0::"))
 }

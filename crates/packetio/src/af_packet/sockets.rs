@@ -1,4 +1,4 @@
-//! The packet sockets of a queue.
+//! The packet sockets of one queue of a port.
 
 use super::ring::Ring;
 use super::share::RingMemory;
@@ -9,8 +9,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The fanout group of the queues that share an interface. An interface that is removed and added
-/// again has another index, so its queues form a new group.
+/// The fanout group of the queues that share an interface: the kernel distributes flows over its
+/// sockets. An interface that is removed and added again has another index, so its queues form a
+/// new group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group(Arc<Mutex<Option<Member>>>);
 
@@ -23,20 +24,20 @@ struct Member {
 /// The open sockets of a queue.
 #[derive(Debug)]
 pub(super) struct Sockets {
-    /// The ring comes before its socket, so that it is unmapped first.
+    /// The receive ring. It is declared before its socket, so that it is unmapped first.
     pub(super) ring: Ring,
     pub(super) receiving: OwnedFd,
     /// A socket that receives nothing and sends packets without a virtio header.
     pub(super) transmitting: OwnedFd,
-    /// A socket that receives nothing and sends packets with a virtio header; opened for the first
-    /// super-frame.
+    /// A socket that receives nothing and sends packets with a virtio header. It is opened for the
+    /// first super-frame.
     whole: Option<OwnedFd>,
     ifindex: u32,
 }
 
 impl Sockets {
-    /// Opens the sockets on an interface that is up. In a group, all packets of a flow arrive at
-    /// one queue of the group.
+    /// Opens the sockets on an interface that is up. If queues form a group, all packets of a flow
+    /// arrive at one queue of the group.
     pub(super) fn open(
         interface: &Interface,
         group: Option<&Group>,
@@ -71,13 +72,13 @@ impl Sockets {
         Ok(Self { ring, receiving, transmitting, whole: None, ifindex: interface.index })
     }
 
-    /// Returns the socket for super-frames or the one for packets.
+    /// Returns the socket that sends super-frames (`is_whole`) or the one that sends other packets.
     pub(super) fn of(&self, is_whole: bool) -> &OwnedFd {
         let whole = self.whole.as_ref().filter(|_| is_whole);
         whole.unwrap_or(&self.transmitting)
     }
 
-    /// Opens the socket for super-frames, unless it is open; returns whether it is open.
+    /// Opens the socket that sends super-frames, unless it is open. Returns whether it is open.
     pub(super) fn open_whole(&mut self) -> bool {
         if self.whole.is_none() {
             let opened = transmitting(self.ifindex).and_then(|socket| {
@@ -89,14 +90,14 @@ impl Sockets {
         self.whole.is_some()
     }
 
-    /// Whether the sockets are bound to this interface, and not to an earlier one with the same
-    /// name.
+    /// Returns whether the sockets are bound to this interface, and not to an earlier one with the
+    /// same name.
     pub(super) fn are_on(&self, interface: &Interface) -> bool {
         matches!(sys::bound_interface(&self.receiving), Ok(Some(index)) if index == interface.index)
     }
 }
 
-/// Opens a socket that receives nothing.
+/// Opens a socket that receives nothing, for sending through the interface.
 fn transmitting(ifindex: u32) -> io::Result<OwnedFd> {
     let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
     set_option(&socket, SOL_SOCKET, libc::SO_SNDBUFFORCE, 4 << 20)?;

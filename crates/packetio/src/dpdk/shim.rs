@@ -29,7 +29,7 @@ struct RawPacket {
     length: u32,
 }
 
-/// DPDK's own structures, which only the shim accesses.
+/// DPDK's own structures, which only the C functions access.
 #[repr(C)]
 #[derive(Debug)]
 struct Opaque([u8; 0]);
@@ -49,7 +49,7 @@ unsafe extern "C" {
     fn shim_drop(buffer: *mut Opaque);
 }
 
-/// A device that stays open until this is dropped.
+/// A DPDK device. It stays open until this is dropped.
 #[derive(Debug)]
 pub(super) struct Device {
     port: RawPort,
@@ -57,16 +57,16 @@ pub(super) struct Device {
     arguments_and_queues: (CString, u16),
 }
 
-/// Stopped devices of `net_memif`, which [`Device::open`] restarts. Closing such a device (in DPDK
-/// 22.11) would leave a thread that forever accepts connections on a closed socket in freed memory.
-/// The lock is also held while a device is created or removed, because DPDK does not support doing
-/// so in several threads at once.
+/// The devices of `net_memif` that were stopped, which [`Device::open`] restarts. Closing such a
+/// device (in DPDK 22.11) would leave a thread that forever accepts connections on a closed socket
+/// in freed memory. The lock is also held while a device is created or removed, because DPDK does
+/// not support doing so in several threads at once.
 static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
-/// The longest time in which an end of a memory interface notices that the other end has left.
+/// The longest time until an end of a memory interface notices that the other end has left.
 const PEER_LEAVE_TIME: Duration = Duration::from_secs(1);
-/// The time granted to DPDK's thread for tearing down a connection. DPDK does not report when it is
-/// done; it takes microseconds.
+/// The time for which this module waits while DPDK's thread tears down a connection. DPDK does not
+/// report when it is done; it takes microseconds.
 const TEARDOWN_TIME: Duration = Duration::from_millis(5);
 
 // SAFETY: DPDK permits calls on a port from any thread, as long as each queue is used by one thread
@@ -144,7 +144,8 @@ impl Device {
         thread::sleep(TEARDOWN_TIME);
     }
 
-    /// Returns the socket by which a device of `net_memif` connects to its other end.
+    /// Returns the path of the socket by which a device of `net_memif` connects to its other end.
+    /// Returns `None` for other devices.
     fn socket(&self) -> Option<&[u8]> {
         let arguments = self.arguments_and_queues.0.as_bytes().split(|byte| *byte == b',');
         arguments.into_iter().find_map(|argument| argument.strip_prefix(b"socket="))
@@ -164,7 +165,8 @@ impl Device {
         unsafe { shim_is_up(&raw const self.port) != 0 }
     }
 
-    /// Returns the total number of packets that were dropped for lack of room.
+    /// Returns the number of packets that the device has dropped for lack of room since it was
+    /// created.
     pub(super) fn missed(&self) -> u64 {
         // SAFETY: the port is open until this is dropped.
         unsafe { shim_missed(&raw const self.port) }
@@ -188,12 +190,12 @@ impl Drop for Device {
     }
 }
 
-/// One queue of a device, for both directions. There is one queue per index.
+/// One queue of a device, for both directions. No two values of this type are the same queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     device: Arc<Device>,
     index: u16,
-    /// The copies to send, of which the first `count` are valid.
+    /// The copies of packets to send, of which the first `count` are valid.
     waiting: [*mut Opaque; BURST],
     count: usize,
 }
@@ -202,8 +204,9 @@ pub(super) struct Queue {
 unsafe impl Send for Queue {}
 
 impl Queue {
-    /// Passes at most `most` received packets to `take`, and returns their number. Packets in
-    /// several buffers, which are longer than the MTU of these devices, are passed as empty.
+    /// Passes at most `most` received packets to `take`, and returns their number. A packet that
+    /// DPDK stores in several buffers, because it is longer than the MTU of these devices, is
+    /// passed as an empty one.
     pub(super) fn receive(&mut self, most: usize, mut take: impl FnMut(&[u8])) -> usize {
         let nothing = RawPacket { buffer: ptr::null_mut(), bytes: ptr::null(), length: 0 };
         let mut packets = [nothing; BURST];
@@ -241,7 +244,8 @@ impl Queue {
         true
     }
 
-    /// Passes waiting packets to the device, as far as it has room; returns their number.
+    /// Passes packets that wait to be sent to the device, as many as it has room for. Returns their
+    /// number.
     pub(super) fn flush(&mut self) -> usize {
         let (port, count) = (&raw const self.device.port, self.count as u16);
         // SAFETY: the port is open, the queue is used by this thread only (`&mut`), and the first

@@ -14,7 +14,7 @@ pub(super) fn add(sum: u64, bytes: &[u8]) -> u64 {
     sum + u64::from(u32::from_be_bytes(last))
 }
 
-/// Folds a sum to 16 bits by adding the carries.
+/// Folds a sum to 16 bits: adds its upper bits to its lower ones until none are left.
 pub(super) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -22,8 +22,8 @@ pub(super) fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Returns the checksum of a sum. Zero is replaced, because it means that there is no checksum (RFC
-/// 768).
+/// Returns the Internet checksum for a sum of words. A checksum of zero is replaced, because zero
+/// means that there is no checksum (RFC 768).
 pub(super) fn never_zero(sum: u64) -> u16 {
     match !fold(sum) {
         0 => 0xffff,
@@ -31,7 +31,7 @@ pub(super) fn never_zero(sum: u64) -> u16 {
     }
 }
 
-/// Computes the CRC-32C of SCTP.
+/// Returns the CRC-32C of bytes, which is the checksum of SCTP.
 pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         let index = (crc ^ u32::from(*byte)) & 0xff;

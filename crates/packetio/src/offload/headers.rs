@@ -3,7 +3,8 @@
 //! The walk knows Ethernet with tags, MPLS, IPv4, IPv6 with extension headers, and the tunnels
 //! whose contents the kernel merges: IP in IP, GRE, VXLAN and Geneve.
 
-/// A header that contains the length or a checksum of what follows, with its offset.
+/// A header that contains the length or a checksum of the bytes that follow it, with its offset in
+/// the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
     Ipv4(usize),
@@ -27,10 +28,10 @@ pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const SCTP: u8 = 132;
 
-/// The largest number of headers; only malicious frames have more.
+/// The largest number of headers that are examined. Only malicious frames have more.
 const MAX_LAYERS: usize = 16;
 
-/// The type of the next header, as the present one states it.
+/// The type of the next header, as stated in the header before it.
 enum Next {
     Ethernet,
     EtherType(u16),

@@ -1,4 +1,4 @@
-//! Segments super-frames into the frames that would be on a wire.
+//! Cuts super-frames into the frames that would be on a wire.
 
 use super::checksum::{add, fold, never_zero};
 use super::headers::{Headers, Layer, TCP, UDP};
@@ -7,26 +7,26 @@ use super::{Damaged, Segmentation, read};
 use crate::Burst;
 use std::ops::Range;
 
-/// A super-frame that is being segmented.
+/// A super-frame that is being cut into segments.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     /// The bytes of the super-frame.
     pub(super) frame: SharedFrame,
     pub(super) headers: Headers,
-    /// The offset of the payload.
+    /// The offset of the payload in the super-frame.
     pub(super) payload: usize,
-    /// The number of payload bytes in a segment.
+    /// The number of payload bytes in each segment but the last.
     pub(super) size: usize,
     /// The index of the next segment.
     index: usize,
     /// The number of segments; 0 if there is no super-frame.
     pub(super) count: usize,
-    /// The buffer of the present segment.
+    /// The buffer in which the current segment is built.
     segment: Vec<u8>,
 }
 
 impl Segments {
-    /// Prepares the segmentation of the frame. `transport` is the offset of the innermost transport
+    /// Prepares to cut a frame into segments. `transport` is the offset of the innermost transport
     /// header, if it is known.
     pub(super) fn open(
         &mut self,
@@ -63,17 +63,17 @@ impl Segments {
         self.count
     }
 
-    /// Whether there is a super-frame of which no segment has been taken.
+    /// Returns whether there is a super-frame of which no segment has been taken yet.
     pub(super) fn is_untouched(&self) -> bool {
         self.count > 0 && self.index == 0
     }
 
-    /// Whether segments are left.
+    /// Returns whether the super-frame has segments that have not been taken yet.
     pub(super) fn is_pending(&self) -> bool {
         self.index < self.count
     }
 
-    /// Discards the super-frame but keeps its memory.
+    /// Discards the super-frame but keeps its memory for the next one.
     pub(super) fn clear(&mut self) {
         (self.index, self.count) = (0, 0);
     }
@@ -84,8 +84,8 @@ impl Segments {
         from..(from + self.size).min(self.frame.len())
     }
 
-    /// Moves segments into the burst until it is full or none is left; returns their number and
-    /// bytes.
+    /// Moves segments of the super-frame into the burst until the burst is full or no segment is
+    /// left. Returns the number of moved segments and their bytes.
     pub(crate) fn unload(&mut self, burst: &mut Burst) -> (u64, u64) {
         let mut unloaded = (0, 0);
         while self.index < self.count && burst.room() > 0 {
@@ -97,7 +97,7 @@ impl Segments {
         unloaded
     }
 
-    /// Builds the segment at `index`.
+    /// Builds the segment at `index` of the super-frame.
     fn cut(&mut self) {
         let payload = self.payload_of(self.index);
         self.segment.clear();
@@ -126,9 +126,9 @@ impl Segments {
     }
 }
 
-/// The TCP flags that only the last segment keeps.
+/// The TCP flags that only the last segment of a super-frame keeps.
 pub(super) const FIN_PSH: u8 = 0x09;
-/// The TCP flag that only the first segment keeps.
+/// The TCP flag that only the first segment of a super-frame keeps.
 pub(super) const CWR: u8 = 0x80;
 
 /// Writes the sequence number and the flags of the TCP header at `at` (RFC 9293, section 3.1) for
@@ -178,8 +178,8 @@ fn fix_udp_length(segment: &mut [u8], at: usize, length: usize) {
     write(segment, at + 4, length.to_be_bytes());
 }
 
-/// Writes the checksum of the transport header at `at`. Its pseudo-header consists of the addresses
-/// of the innermost IP header in `outside`.
+/// Writes the checksum of a segment's transport header at `at`. Its pseudo-header consists of the
+/// addresses of the innermost IP header in `outside`.
 fn fix_sum(segment: &mut [u8], outside: &[Layer], at: usize, field: usize, protocol: u8) {
     let addresses = outside.iter().rev().find_map(|layer| match layer {
         Layer::Ipv4(at) => Some(at + 12..at + 20),

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 /// The length of a VLAN tag in bytes.
 const TAG: usize = 4;
-/// The offset of a VLAN tag, after the two addresses.
+/// The offset of a VLAN tag in a frame, after the two Ethernet addresses.
 const ADDRESSES: usize = 12;
 
-/// The bytes of a super-frame. A clone keeps its bytes when the original is refilled.
+/// The bytes of a super-frame. A clone shares them, and keeps them when the original receives other
+/// bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedFrame {
     memory: Arc<Vec<u8>>,
@@ -19,12 +20,12 @@ pub(crate) struct SharedFrame {
 }
 
 impl SharedFrame {
-    /// Whether a clone exists.
+    /// Returns whether a clone shares the bytes.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.memory) > 1
     }
 
-    /// Replaces the bytes by a copy of a frame that consists of parts.
+    /// Replaces the bytes by a copy of a super-frame that consists of parts.
     pub(super) fn fill(&mut self, parts: &[&[u8]]) {
         let length = parts.iter().map(|part| part.len()).sum();
         let mut rest = self.memory(length);
@@ -36,13 +37,13 @@ impl SharedFrame {
         (self.start, self.end) = (0, length);
     }
 
-    /// Returns a buffer for a frame of up to `bytes` bytes. [`Self::place`] sets the length of the
-    /// frame that was written there.
+    /// Returns a buffer into which the caller can write a super-frame of up to `bytes` bytes.
+    /// [`Self::place`] then sets its length.
     pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.memory(bytes + TAG).get_mut(TAG..).unwrap_or_default()
     }
 
-    /// Sets the frame to the `length` bytes in the buffer, and inserts `tag` into the frame.
+    /// Makes the first `length` bytes of the buffer the super-frame, and inserts `tag` into it.
     pub(super) fn place(&mut self, length: usize, tag: Option<[u8; TAG]>) -> Result<(), Damaged> {
         (self.start, self.end) = (TAG, TAG + length);
         if let Some(tag) = tag {
@@ -59,7 +60,8 @@ impl SharedFrame {
         Ok(())
     }
 
-    /// Returns the memory, or new memory if a clone shares it or it is too small.
+    /// Returns the memory for a super-frame of `bytes` bytes. New memory is allocated if a clone
+    /// shares the present one or it is too small.
     fn memory(&mut self, bytes: usize) -> &mut [u8] {
         if Arc::get_mut(&mut self.memory).is_none_or(|memory| memory.len() < bytes) {
             self.memory = Arc::new(vec![0; bytes]);

@@ -28,23 +28,25 @@ use super::segments::{CWR, FIN_PSH, Segments, fix_length, fix_tcp, write};
 use super::{SharedFrame, VIRTIO_HEADER, read};
 use std::ops::Range;
 
-/// The longest headers of a frame that leaves in one piece, in bytes: tags, IPv6 with extensions,
-/// TCP with options.
+/// The longest headers that a super-frame may have to leave in one piece, in bytes: tags, IPv6 with
+/// extensions, TCP with options.
 const LONGEST: usize = 256;
 /// The number of bytes that a program may add to headers as tags.
 const TAGS: usize = 16;
 /// The offset of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
 
-/// A super-frame whose segments' heads are in a burst.
+/// A TCP super-frame. A burst has the head of each of its segments: the segment's first bytes, with
+/// all headers.
 #[derive(Debug, Default)]
 pub struct SuperFrame {
     segments: Segments,
-    /// The position of the first head in the burst.
+    /// The position in the burst of the first segment's head.
     first: usize,
     /// The number of leading bytes of each segment that the program may read.
     head: usize,
-    /// The sum of each segment's payload; empty if the program cannot read checksums.
+    /// The sum of each segment's payload, for TCP checksums. Empty if the program cannot read
+    /// checksums.
     sums: Vec<u64>,
 }
 
@@ -66,7 +68,7 @@ pub struct Whole<'s> {
 }
 
 impl Whole<'_> {
-    /// Returns the headers and the payload.
+    /// Returns the headers and the payload of the super-frame.
     #[must_use]
     pub fn parts(&self) -> [&[u8]; 2] {
         [
@@ -75,27 +77,28 @@ impl Whole<'_> {
         ]
     }
 
-    /// Returns the frame that contains the payload, and the offset of the payload.
+    /// Returns the frame that contains the payload of the super-frame, and the offset of the
+    /// payload in that frame.
     pub(crate) fn payload(&self) -> (&SharedFrame, usize) {
         (self.frame, self.payload)
     }
 }
 
 impl SuperFrame {
-    /// Returns the positions of the segments' heads in the burst.
+    /// Returns the positions in the burst of the segments' heads.
     #[must_use]
     pub fn positions(&self) -> Range<usize> {
         self.first..self.first + self.segments.count
     }
 
-    /// Returns the number of bytes of the segment at `index` that its head lacks.
+    /// Returns the number of bytes of the segment at `index` that follow its head.
     #[must_use]
     pub fn beyond(&self, index: usize) -> usize {
         self.segment_length(index) - self.head_length(index)
     }
 
-    /// Whether the segments of a frame can be represented by their heads, in a burst with this
-    /// capacity.
+    /// Returns whether the segments of a super-frame can be represented by their heads, in a burst
+    /// with this capacity.
     pub(crate) fn is_possible(segments: &Segments, capacity: usize) -> bool {
         let Segments { frame, headers, payload, count, .. } = segments;
         let [layer] = headers.layers[..] else { return false };
@@ -111,12 +114,13 @@ impl SuperFrame {
             && (2..=capacity / 2).contains(count)
     }
 
-    /// Whether a frame that waits to leave shares the payload.
+    /// Returns whether the payload is shared with a frame that waits to be sent.
     pub(crate) fn is_shared(&self) -> bool {
         self.segments.frame.is_shared()
     }
 
-    /// Takes over a super-frame whose heads will be in the burst from position `first` on.
+    /// Replaces this super-frame by the one in `segments`. The heads of its segments will be in the
+    /// burst from position `first` on.
     pub(crate) fn take(&mut self, segments: &mut Segments, first: usize, head: usize) {
         std::mem::swap(&mut self.segments, segments);
         segments.clear();
@@ -131,8 +135,8 @@ impl SuperFrame {
         }
     }
 
-    /// Returns the bytes of the head at `index`, in two parts. [`Self::finish`] then writes the
-    /// fields that differ between segments.
+    /// Returns the bytes of the head of the segment at `index`, in two parts. [`Self::finish`] then
+    /// writes the fields that differ between segments.
     pub(crate) fn parts(&self, index: usize) -> [&[u8]; 2] {
         let Segments { frame, payload, .. } = &self.segments;
         let from = self.segments.payload_of(index).start;
@@ -140,7 +144,7 @@ impl SuperFrame {
         [frame.get(..*payload).unwrap_or_default(), frame.get(shown).unwrap_or_default()]
     }
 
-    /// Writes the fields of a head that differ between segments.
+    /// Writes the fields that differ between segments into the head of the segment at `index`.
     pub(crate) fn finish(&self, head: &mut [u8], index: usize) {
         let offsets = self.header_offsets();
         offsets.write(head, index, self.segment_length(index), self);
@@ -151,8 +155,8 @@ impl SuperFrame {
         }
     }
 
-    /// Appends to a head, which the program made of the segment at `index`, the payload that it
-    /// lacks, and stores the result in `packet`. Returns false if the head does not belong to this
+    /// Completes a head that the program made of the segment at `index`: stores it in `packet`,
+    /// followed by the payload that it lacks. Returns false if the head does not belong to this
     /// segment.
     #[must_use]
     pub fn complete(&self, index: usize, head: &[u8], packet: &mut Vec<u8>) -> bool {
@@ -183,8 +187,8 @@ impl SuperFrame {
         true
     }
 
-    /// Returns the frame in a form that can leave in one piece: its headers, when the frame is
-    /// segmented, yield the headers of all heads. Returns `None` if there are no such headers.
+    /// Returns the super-frame with headers from which cutting it yields exactly these heads, so
+    /// that it can leave in one piece. Returns `None` if there are no such headers.
     #[must_use]
     pub fn whole(&self, heads: &[&[u8]]) -> Option<Whole<'_>> {
         let Segments { frame, headers, payload, count, .. } = &self.segments;
@@ -237,8 +241,8 @@ impl SuperFrame {
         Some(Whole { virtio, front, front_length, frame, payload, segments, bytes, longest })
     }
 
-    /// Whether the program, which cannot read the TCP checksum, has left the addresses unchanged
-    /// that the checksum covers.
+    /// Returns whether the program has left the addresses unchanged that the TCP checksum covers.
+    /// This matters if the program cannot read that checksum.
     fn covers_the_same(&self, offsets: &HeaderOffsets, template: &[u8]) -> bool {
         let before = self.header_offsets();
         let frame = &self.segments.frame;
@@ -247,7 +251,7 @@ impl SuperFrame {
             && field == read::<2>(template, offsets.transport + CHECKSUM)
     }
 
-    /// Returns the virtio header that describes how to segment the frame.
+    /// Returns the virtio header that describes how to cut the super-frame into segments.
     fn virtio(&self, offsets: &HeaderOffsets, front: &[u8]) -> [u8; VIRTIO_HEADER] {
         const NEEDS_CHECKSUM: u8 = 1;
         const EXPLICIT_CONGESTION: u8 = 0x80;
@@ -264,7 +268,7 @@ impl SuperFrame {
         header
     }
 
-    /// Whether the program may read the checksum of TCP.
+    /// Returns whether the program may read the TCP checksums of segments.
     fn shows_checksums(&self) -> bool {
         self.head > self.segments.headers.transport + CHECKSUM
     }
@@ -273,8 +277,8 @@ impl SuperFrame {
         self.segments.payload + self.segments.payload_of(index).len()
     }
 
-    /// Returns the length of the head at `index`. A head has complete headers, so that changes of
-    /// the headers can be found in the output.
+    /// Returns the length of the head of the segment at `index`. It includes all headers, so that
+    /// changes of the headers can be found in the program's output.
     fn head_length(&self, index: usize) -> usize {
         self.head.max(self.segments.payload).min(self.segment_length(index))
     }
@@ -288,7 +292,7 @@ impl SuperFrame {
     }
 }
 
-/// The offsets of the headers whose fields differ between segments.
+/// The offsets of a frame's headers that have fields which differ between segments.
 #[derive(Clone, Copy)]
 struct HeaderOffsets {
     layer: Layer,
@@ -308,15 +312,15 @@ impl HeaderOffsets {
         (found == Some((transport, TCP))).then_some(Self { layer, transport })
     }
 
-    /// Writes all fields that differ between segments, except the checksum of TCP, for the segment
-    /// at `index` with `length` bytes.
+    /// Writes all fields that differ between segments, except the TCP checksum, into the headers of
+    /// the segment at `index`, which has `length` bytes.
     fn write(&self, headers: &mut [u8], index: usize, length: usize, of: &SuperFrame) {
         fix_length(headers, self.layer, index, length);
         fix_tcp(headers, self.transport, index, of.segments.count, of.segments.size);
     }
 
-    /// Returns the TCP checksum of a segment of `length` bytes, from its headers, which end at
-    /// `end`, and the sum of its payload.
+    /// Returns the TCP checksum of a segment of `length` bytes. It is computed from the segment's
+    /// headers, which end at `end`, and the sum of its payload.
     fn checksum(&self, headers: &[u8], end: usize, payload: u64, length: usize) -> u16 {
         let field = self.transport + CHECKSUM;
         let sum = add(payload, headers.get(self.transport..field).unwrap_or_default());
@@ -324,7 +328,8 @@ impl HeaderOffsets {
         !fold(sum + self.pseudo_header(headers, length))
     }
 
-    /// Returns the sum of the pseudo-header of a frame of `length` bytes.
+    /// Returns the sum of the pseudo-header that the TCP checksum of a frame of `length` bytes
+    /// covers.
     fn pseudo_header(&self, headers: &[u8], length: usize) -> u64 {
         let sum = (length - self.transport) as u64 + u64::from(TCP);
         add(sum, self.addresses(headers))
@@ -349,7 +354,7 @@ impl HeaderOffsets {
     }
 }
 
-/// Whether an IP header directly follows Ethernet and its tags.
+/// Returns whether an IP header directly follows the Ethernet header and its tags.
 fn is_behind_tags(frame: &[u8], layer: Layer) -> bool {
     let mut at = 12;
     while matches!(read(frame, at).map(u16::from_be_bytes), Some(0x8100 | 0x88a8)) {

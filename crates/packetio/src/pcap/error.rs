@@ -38,7 +38,7 @@ pub enum CaptureError {
         path: PathBuf,
         /// The offset of the block or record.
         offset: u64,
-        /// The contradiction, in words.
+        /// A description of the contradiction.
         reason: String,
     },
 }

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The captures of a port; at least one is given.
+/// The capture files of a port. At least one of the two is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The capture whose Ethernet frames are received, as fast as the worker takes them.
+    /// The capture whose Ethernet frames the port receives, as fast as the worker takes them.
     pub input: Option<PathBuf>,
-    /// The capture to which transmitted frames are written. An existing file is replaced.
+    /// The capture to which the port writes the frames that it transmits. An existing file is
+    /// replaced.
     pub output: Option<PathBuf>,
     /// Whether the input starts again at its end.
     pub repeat: bool,
@@ -54,7 +55,7 @@ struct CaptureQueue {
     name: String,
     input: Option<CaptureReader<BufReader<File>>>,
     repeated: Option<PathBuf>,
-    /// The error that ended the input early.
+    /// The error because of which the input ended early.
     fault: Option<CaptureError>,
     output: Option<SharedCapture>,
     counters: Arc<PortCounters>,
@@ -146,7 +147,7 @@ pub(crate) struct SharedCapture(Arc<Mutex<Output>>);
 #[derive(Debug)]
 struct Output {
     writer: CaptureWriter<BufWriter<File>>,
-    /// Whether the buffer holds unwritten data.
+    /// Whether the buffer holds data that has not been passed to the system.
     waiting: bool,
     fault: Option<io::ErrorKind>,
 }
@@ -182,7 +183,7 @@ impl SharedCapture {
         }
     }
 
-    /// Returns the error that ended the capture early.
+    /// Returns the error that ended the capture early, if there was one.
     pub(crate) fn fault(&self) -> Option<io::ErrorKind> {
         self.output().fault
     }

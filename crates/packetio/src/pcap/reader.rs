@@ -35,7 +35,7 @@ const ENHANCED_PACKET: u32 = 6;
 /// The length of the shortest block in bytes: its type, its length, and its length again at the
 /// end.
 const MIN_BLOCK: u32 = 12;
-/// The offsets of the frame in the blocks that hold one.
+/// The offsets of the frame in the types of blocks that contain one.
 const SIMPLE_PACKET_DATA: usize = 12;
 const ENHANCED_PACKET_DATA: usize = 28;
 
@@ -50,7 +50,7 @@ const MAGICS: [[u8; 4]; 5] = [
 ];
 const PCAP_HEADER: usize = 24;
 
-/// Whether a file begins like a capture.
+/// Returns whether a file begins like a capture.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub struct Frame<'a> {
     pub original_bytes: u32,
     /// The link-layer header type of the frame.
     pub link_type: LinkType,
-    /// The offset in the file of the frame's block or record.
+    /// The offset in the file of the block or record that contains the frame.
     pub offset: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct Frame<'a> {
 pub struct CaptureReader<R> {
     path: PathBuf,
     input: R,
-    /// The offset of the next byte of `input`.
+    /// The offset in the file of the next byte that is read from `input`.
     position: u64,
     /// The last block or record that was read.
     block: Vec<u8>,
@@ -128,7 +128,7 @@ struct Interface {
     offset: i64,
 }
 
-/// The content of the last block that was read.
+/// The content of the block that was read last.
 enum Block {
     Frame(Found),
     Other,
@@ -142,7 +142,7 @@ struct Found {
     link_type: LinkType,
 }
 
-/// An error in a block. The caller knows the offset of the block.
+/// An error in a block, without the offset of the block, which the caller adds.
 enum Fault {
     Io(io::Error),
     Truncated,
@@ -312,8 +312,8 @@ impl<R: Read> CaptureReader<R> {
         Ok(())
     }
 
-    /// Reads until the block has `length` bytes, or returns false if the file ends before the
-    /// first one.
+    /// Reads until the buffer has `length` bytes of the block. Returns false if the file ends
+    /// before the first byte.
     fn fill_or_end(&mut self, length: usize) -> Result<bool, Fault> {
         match self.fill_to(length) {
             Err(Fault::Truncated) if self.block.is_empty() => Ok(false),
@@ -321,8 +321,8 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// Reads until the block has `length` bytes. The buffer grows with the data that is read, not
-    /// with the length that the file claims.
+    /// Reads until the buffer has `length` bytes of the block. The buffer grows with the data that
+    /// is read, not with the length that the file claims.
     fn fill_to(&mut self, length: usize) -> Result<(), Fault> {
         let missing = length.saturating_sub(self.block.len()) as u64;
         let read = (&mut self.input).take(missing).read_to_end(&mut self.block);
@@ -354,8 +354,8 @@ impl Section {
         Ok(())
     }
 
-    /// Returns the value of the option if_tsoffset. The parser does not convert it to the byte
-    /// order of the section.
+    /// Returns the offset of timestamps from the option `if_tsoffset` of an interface. The parser
+    /// does not convert it to the byte order of the section.
     fn time_offset(&self, description: &InterfaceDescriptionBlock<'_>) -> i64 {
         description
             .options
@@ -409,7 +409,7 @@ impl Section {
 }
 
 impl Interface {
-    /// Converts a timestamp to nanoseconds since 1970.
+    /// Converts a timestamp of the interface to nanoseconds since 1970.
     fn nanoseconds(&self, ticks: u64) -> Result<u64, Fault> {
         let since_offset = u128::from(ticks) * 1_000_000_000 / u128::from(self.units);
         // The result lies between -2^93 and 2^94, so the addition cannot overflow an i128.
@@ -445,8 +445,8 @@ fn units_per_second(resolution: u8) -> Result<u64, Fault> {
     })
 }
 
-/// Returns the result of a parser. The whole block is in memory, so a parser that needs more data
-/// has found a contradiction.
+/// Converts the result of a parser. The whole block is in memory, so a parser that needs more data
+/// has found an error in the file.
 fn parsed<'a, T>(
     result: IResult<&'a [u8], T, PcapError<&'a [u8]>>,
     what: &str,
@@ -474,7 +474,8 @@ fn checked_length(length: u32) -> Result<usize, Fault> {
     Ok(length as usize)
 }
 
-/// Returns the number at `at`, or 0 if the block is too short, which callers exclude.
+/// Returns the 32-bit number at `at` in a block, or 0 if the block is too short. Callers have
+/// checked that it is not.
 fn read_u32(block: &[u8], at: usize, big_endian: bool) -> u32 {
     let bytes = block.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
     if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }

@@ -19,7 +19,7 @@ pub(super) enum Mode {
     Generic,
 }
 
-/// A program on an interface, which is detached when this is dropped.
+/// An XDP program on an interface, which is detached when this is dropped.
 #[derive(Debug)]
 pub(super) struct Program {
     map: OwnedFd,
@@ -35,7 +35,7 @@ impl Program {
         Ok(Self { map, _link: link })
     }
 
-    /// Redirects the packets of a queue to a socket.
+    /// Makes the program redirect the packets of a queue to a socket.
     pub(super) fn redirect(&self, queue: u32, socket: impl AsFd) -> io::Result<()> {
         #[repr(C)]
         struct Update {
@@ -151,6 +151,8 @@ fn link(program: &OwnedFd, ifindex: u32, mode: Mode) -> io::Result<OwnedFd> {
     owned(unsafe { bpf(BPF_LINK_CREATE, &attributes) }?)
 }
 
+/// Calls bpf(2) with a command and its attributes.
+///
 /// # Safety
 /// `attributes` must be a prefix of the command's attributes, without padding. All pointers in them
 /// must be valid for what the command does with them.

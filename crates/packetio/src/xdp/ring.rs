@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A memory mapping.
+/// A memory mapping, which is removed when this is dropped.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<u8>,
@@ -66,7 +66,7 @@ unsafe impl Item for libc::xdp_desc {}
 pub(super) struct Ring<T> {
     mapping: Mapping,
     offsets: XdpRingOffset,
-    /// The number of items, a power of two.
+    /// The number of items for which the ring has room, a power of two.
     size: u32,
     /// The number of items that this end has produced or consumed. The low bits are the index of
     /// the next item.
@@ -92,7 +92,7 @@ impl<T: Item> Ring<T> {
         Ok(Self { mapping, offsets, size, position: 0, items: PhantomData })
     }
 
-    /// Returns the number of waiting items; for the consumer.
+    /// Returns the number of items that can be taken; for the consumer.
     pub(super) fn waiting(&self) -> u32 {
         let produced = self.counter(self.offsets.producer).load(Ordering::Acquire);
         produced.wrapping_sub(self.position).min(self.size)
@@ -108,18 +108,18 @@ impl<T: Item> Ring<T> {
         item
     }
 
-    /// Returns the places of all taken items to the producer; for the consumer.
+    /// Gives the places of all items that were taken back to the producer; for the consumer.
     pub(super) fn publish_taken(&self) {
         self.counter(self.offsets.consumer).store(self.position, Ordering::Release);
     }
 
-    /// Returns the number of items for which there is room; for the producer.
+    /// Returns the number of items that can be put into the ring; for the producer.
     pub(super) fn room(&self) -> u32 {
         self.size - self.unconsumed()
     }
 
-    /// Returns the number of items that the kernel has not consumed, published or not; for the
-    /// producer.
+    /// Returns the number of items in the ring that the kernel has not consumed, whether they are
+    /// published or not; for the producer.
     pub(super) fn unconsumed(&self) -> u32 {
         let consumed = self.counter(self.offsets.consumer).load(Ordering::Acquire);
         self.position.wrapping_sub(consumed).min(self.size)
@@ -133,12 +133,13 @@ impl<T: Item> Ring<T> {
         self.position = self.position.wrapping_add(1);
     }
 
-    /// Makes all items that were put visible to the kernel; for the producer.
+    /// Makes all items that were put into the ring visible to the kernel; for the producer.
     pub(super) fn publish_put(&self) {
         self.counter(self.offsets.producer).store(self.position, Ordering::Release);
     }
 
-    /// Whether the kernel must be woken up; for the producer.
+    /// Returns whether the kernel must be woken up by a system call to consume items; for the
+    /// producer.
     pub(super) fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.offsets.flags else { return true };
         self.counter(flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
@@ -171,13 +172,13 @@ impl Chunks {
         Ok(Self { mapping: Mapping::anonymous(chunk * count)?, chunk })
     }
 
-    /// Returns the address and the length of the chunks, for the kernel.
+    /// Returns the address and the length of the memory of all chunks, for the kernel.
     pub(super) fn region(&self) -> (u64, u64) {
         (self.mapping.start.as_ptr().addr() as u64, self.mapping.bytes as u64)
     }
 
-    /// Returns the bytes at an address that the kernel returned, or `None` if they exceed the
-    /// mapping.
+    /// Returns the bytes at an address in the chunks that the kernel returned, or `None` if they
+    /// lie outside the chunks.
     pub(super) fn bytes(&self, address: u64, length: u32) -> Option<&[u8]> {
         let start = usize::try_from(address).ok()?;
         let end = start.checked_add(length as usize)?;

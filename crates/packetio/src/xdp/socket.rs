@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The number of chunks, and of places in rings, for each direction.
+/// The number of chunks for packets, and of places in the rings, for each direction.
 const PACKETS: u32 = 2048;
 /// The headroom that the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM), in
 /// bytes.
@@ -31,13 +31,13 @@ pub(super) struct Socket {
     fill: Ring<u64>,
     received: Ring<libc::xdp_desc>,
     to_transmit: Ring<libc::xdp_desc>,
-    /// The ring of chunks whose packets have left.
+    /// The ring of chunks whose packets have been sent.
     completed: Ring<u64>,
     /// The unused chunks for outgoing packets.
     free: Vec<u64>,
-    /// The lengths of accepted packets that have not left.
+    /// The lengths of packets that were accepted but have not been sent yet.
     lengths: VecDeque<u32>,
-    /// The number of drops that have already been counted.
+    /// The number of drops that were counted so far.
     dropped: u64,
 }
 
@@ -85,8 +85,8 @@ impl Socket {
         })
     }
 
-    /// Copies received packets into the burst, and calls `complete` for each; returns their number
-    /// and bytes.
+    /// Copies received packets into the burst, and calls `complete` for each. Returns the number of
+    /// packets and of their bytes.
     pub(super) fn receive(
         &mut self,
         burst: &mut Burst,
@@ -137,8 +137,8 @@ impl Socket {
         true
     }
 
-    /// Makes the kernel send the accepted packets, and counts those that it took. Returns false if
-    /// some remain for the next call because the queue is full.
+    /// Makes the kernel send the packets that were accepted, and counts those that it took. Returns
+    /// false if some remain for the next call because the queue is full.
     pub(super) fn flush(&mut self, counters: &PortCounters) -> io::Result<bool> {
         self.to_transmit.publish_put();
         loop {
@@ -177,8 +177,8 @@ impl Socket {
         }
     }
 
-    /// Returns the number of received packets since the last call that were dropped for lack of
-    /// room.
+    /// Returns the number of received packets that were dropped for lack of room since the last
+    /// call.
     pub(super) fn drops(&mut self) -> u64 {
         let Ok(seen) = xdp_statistics(&self.descriptor) else { return 0 };
         let all = seen.rx_dropped + seen.rx_ring_full.unwrap_or(0);
