@@ -6,7 +6,7 @@ use crate::schema::{ActionId, ActionProfileId, ParamId};
 /// An action with an argument for each of its control-plane parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionCall {
-    /// The called action.
+    /// The identifier of the called action.
     pub action: ActionId,
     /// The arguments, one for each parameter, by identifier.
     pub arguments: Box<[Argument]>,
@@ -29,10 +29,10 @@ pub struct MemberId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 
-/// The action that a hit on an entry runs.
+/// The action of a table entry, which a packet that matches the entry runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableAction {
-    /// An action call.
+    /// A call of an action, with its arguments.
     Call(ActionCall),
     /// The action of this member of the table's action profile.
     Member(MemberId),
@@ -42,17 +42,17 @@ pub enum TableAction {
     OneShot(Box<OneShot>),
 }
 
-/// A group that an entry contains (specification of P4Runtime 1.5, "One Shot Action Selector
-/// Programming").
+/// A group of actions that a table entry contains itself (specification of P4Runtime 1.5, "One Shot
+/// Action Selector Programming").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneShot {
     /// The actions from which the selector chooses.
     pub members: Vec<OneShotMember>,
-    /// An action of the whole group, if it has one.
+    /// An action that belongs to the group as a whole, if it has one.
     pub group_action: Option<ActionCall>,
-    /// The method by which a member is chosen.
+    /// The method by which a member is chosen for a packet.
     pub mode: SelectionMode,
-    /// The meaning of `size`, as the controller declares it.
+    /// The quantity that `size` counts, as the controller declares it.
     pub counts: SizeCounts,
     /// The size of the group, counted as `counts` declares.
     pub size: u64,
@@ -61,22 +61,22 @@ pub struct OneShot {
 /// A member of a one-shot group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneShotMember {
-    /// The action call.
+    /// The call of an action that the member stands for.
     pub action: ActionCall,
     /// The relative frequency with which the member is chosen; 0 if the selector determines the
     /// weights itself.
     pub weight: u32,
-    /// The port that must be up for the member to be chosen.
+    /// The port that must be up if the member is to be chosen.
     pub watch: Watch,
 }
 
 /// The method by which a one-shot group chooses a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SelectionMode {
-    /// The method of the action selector.
+    /// The method that the action selector uses for its other groups.
     #[default]
     Selector,
-    /// A hash of the fields that the program names.
+    /// A hash of the fields that the program names for the action selector.
     Hash,
     /// A random choice.
     Random,
@@ -85,7 +85,7 @@ pub enum SelectionMode {
 /// The quantity that the size of a one-shot group counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SizeCounts {
-    /// The quantity that the action selector counts.
+    /// The quantity that the action selector counts for its other groups.
     #[default]
     Selector,
     /// The sum of the weights of the members.
@@ -104,7 +104,7 @@ pub enum Port {
 }
 
 impl Port {
-    /// Returns the port number, if the port is a number of at most 32 bits.
+    /// Returns the number of the port, or `None` if the port is not a number of at most 32 bits.
     #[must_use]
     pub fn number(&self) -> Option<u32> {
         match self {
@@ -114,10 +114,10 @@ impl Port {
     }
 }
 
-/// The port that must be up for a group member to be chosen.
+/// The port that must be up if a member of a group is to be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Watch {
-    /// No port.
+    /// The member can be chosen whichever ports are up.
     #[default]
     Nothing,
     /// A port number of P4Runtime before 1.4, which may be negative.
@@ -144,11 +144,11 @@ pub struct Group {
     pub profile: ActionProfileId,
     /// The identifier of the group.
     pub id: GroupId,
-    /// The members of the group, each once.
+    /// The members of the group, each of them once.
     pub members: Box<[GroupMember]>,
     /// The largest size of the group, or 0 if the controller does not limit it.
     pub max_size: u32,
-    /// The size of the group, counted as the selector's size semantics define.
+    /// The size of the group, in the unit in which the selector counts sizes.
     pub size: u64,
 }
 
@@ -160,6 +160,6 @@ pub struct GroupMember {
     /// The relative frequency with which the member is chosen; 0 if the selector determines the
     /// weights itself.
     pub weight: u32,
-    /// The port that must be up for the member to be chosen.
+    /// The port that must be up if the member is to be chosen.
     pub watch: Watch,
 }

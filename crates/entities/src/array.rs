@@ -36,7 +36,7 @@ pub struct MeterConfig {
     pub excess_burst: u64,
 }
 
-/// The packets that a meter marked, by color.
+/// The packets that a meter has marked, by color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterCounters {
     /// Packets within the committed rate.
@@ -52,9 +52,9 @@ pub struct MeterCounters {
 pub struct CounterCell {
     /// The identifier of the array.
     pub id: CounterId,
-    /// The index of the cell; `None` for all cells.
+    /// The index of the cell in the array; `None` for all cells.
     pub index: Option<u64>,
-    /// The value of the counter.
+    /// The value of each cell.
     pub data: CounterData,
 }
 
@@ -63,11 +63,11 @@ pub struct CounterCell {
 pub struct MeterCell {
     /// The identifier of the array.
     pub id: MeterId,
-    /// The index of the cell; `None` for all cells.
+    /// The index of the cell in the array; `None` for all cells.
     pub index: Option<u64>,
-    /// The configuration. Without one, the meter marks all packets green.
+    /// The configuration of the meter. Without one, the meter marks all packets green.
     pub config: Option<MeterConfig>,
-    /// The marked packets; only in reads.
+    /// The packets that the meter has marked. They are present only when the cell is read.
     pub counters: Option<MeterCounters>,
 }
 
@@ -76,8 +76,8 @@ pub struct MeterCell {
 pub struct RegisterCell {
     /// The identifier of the array.
     pub id: RegisterId,
-    /// The index of the cell; `None` for all cells.
+    /// The index of the cell in the array; `None` for all cells.
     pub index: Option<u64>,
-    /// The value of the register.
+    /// The value of each cell.
     pub data: Data,
 }

@@ -39,7 +39,7 @@ pub enum DataType {
     Error(Arc<[String]>),
     /// An enum whose underlying type has this width in bits. Values without a name are legal.
     SerializableEnum(u32),
-    /// A translated type whose values are strings.
+    /// A translated type whose values are strings for the control plane.
     Text,
 }
 
@@ -54,16 +54,16 @@ pub enum BitsType {
     Varbit(u32),
 }
 
-/// A value in canonical form.
+/// A value of any P4 type, in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Data {
     /// A canonical string of bits, or a text.
     Bits(Box<[u8]>),
     /// A varbit, with its dynamic width.
     Varbit {
-        /// The width in bits.
+        /// The dynamic width of the value in bits.
         bits: u32,
-        /// The canonical bytes; empty for a width of 0.
+        /// The canonical bytes of the value; empty for a width of 0.
         bytes: Box<[u8]>,
     },
     /// A truth value.
@@ -88,14 +88,16 @@ pub enum Data {
     EnumValue(Box<[u8]>),
 }
 
-/// The fields of a header; `None` if the header is invalid.
+/// The values of a header's fields; `None` if the header is invalid.
 pub type Header = Option<Vec<Box<[u8]>>>;
 
-/// The name and the fields of a union's valid header; `None` if none is valid.
+/// The name of a header union's valid header and the values of its fields; `None` if no header is
+/// valid.
 pub type Union = Option<(String, Vec<Box<[u8]>>)>;
 
 impl DataType {
-    /// Whether the type is, or contains, a type that is translated to strings.
+    /// Returns whether the type is, or contains, a type whose values are strings for the control
+    /// plane.
     #[must_use]
     pub fn has_text(&self) -> bool {
         match self {
@@ -105,7 +107,8 @@ impl DataType {
         }
     }
 
-    /// Returns the initial value: zero, an invalid header, or the first member of an enum.
+    /// Returns the initial value of the type: zero, an invalid header, or the first member of an
+    /// enum.
     #[must_use]
     pub fn initial(&self) -> Data {
         let zero = || Box::from([0]);

@@ -11,9 +11,9 @@ use crate::schema::*;
 pub enum Entity {
     /// A table entry.
     Entry(TableEntry),
-    /// The direct counter of an entry. A write with `None` changes nothing.
+    /// The direct counter of a table entry. A write with `None` changes nothing.
     DirectCounter(TableId, EntryKey, Option<CounterData>),
-    /// The direct meter of an entry.
+    /// The direct meter of a table entry. `None` stands for the default configuration.
     DirectMeter(TableId, EntryKey, Option<MeterConfig>),
     /// A member of an action profile.
     Member(Member),
@@ -35,7 +35,7 @@ pub enum Entity {
     Digest(DigestId, Option<DigestConfig>),
 }
 
-/// The configuration of a digest's messages.
+/// The configuration that controls when messages of a digest are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DigestConfig {
     /// The longest time for which a digest message waits to be grouped with others, in nanoseconds;
@@ -43,18 +43,19 @@ pub struct DigestConfig {
     pub max_timeout_ns: u64,
     /// The largest number of messages in a list; 0 leaves the number to the switch.
     pub max_list_size: u32,
-    /// The time after which an unacknowledged message may be repeated, in nanoseconds.
+    /// The time after which a message that was not acknowledged may be sent again, in nanoseconds.
     pub ack_timeout_ns: u64,
 }
 
 /// The kind of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UpdateKind {
-    /// Insert an entity that must not exist.
+    /// The insertion of an entity that must not exist.
     Insert,
-    /// Change an entity that must exist.
+    /// The change of an entity that must exist.
     Modify,
-    /// Delete an entity that must exist and must not be in use. Only its identifying fields matter.
+    /// The deletion of an entity that must exist and must not be in use. Only its identifying
+    /// fields matter.
     Delete,
 }
 
@@ -90,35 +91,36 @@ pub enum Selection {
     CloneSessions(Option<CloneSessionId>),
     /// The members of a value set.
     ValueSet(ValueSetId),
-    /// A digest, if it is enabled.
+    /// The configuration of a digest, if the digest is enabled.
     Digest(DigestId),
 }
 
-/// The cells of an array that a request selects.
+/// The cells of an array that a read request selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cells {
     /// All cells; in an array without a size, only those that differ from their initial state.
     All,
     /// The cell with this index.
     One(u64),
-    /// The cells that may differ from their initial state, preceded by the value to which the array
-    /// as a whole was set (a cell without index). These suffice to restore the array, however large
-    /// it is.
+    /// The cells that may differ from their initial state. If the array as a whole was set to a
+    /// value, that value precedes them, as a cell without index. These cells suffice to restore the
+    /// array, however large it is.
     Written,
 }
 
-/// The entries of a table that a request selects.
+/// The criteria by which a read request selects entries of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntrySelection {
     /// The identifier of the table.
     pub table: TableId,
-    /// Whether the default entry is selected, instead of the others.
+    /// Whether the table's default entry is selected, instead of the other entries.
     pub is_default: bool,
-    /// The fields that entries must have, whatever their priority; `None` selects any fields.
+    /// The match fields that entries must have, whatever their priority; `None` selects entries
+    /// with any fields.
     pub fields: Option<Box<[FieldMatch]>>,
     /// The priority that entries must have; `None` selects any priority.
     pub priority: Option<u32>,
-    /// The action that entries must call directly; `None` selects any action.
+    /// The action that entries must call directly; `None` selects entries with any action.
     pub action: Option<ActionId>,
     /// The controller metadata that entries must have; 0 selects any.
     pub controller_metadata: u64,
@@ -127,7 +129,7 @@ pub struct EntrySelection {
 }
 
 impl EntrySelection {
-    /// Selects all entries of a table except the default entry.
+    /// Returns the selection of all entries of a table except the default entry.
     #[must_use]
     pub fn all(table: TableId) -> Self {
         Self {
@@ -141,8 +143,8 @@ impl EntrySelection {
         }
     }
 
-    /// Whether the selection admits an entry with this key. [`selects_rest`](Self::selects_rest)
-    /// checks the other criteria.
+    /// Returns whether the selection includes entries with this key.
+    /// [`selects_rest`](Self::selects_rest) checks the other criteria.
     #[must_use]
     pub fn selects_key(&self, key: &crate::entry::MatchKey) -> bool {
         !self.is_default
@@ -150,8 +152,8 @@ impl EntrySelection {
             && self.priority.is_none_or(|priority| priority == key.priority)
     }
 
-    /// Whether the selection admits an entry with these properties; `action` is the action that the
-    /// entry calls directly. [`selects_key`](Self::selects_key) checks the key.
+    /// Returns whether the selection includes entries with these properties; `action` is the action
+    /// that the entry calls directly. [`selects_key`](Self::selects_key) checks the key.
     #[must_use]
     pub fn selects_rest(
         &self,

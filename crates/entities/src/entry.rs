@@ -5,12 +5,12 @@ use crate::array::{CounterData, MeterConfig, MeterCounters};
 use crate::scalar::Value;
 use crate::schema::{MatchFieldId, TableId, ValueSetId};
 
-/// The condition on one field of a key.
+/// The condition that a table entry sets on one field of the key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldMatch {
     /// The identifier of the field.
     pub field: MatchFieldId,
-    /// The condition.
+    /// The condition on the field.
     pub matching: Matching,
 }
 
@@ -24,7 +24,7 @@ pub enum Matching {
     Lpm {
         /// The value to compare with.
         value: Value,
-        /// The number of bits, at least one.
+        /// The number of leading bits that are compared, at least one.
         prefix_len: u32,
     },
     /// The field must equal the value under a mask; bits of the value outside the mask are zero.
@@ -70,26 +70,27 @@ pub struct TableEntry {
     pub table: TableId,
     /// The position of the entry in its table.
     pub key: EntryKey,
-    /// The action of a hit. If a modification has none, an entry keeps its action, and the default
-    /// entry returns to the default action of the program. A default entry that is read has none if
-    /// the program defines none.
+    /// The action that a packet which matches the entry runs. If a modification has none, an entry
+    /// keeps its action, and the default entry returns to the default action of the program. A
+    /// default entry that is read has none if the program defines none.
     pub action: Option<TableAction>,
-    /// Data of the controller, which the switch stores and returns.
+    /// A number that the controller chooses. The switch stores and returns it.
     pub controller_metadata: u64,
-    /// Data of the controller, which the switch stores and returns.
+    /// Bytes that the controller chooses. The switch stores and returns them.
     pub metadata: Box<[u8]>,
-    /// The time without a hit after which the control plane is notified, in nanoseconds; 0 for
-    /// never.
+    /// The time without a matching packet after which the control plane is notified, in
+    /// nanoseconds; 0 for never.
     pub idle_timeout_ns: u64,
-    /// The nanoseconds since the last hit; only in reads, and only in tables with idle timeouts.
+    /// The nanoseconds since a packet last matched the entry. It is present only in reads, and only
+    /// in tables with idle timeouts.
     pub since_last_hit_ns: Option<u64>,
     /// The value of the direct counter. A write without one keeps the counter; a read has one if
     /// the table has a direct counter.
     pub counter: Option<CounterData>,
     /// The configuration of the direct meter. Without one, the meter marks all packets green.
     pub meter: Option<MeterConfig>,
-    /// The packets that the direct meter marked; only in reads, and only in tables with a direct
-    /// meter.
+    /// The packets that the direct meter has marked. They are present only in reads, and only in
+    /// tables with a direct meter.
     pub meter_counters: Option<MeterCounters>,
     /// Whether the program declares the entry constant.
     pub is_const: bool,

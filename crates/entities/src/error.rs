@@ -7,8 +7,9 @@
 
 use std::fmt;
 
-/// The longest message in bytes. Messages contain names that clients choose, and a status that does
-/// not fit into the headers of a response would reach the client as RESOURCE_EXHAUSTED.
+/// The largest length of a message in bytes. Messages contain names that clients choose, and a
+/// status that does not fit into the headers of a response would reach the client as
+/// RESOURCE_EXHAUSTED.
 pub const LONGEST_MESSAGE: usize = 500;
 
 /// The canonical codes (`google/rpc/code.proto`), with their numbers.
@@ -52,7 +53,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// All codes, by number.
+    /// All codes, ordered by number.
     const ALL: [Self; 17] = [
         Self::Ok,
         Self::Cancelled,
@@ -81,7 +82,7 @@ impl Code {
     }
 }
 
-/// The reason why an update, or a request of a read, was refused.
+/// The reason why an update, or a part of a read request, was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EntityError {
@@ -100,7 +101,8 @@ macro_rules! constructors {
 }
 
 impl EntityError {
-    /// Creates an error with a canonical code and a message that names the problem and its place.
+    /// Creates an error with a canonical code and a message. The message should name the problem
+    /// and the entity concerned.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: shortened(message.into()) }
@@ -125,19 +127,20 @@ impl EntityError {
         unimplemented Unimplemented
     }
 
-    /// Returns the canonical code. Errors that Planimeter creates never have [`Code::Ok`].
+    /// Returns the canonical code of the error. Errors that Planimeter creates never have
+    /// [`Code::Ok`].
     #[must_use]
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// Returns the message.
+    /// Returns the message of the error.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Prefixes the message with the place where the error arose.
+    /// Adds the place where the error arose to the beginning of its message.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.message = shortened(format!("{place}: {}", self.message));

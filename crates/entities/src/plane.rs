@@ -23,28 +23,28 @@ use crate::error::{Code, EntityError};
 use crate::schema::Schema;
 use crate::time::Nanos;
 
-/// The state of a loaded pipeline, as the control plane sees it.
+/// The tables and other state of a loaded pipeline, as the control plane sees them.
 pub trait DataPlane: Debug + Send {
-    /// Directs packets to this pipeline instead of the previous one. Activation cannot fail: all
-    /// possible errors occur while the pipeline is loaded.
+    /// Directs packets to this pipeline instead of the previous one. This cannot fail: all possible
+    /// errors are found when the pipeline is loaded.
     fn activate(&mut self);
 
-    /// Begins a batch. `visibility` states which parts of the batch packets may see.
+    /// Begins a batch of updates. `visibility` states which parts of the batch packets may see.
     ///
     /// # Errors
     /// Returns an error if the data plane cannot guarantee this visibility.
     fn begin(&mut self, visibility: Visibility) -> Result<(), EntityError>;
 
-    /// Prepares an update. If it is refused, the state is unchanged.
+    /// Prepares an update of the batch. If the update is refused, the state is unchanged.
     ///
     /// # Errors
     /// Returns the code and the message for the client.
     fn prepare(&mut self, update: Update, now: Nanos) -> Result<(), EntityError>;
 
-    /// Ends a batch and makes its prepared updates effective and visible to packets.
+    /// Ends the batch: makes its prepared updates effective and visible to packets.
     fn commit(&mut self);
 
-    /// Ends a batch and undoes its prepared updates.
+    /// Ends the batch and undoes its prepared updates.
     fn roll_back(&mut self);
 
     /// Returns a reader of the state at `now`. Later commits may be visible to it in part or not at
@@ -69,7 +69,7 @@ pub trait DataPlane: Debug + Send {
     }
 }
 
-/// The parts of a batch that packets may see.
+/// The parts of a batch of updates that packets may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
     /// Each update separately, in order, at any time after it was prepared.
@@ -93,14 +93,14 @@ pub trait Reader: Debug + Send {
         visit: &mut dyn FnMut(Option<Entity>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// Returns the reason why a selected entity was skipped since the last call, if the data plane
-    /// could not represent one.
+    /// Returns the reason why a selected entity was skipped since the last call, or `None` if none
+    /// was. An entity is skipped if the data plane cannot represent it.
     fn take_left_out(&self) -> Option<EntityError> {
         None
     }
 }
 
-/// The position of a reader in a selection. Its meaning is private to the reader.
+/// The position that a reader has reached in a selection. Its meaning is private to the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cursor {
     /// The position before the first entity.
@@ -122,7 +122,7 @@ impl Cursor {
         }
     }
 
-    /// Visits the single entity of a selection, unless it has been visited.
+    /// Visits the only entity of a selection, unless it has been visited already.
     pub fn once(&mut self, visit: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
         if *self != Self::Start {
             return ControlFlow::Continue(());
@@ -145,18 +145,20 @@ pub trait Target: Debug + Send + Sync {
         device_config: &[u8],
     ) -> Result<Box<dyn DataPlane>, EntityError>;
 
-    /// Whether [`Target::load`] may take long. Threads that serve clients must not call it then.
+    /// Returns whether [`Target::load`] may take long. If so, threads that serve clients must not
+    /// call it.
     fn is_slow(&self) -> bool {
         false
     }
 }
 
-/// The guarantee of a batch (specification of P4Runtime 1.5, "Batching and Ordering of Updates").
+/// The guarantee that a client requests for a batch of updates (specification of P4Runtime 1.5,
+/// "Batching and Ordering of Updates").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Atomicity {
-    /// Every update is attempted.
+    /// Every update of the batch is attempted, even after one was refused.
     ContinueOnError,
-    /// The first refused update undoes the updates before it.
+    /// The first refused update ends the batch, and the updates before it are undone.
     RollbackOnError,
     /// Like [`Self::RollbackOnError`]; in addition, no packet sees a part of the batch.
     DataplaneAtomic,

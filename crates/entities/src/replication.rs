@@ -15,18 +15,18 @@ pub struct CloneSessionId(pub u32);
 pub struct MulticastGroup {
     /// The identifier of the group.
     pub id: MulticastGroupId,
-    /// The copies to make, one for each replica.
+    /// The replicas of the group. The switch makes one copy of a packet for each.
     pub replicas: Box<[Replica]>,
-    /// Data of the controller, which the switch stores and returns.
+    /// Bytes that the controller chooses. The switch stores and returns them.
     pub metadata: Box<[u8]>,
 }
 
 /// A clone session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloneSession {
-    /// The identifier.
+    /// The identifier of the clone session.
     pub id: CloneSessionId,
-    /// The replicas; the switch makes one copy for each.
+    /// The replicas of the session. The switch makes one copy of a packet for each.
     pub replicas: Box<[Replica]>,
     /// The class of service of the copies.
     pub class_of_service: u32,
@@ -34,23 +34,23 @@ pub struct CloneSession {
     pub packet_length_bytes: u32,
 }
 
-/// A copy of a packet.
+/// A description of one copy of a packet: its port and instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Replica {
-    /// The port of the copy. `None` stands for the port number 0 of P4Runtime before 1.4, which the
-    /// wire format omits.
+    /// The port that the copy is sent to. `None` stands for the port number 0 of P4Runtime before
+    /// 1.4, which the wire format omits.
     pub port: Option<Port>,
-    /// The instance, which distinguishes copies to the same port.
+    /// The instance number, which distinguishes copies to the same port.
     pub instance: u32,
-    /// The alternatives if the port is down; the first whose port is up is used.
+    /// The destinations to use if the port is down. The first whose port is up is used.
     pub backups: Box<[Backup]>,
 }
 
-/// The alternative destination of a copy.
+/// An alternative destination of a copy, for the case that its port is down.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Backup {
-    /// The port, as a byte string without leading zeros.
+    /// The port that the copy is sent to, as a byte string without leading zeros.
     pub port: Box<[u8]>,
-    /// The instance, which distinguishes copies to the same port.
+    /// The instance number, which distinguishes copies to the same port.
     pub instance: u32,
 }

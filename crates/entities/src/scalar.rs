@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::value::{ValueError, ValueType};
 
-/// A value in canonical form with its width. Keys and arguments consist of such values.
+/// A value of a match field or action argument, in canonical form and with its width.
 ///
 /// The canonical form is the shortest big-endian string (specification of P4Runtime 1.5,
 /// "Bytestrings"), so that equal values have equal bytes. Values of up to 128 bits are stored
@@ -23,7 +23,7 @@ enum Repr {
 }
 
 impl Value {
-    /// Creates a value from bytes of any length.
+    /// Creates a value of this type from bytes of any length.
     ///
     /// # Errors
     /// Returns an error if the bytes are no value of this type.
@@ -53,7 +53,7 @@ impl Value {
         (needed <= bits).then(|| Self::canonical(bits, bytes))
     }
 
-    /// Returns the canonical bytes, at least one.
+    /// Returns the canonical bytes of the value. There is at least one.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
@@ -64,7 +64,8 @@ impl Value {
         }
     }
 
-    /// Returns the width in bits, or `None` for a string (`p4runtime_translation` with `string`).
+    /// Returns the width of the value in bits, or `None` for a string (`p4runtime_translation` with
+    /// `string`).
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
         let (Repr::Inline { bits, .. } | Repr::Heap { bits, .. }) = self.0;

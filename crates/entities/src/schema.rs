@@ -15,8 +15,8 @@ pub use self::objects::*;
 #[derive(Debug)]
 pub struct Schema(Objects);
 
-/// The objects of which a schema is made. Their creator guarantees that references between objects
-/// resolve.
+/// The objects of a program that make up its schema. Whoever creates them guarantees that
+/// references between them resolve.
 #[derive(Debug)]
 pub struct Objects {
     /// The tables.

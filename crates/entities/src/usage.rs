@@ -3,7 +3,7 @@
 use crate::error::EntityError;
 use crate::schema::ActionProfile;
 
-/// The occupancy of an action profile.
+/// The numbers of members and groups of an action profile, and their sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileUsage {
     /// The number of members.
@@ -12,13 +12,13 @@ pub struct ProfileUsage {
     pub groups: u64,
     /// The number of entries with a one-shot group.
     pub one_shots: u64,
-    /// The sum of the sizes of all groups, including one-shot groups, in the selector's size
-    /// semantics.
+    /// The sum of the sizes of all groups, including one-shot groups, in the unit in which the
+    /// selector counts sizes.
     pub total_size: u64,
 }
 
 impl ProfileUsage {
-    /// Checks that a member may be added.
+    /// Checks that a member may be added to the profile.
     ///
     /// # Errors
     /// Returns an error if the profile is full, or if the selector has one-shot groups.
@@ -33,7 +33,7 @@ impl ProfileUsage {
         Ok(())
     }
 
-    /// Checks that a group of `size` fits if it replaces a group of size `replaced`.
+    /// Checks that there is room for a group of size `size` that replaces one of size `replaced`.
     ///
     /// # Errors
     /// Returns RESOURCE_EXHAUSTED if the sizes of all groups would exceed the limit.
@@ -54,7 +54,7 @@ impl ProfileUsage {
         }
     }
 
-    /// Checks that an entry may have a one-shot group of `size` that replaces one of size
+    /// Checks that a table entry may have a one-shot group of size `size` that replaces one of size
     /// `replaced`.
     ///
     /// # Errors

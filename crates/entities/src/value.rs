@@ -27,7 +27,10 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// Returns the canonical form of `value`, as a part of the argument.
+    /// Returns the canonical form of `value`, which is a part of `value`.
+    ///
+    /// # Errors
+    /// Returns an error if `value` is no value of this type.
     pub fn canonical(self, value: &[u8]) -> Result<&[u8], ValueError> {
         match self {
             Self::Bits(bits) => unsigned(value, bits.get()),
@@ -55,38 +58,38 @@ pub enum ValueError {
     /// The value needs more bits than the type has.
     #[error("the value needs {needed} bits, the type has {bits}")]
     TooWide {
-        /// The number of bits of the type.
+        /// The number of bits that the type has.
         bits: u32,
         /// The number of bits that the value needs.
         needed: u64,
     },
-    /// The prefix length of a longest-prefix match is not within the field.
+    /// The prefix length of a longest-prefix match is less than 1 or larger than the field.
     #[error("prefix length {prefix_len} is not in 1..={bits}; leave the field out to match any")]
     PrefixLength {
-        /// The given prefix length.
+        /// The prefix length of the match.
         prefix_len: i32,
         /// The number of bits of the field.
         bits: u32,
     },
-    /// Bits after the prefix are set.
+    /// The value of a longest-prefix match has bits set after the prefix.
     #[error("bits after the prefix of {prefix_len} are set; they must be zero")]
     BitsAfterPrefix {
-        /// The given prefix length.
+        /// The prefix length of the match.
         prefix_len: u32,
     },
-    /// Bits outside the mask are set.
+    /// The value of a ternary match has bits set outside the mask.
     #[error("bits outside the mask are set; they must be zero")]
     BitsOutsideMask,
     /// The low end of a range is above its high end.
     #[error("the low end of the range is above its high end")]
     ReversedRange,
-    /// The match accepts every value.
+    /// The match accepts every value, and should have been omitted.
     #[error("the match accepts every value; leave the field out instead")]
     DontCare,
 }
 
 impl ValueError {
-    /// Returns the canonical code that the specification prescribes.
+    /// Returns the canonical code that the specification prescribes for the error.
     pub fn code(self) -> Code {
         match self {
             Self::Empty | Self::TooWide { .. } => Code::OutOfRange,
@@ -212,7 +215,7 @@ fn without_leading_zeros(value: &[u8]) -> Result<&[u8], ValueError> {
     Ok(&value[zeros..])
 }
 
-/// Returns the number of bits that a canonical unsigned value needs; zero needs one.
+/// Returns the number of bits that a canonical unsigned value needs. The value zero needs one.
 fn unsigned_width(value: &[u8]) -> u64 {
     let leading = value.first().map_or(0, |first| first.leading_zeros());
     (byte_bits(value) - u64::from(leading)).max(1)
@@ -222,7 +225,7 @@ fn byte_bits(value: &[u8]) -> u64 {
     value.len() as u64 * 8
 }
 
-/// Returns the number of trailing zero bits, or `None` for the value zero.
+/// Returns the number of trailing zero bits of a value, or `None` for the value zero.
 fn trailing_zero_bits(value: &[u8]) -> Option<u64> {
     let bytes = value.iter().rev().position(|byte| *byte != 0)?;
     let last = value.iter().rev().nth(bytes)?;

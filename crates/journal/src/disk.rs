@@ -104,7 +104,7 @@ impl StoredFile for File {
     }
 }
 
-/// Returns the directory that contains a path.
+/// Returns the directory that contains the file at this path.
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

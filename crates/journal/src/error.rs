@@ -4,7 +4,7 @@ use crate::format::{Kind, Sequence};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reason why a file cannot be used as a journal. The file is unchanged.
+/// The reason why a file cannot be opened as a journal. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -28,7 +28,7 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// The file has an older form that this version does not read.
+    /// The file has a format of an earlier version, which this version does not read.
     #[error(
         "{} was written by an earlier version of planimeter, in a format that this version does not read; name \
          another file with --state",
@@ -38,7 +38,8 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// The file was written by a later version that uses further kinds of records.
+    /// The file was written by a later version and has a record of a kind that this version does
+    /// not know.
     #[error(
         "{} was written by a later version of planimeter: the record at byte {offset} is of kind {}, which this \
          version does not know; use the later version, or name another file with --state",
@@ -47,12 +48,12 @@ pub enum OpenError {
     Newer {
         /// The path of the file.
         path: PathBuf,
-        /// The offset of the record in bytes.
+        /// The offset in the file of the unknown record, in bytes.
         offset: u64,
-        /// The kind of the record.
+        /// The unknown kind of the record.
         kind: Kind,
     },
-    /// The file has a newer form that only a later version reads.
+    /// The file has a format that only a later version reads.
     #[error(
         "{} was written by a later version of planimeter, in a format that this version does not read; use the later \
          version, or name another file with --state",
@@ -62,7 +63,7 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// A part of the file differs from what was written.
+    /// A record of the file differs from what was written, or is missing.
     #[error(
         "{} is damaged at byte {offset}, in record {}: {fault}; nothing was changed. --state-repair OTHER copies the \
          intact records to the file OTHER and lists the lost ones",
@@ -71,11 +72,11 @@ pub enum OpenError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// The offset of the record in bytes.
+        /// The offset in the file at which the record should be, in bytes.
         offset: u64,
-        /// The number of the expected record.
+        /// The sequence number that the record should have.
         sequence: Sequence,
-        /// The difference from an intact record.
+        /// A description of the difference from an intact record.
         fault: &'static str,
     },
 }
@@ -91,7 +92,8 @@ impl OpenError {
     }
 }
 
-/// The reason why a record could not be appended, or a list not replaced. The file is unchanged.
+/// The reason why a record could not be appended to a journal, or its list of records not be
+/// replaced. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {
@@ -103,32 +105,33 @@ pub enum AppendError {
         /// The cause, as reported by the system.
         cause: io::Error,
     },
-    /// The body exceeds the largest size of a record.
+    /// The body of the record exceeds the largest size.
     #[error("a record of {length} bytes is longer than {longest}")]
     TooLong {
-        /// The length of the body in bytes.
+        /// The length of the record's body in bytes.
         length: usize,
-        /// The longest body in bytes.
+        /// The largest possible length of a body in bytes.
         longest: u32,
     },
-    /// After an earlier failure, the state of the file is unknown.
+    /// The journal accepts no more records, because the state of its file is unknown since an
+    /// earlier failure.
     #[error("{} accepts no more records since {reason}; start the switch again", path.display())]
     Closed {
         /// The path of the file.
         path: PathBuf,
-        /// The earlier failure.
+        /// A description of the earlier failure.
         reason: String,
     },
-    /// The owner failed to provide the records.
+    /// The journal's owner failed to provide the records of a new list. The text is the reason.
     #[error("{0}")]
     Owner(String),
 }
 
-/// The reason why an owner cannot use an intact record.
+/// The reason why the owner of a journal cannot use a record, although the record is intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The kind of the record is unknown.
+    /// The owner does not know the kind of the record.
     Kind,
-    /// The body of the record cannot be decoded.
+    /// The owner cannot decode the body of the record.
     Body,
 }

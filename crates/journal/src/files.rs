@@ -11,7 +11,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The number of attempts to lock a file that other processes keep replacing.
+/// The number of attempts to lock a journal file, since another process may replace the file during
+/// an attempt.
 const ATTEMPTS: usize = 16;
 /// The number of bytes that are written or copied in one operation.
 const PORTION: usize = 1 << 20;
@@ -60,7 +61,7 @@ pub(crate) fn remove_leftovers<S: Storage>(storage: &S, path: &Path) {
     }
 }
 
-/// Moves the content from `offset` on to another file next to the journal.
+/// Moves the content of a journal from `offset` on to another file next to the journal.
 pub(crate) fn set_aside<S: Storage>(
     storage: &S,
     path: &Path,
@@ -85,9 +86,9 @@ pub(crate) fn set_aside<S: Storage>(
     Ok(Torn { offset, length, kept_in })
 }
 
-/// Writes the bytes of a range again, so that the next sync brings them to the medium. A sync that
-/// failed may have left them in the cache as if they had been written, and later syncs would then
-/// succeed without them.
+/// Writes the bytes of a range again, so that the next sync brings them to the storage medium. A
+/// sync that failed may have left them in the kernel's cache as if they had been written, and later
+/// syncs would then succeed without them.
 pub(crate) fn write_again(file: &impl StoredFile, range: Range<u64>) -> io::Result<()> {
     let mut buffer = vec![0; PORTION];
     let mut offset = range.start;
@@ -118,7 +119,7 @@ fn create_torn<S: Storage>(storage: &S, path: &Path) -> io::Result<(PathBuf, S::
     }
 }
 
-/// A list that is written to a temporary file and then replaces a journal's list.
+/// A new list of records in a temporary file, which will replace a journal's file.
 #[derive(Debug)]
 pub(crate) struct Draft<F> {
     path: PathBuf,
@@ -126,8 +127,8 @@ pub(crate) struct Draft<F> {
 }
 
 impl<F: StoredFile> Draft<F> {
-    /// Creates an empty list next to the journal, and locks it before it can take the journal's
-    /// path.
+    /// Creates an empty temporary file next to the journal. It is locked before it can take the
+    /// journal's path.
     pub(crate) fn create<S: Storage<File = F>>(storage: &S, beside: &Path) -> io::Result<Self> {
         let mut name = temporary_prefix(beside);
         name.push(format!("{:0DIGITS$x}{TEMPORARY}", storage.random()));
@@ -146,7 +147,7 @@ impl<F: StoredFile> Draft<F> {
         }
     }
 
-    /// Appends the records that `write` provides. They are not synced yet.
+    /// Appends the records that `write` provides to the temporary file. They are not synced yet.
     pub(crate) fn fill(
         &mut self,
         journal: &Path,
@@ -170,8 +171,8 @@ impl<F: StoredFile> Draft<F> {
         write_full(file, written, &bytes).map_err(failed)
     }
 
-    /// Syncs the list and renames it to the journal's path. If that fails, the journal stays in
-    /// place.
+    /// Syncs the temporary file and renames it to the journal's path. If that fails, the journal's
+    /// file stays in place.
     pub(crate) fn put<S: Storage<File = F>>(
         mut self,
         storage: &S,

@@ -32,18 +32,19 @@ const VERSION: &[u8] = b"2\n";
 pub(crate) const HEADER: u64 = 128;
 /// The length of a record head in bytes.
 pub(crate) const HEAD: usize = 36;
-/// The longest body in bytes, which no request of a controller exceeds.
+/// The largest length of a record's body in bytes, which no request of a controller exceeds.
 pub(crate) const LONGEST: u32 = 256 << 20;
-/// The offsets of the two marks in the header, each of which records the last sync.
+/// The offsets of the two marks in the file's header. A mark says which record was synced last.
 const MARKS: [usize; 2] = [64, 96];
 /// The length of a mark in bytes.
 const MARK: usize = 20;
 
-/// The kind of a record, defined by its owner.
+/// The kind of a record, which says what its body contains. The code that uses a journal chooses
+/// the numbers; the journal does not interpret them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u32);
 
-/// The sequence number of a record in its file, from 1.
+/// The sequence number of a record in its journal file, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sequence(pub u64);
 
@@ -53,27 +54,30 @@ impl Sequence {
     }
 }
 
-/// The random number that a file receives when it is created.
+/// The random number that a journal file receives when it is created, and that distinguishes it
+/// from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number(pub(crate) u64);
 
-/// A checksum over the heads of all records up to a certain one.
+/// A checksum over the heads of all records up to some record, which is stored in the head of that
+/// record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain(u32);
 
 impl Chain {
-    /// The chain before the first record.
+    /// The chain value before the first record.
     pub(crate) const START: Self = Self(0);
 }
 
-/// The last synced record, and the length of the file at that moment.
+/// A mark in the file's header: the record that was synced last, and the length of the file at that
+/// moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) durable: Sequence,
     pub(crate) length: u64,
 }
 
-/// A decoded file header.
+/// The result of decoding a file's header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     Current {
@@ -83,7 +87,7 @@ pub(crate) enum Header {
     Older,
     Newer,
     Foreign,
-    /// The header has this version, but a checksum is wrong.
+    /// The header is of the current version, but a checksum in it is wrong.
     Damaged,
 }
 
@@ -108,7 +112,8 @@ impl Header {
     }
 }
 
-/// The head of a record, without its own checksum.
+/// The head of a record, which precedes the record's body in the file. The head's own checksum is
+/// not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) length: u32,
@@ -154,8 +159,8 @@ pub(crate) fn read_header(bytes: &[u8]) -> Header {
     }
 }
 
-/// Returns the offset and the bytes of a mark. Marks alternate between two offsets, so that one
-/// mark stays intact if writing the other fails.
+/// Returns the offset and the encoded bytes of a mark. Marks are written in turn at two offsets, so
+/// that one stays intact if writing the other fails.
 pub(crate) fn mark_at(number: Number, turn: u64, mark_: Mark) -> (u64, Vec<u8>) {
     (MARKS[(turn % 2) as usize] as u64, mark(number, mark_))
 }
@@ -175,7 +180,7 @@ fn read_mark(number: Number, bytes: &[u8]) -> Option<Mark> {
 }
 
 impl Head {
-    /// Creates the head of a record, including the chain up to this record.
+    /// Creates the head of a record, including the checksum over all heads up to this one.
     pub(crate) fn of(
         number: Number,
         after: Chain,
@@ -195,7 +200,8 @@ impl Head {
         Self { chain: head.chained(number, after), ..head }
     }
 
-    /// Returns the chain up to this record.
+    /// Returns the checksum over the heads of all records up to this one, given that of the record
+    /// before.
     pub(crate) fn chained(&self, number: Number, after: Chain) -> Chain {
         let start = self.start();
         Chain(checksum(&[&number.0.to_le_bytes(), &after.0.to_le_bytes(), &start]))
@@ -209,7 +215,7 @@ impl Head {
         bytes
     }
 
-    /// Decodes a head. Returns `None` if the head is damaged, or belongs to another file.
+    /// Decodes the head of a record. Returns `None` if it is damaged, or belongs to another file.
     pub(crate) fn decode(number: Number, bytes: &[u8]) -> Option<Self> {
         let check = u32_at(bytes, 32)?;
         if checksum(&[&number.0.to_le_bytes(), bytes.get(..32)?]) != check {

@@ -9,35 +9,36 @@ use crate::storage::{Storage, StoredFile, write_full};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The length in bytes up to which a list is not replaced.
+/// The length in bytes below which a journal is not worth replacing by a shorter one.
 const SMALL: u64 = 16 << 20;
 
-/// An open journal, locked against other owners.
+/// An open journal, whose file is locked against other processes.
 #[derive(Debug)]
 pub struct Journal<S: Storage> {
     storage: S,
     path: PathBuf,
     list: List<S::File>,
-    /// The length of the file when it was last created or replaced, in bytes.
+    /// The length of the file in bytes when a replacement was last attempted, or 0 if none was
+    /// since the journal was opened.
     replaced: u64,
-    /// The reason why the journal accepts no more records.
+    /// The reason why the journal accepts no more records, or `None` if it accepts them.
     closed: Option<String>,
 }
 
 /// The remainder of an interrupted write, which was moved out of the journal when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
-    /// The offset of the remainder in the file.
+    /// The offset in the journal file at which the remainder began.
     pub offset: u64,
-    /// The length in bytes.
+    /// The length of the remainder in bytes.
     pub length: u64,
-    /// The file that holds the remainder.
+    /// The path of the file to which the remainder was moved.
     pub kept_in: PathBuf,
 }
 
 impl<S: Storage> Journal<S> {
-    /// Opens the file, or creates it, and calls `visit` with each record. Returns the journal, and
-    /// the remainder of an interrupted write if there was one.
+    /// Opens the journal file at a path, or creates it, and calls `visit` with each record. Returns
+    /// the journal, and the remainder of an interrupted write if there was one.
     ///
     /// # Errors
     ///
@@ -115,7 +116,8 @@ impl<S: Storage> Journal<S> {
         Ok(next.sequence)
     }
 
-    /// Whether the list has become much longer than it was when it was last replaced.
+    /// Returns whether the list of records has become much longer than it was when it was last
+    /// replaced.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.list.tip.length > SMALL.max(4 * self.replaced)
@@ -151,8 +153,8 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// Prepares a sync of the appended records; returns `None` if all records are synced. To wait
-    /// for the medium, call [`SyncJob::run`] without holding a lock, and then
+    /// Prepares a sync of the appended records to the storage medium. Returns `None` if all records
+    /// are synced. To sync, call [`SyncJob::run`] without holding a lock, and then
     /// [`Journal::end_sync`].
     ///
     /// # Errors
@@ -167,8 +169,8 @@ impl<S: Storage> Journal<S> {
         Ok(Some(SyncJob { file: file.handle()?, number: *number, mark }))
     }
 
-    /// Records the outcome of a sync. After a failure, the content of the medium is unknown, so the
-    /// journal accepts no more records.
+    /// Records the outcome of a sync. After a failure, it is unknown which records are on the
+    /// storage medium, so the journal accepts no more records.
     ///
     /// # Errors
     ///
@@ -192,7 +194,7 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// Waits until all appended records are on the medium.
+    /// Waits until all appended records are on the storage medium.
     ///
     /// # Errors
     ///
@@ -204,19 +206,19 @@ impl<S: Storage> Journal<S> {
         self.end_sync(&job, outcome)
     }
 
-    /// Returns the last record that is known to be on the medium.
+    /// Returns the sequence number of the last record that is known to be on the storage medium.
     #[must_use]
     pub fn durable(&self) -> Sequence {
         self.list.durable
     }
 
-    /// Returns the last record.
+    /// Returns the sequence number of the last record in the journal.
     #[must_use]
     pub fn last(&self) -> Sequence {
         self.list.tip.sequence
     }
 
-    /// Returns the path of the file, with all links resolved.
+    /// Returns the path of the journal file, with all links resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -240,7 +242,7 @@ impl<S: Storage> Journal<S> {
     }
 }
 
-/// A prepared sync.
+/// A prepared sync of a journal's records, which can run without the journal.
 #[derive(Debug)]
 pub struct SyncJob<F> {
     file: F,
@@ -249,7 +251,7 @@ pub struct SyncJob<F> {
 }
 
 impl<F: StoredFile> SyncJob<F> {
-    /// Waits for the medium.
+    /// Waits until the records are on the storage medium.
     ///
     /// # Errors
     ///
@@ -258,7 +260,8 @@ impl<F: StoredFile> SyncJob<F> {
         self.file.sync()
     }
 
-    /// Returns the last record that is on the medium after this sync.
+    /// Returns the sequence number of the last record that is on the storage medium after this
+    /// sync.
     #[must_use]
     pub fn reaches(&self) -> Sequence {
         self.mark.durable

@@ -5,21 +5,21 @@ use crate::format::{Chain, HEADER, Head, Kind, LONGEST, Mark, Number, Sequence, 
 use crate::storage::{StoredFile, write_full};
 use std::io;
 
-/// An open file with the end of its list.
+/// The list of records in an open file, with the position of its end.
 #[derive(Debug)]
 pub(crate) struct List<F> {
     pub(crate) file: F,
     pub(crate) number: Number,
     pub(crate) tip: Tip,
-    /// The last record that is known to be on the medium.
+    /// The sequence number of the last record that is known to be on the storage medium.
     pub(crate) durable: Sequence,
-    /// The number of marks written so far.
+    /// The number of marks that were written to the header so far.
     pub(crate) marks: u64,
 }
 
 impl<F: StoredFile> List<F> {
-    /// Writes a mark of the last synced record into the header. Marks alternate between two
-    /// offsets.
+    /// Writes a mark, which says which record was synced last, into the header. Marks are written
+    /// in turn at two offsets.
     pub(crate) fn write_mark(&mut self, mark: Mark) -> io::Result<()> {
         let (place, bytes) = mark_at(self.number, self.marks, mark);
         self.marks += 1;
@@ -32,7 +32,7 @@ impl<F: StoredFile> List<F> {
 pub(crate) struct Tip {
     /// The length of the file in bytes.
     pub(crate) length: u64,
-    /// The sequence number of the last record.
+    /// The sequence number of the last record, or 0 if there is none.
     pub(crate) sequence: Sequence,
     pub(crate) chain: Chain,
 }

@@ -8,26 +8,26 @@ use crate::storage::{Storage, StoredFile, read_full};
 use std::io;
 use std::path::Path;
 
-/// The number of bytes that are searched for a head in one operation.
+/// The number of bytes that are searched for the head of a record in one operation.
 const PORTION: usize = 1 << 20;
 
-/// The outcome of a repair.
+/// The outcome of repairing a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairReport {
-    /// The number of copied records.
+    /// The number of records that were copied.
     pub copied: u64,
-    /// The missing records before and between the copied ones.
+    /// The records that are missing before and between the copied ones.
     pub missing: Vec<Gap>,
-    /// The number of bytes that belong to no intact record.
+    /// The number of bytes of the damaged file that belong to no intact record.
     pub damaged_bytes: u64,
 }
 
-/// A range of missing records, including both ends.
+/// A range of missing records, given by the first and the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The first missing record.
+    /// The sequence number of the first missing record.
     pub first: Sequence,
-    /// The last missing record.
+    /// The sequence number of the last missing record.
     pub last: Sequence,
 }
 
@@ -41,7 +41,7 @@ pub enum RepairError {
     /// The copy cannot be written.
     #[error(transparent)]
     Write(#[from] AppendError),
-    /// The target of the copy exists.
+    /// The file to which the records should be copied exists already.
     #[error("{} exists already; name a file that does not exist with --state-repair", path.display())]
     Exists {
         /// The path of the existing file.
@@ -49,7 +49,7 @@ pub enum RepairError {
     },
 }
 
-/// An intact record and its offset in the file.
+/// The position of an intact record in a damaged file.
 #[derive(Clone, Copy)]
 struct Place {
     offset: u64,
@@ -103,7 +103,7 @@ pub fn repair<S: Storage>(
     Ok(report)
 }
 
-/// Finds all intact records, at any offset.
+/// Finds all intact records of a damaged file, at any offset.
 fn intact(
     file: &impl StoredFile,
     number: Number,
@@ -136,7 +136,7 @@ fn intact(
     Ok(places)
 }
 
-/// Returns the first head at or after `offset`.
+/// Returns the first intact head of a record at or after `offset`.
 fn next_head(
     file: &impl StoredFile,
     number: Number,

@@ -4,13 +4,13 @@ use crate::format::{Chain, HEAD, HEADER, Head, Header, Kind, LONGEST, Mark, Numb
 use crate::storage::{StoredFile, read_full};
 use std::io;
 
-/// The unit of atomic writes of a medium, in bytes. After a loss of power, a record may be zero
-/// from a multiple of this on.
+/// The number of bytes that a storage medium writes atomically. After a loss of power, a record may
+/// be zero from a multiple of this on.
 const SECTOR: u64 = 512;
 /// The number of bytes that are read in one operation.
 const PORTION: usize = 1 << 20;
 
-/// A record, as its owner sees it.
+/// A record of a journal, as its owner sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// The offset of the record's head in the file.
@@ -23,7 +23,7 @@ pub struct Record<'a> {
     pub body: &'a [u8],
 }
 
-/// The end of the intact records.
+/// The end of the intact records in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     /// The offset after the last intact record.
@@ -31,23 +31,24 @@ pub(crate) struct End {
     /// The sequence number of the last intact record.
     pub(crate) sequence: Sequence,
     pub(crate) chain: Chain,
-    /// The last record that is known to have been synced.
+    /// The sequence number of the last record that is known to have been synced.
     pub(crate) durable: Sequence,
-    /// The content after the intact records.
+    /// The content of the file after the intact records.
     pub(crate) rest: Rest,
 }
 
-/// The content after the intact records.
+/// The content of a file after its intact records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
     /// A partial record whose writing was interrupted.
     Torn,
-    /// Bytes that no owner wrote, or a list that lacks synced records.
+    /// Damage: bytes that no journal wrote, or a list that lacks records which were synced. The
+    /// text describes it.
     Damaged(&'static str),
 }
 
-/// Reads and decodes the header.
+/// Reads and decodes the header of a journal file.
 pub(crate) fn header(file: &impl StoredFile) -> io::Result<Header> {
     let mut bytes = vec![0; HEADER as usize];
     let length = read_full(file, 0, &mut bytes)?;
@@ -55,7 +56,7 @@ pub(crate) fn header(file: &impl StoredFile) -> io::Result<Header> {
     Ok(crate::format::read_header(&bytes))
 }
 
-/// Calls `visit` with each record until a record is not intact or `visit` fails.
+/// Calls `visit` with each record of a file, until a record is not intact or `visit` fails.
 pub(crate) fn records<E>(
     file: &impl StoredFile,
     number: Number,
@@ -99,14 +100,14 @@ pub(crate) fn records<E>(
     }
 }
 
-/// The content at the offset of the next record.
+/// The content of a file at the offset where the next record should be.
 enum Found<'a> {
     End,
     Record {
         head: Head,
         body: &'a [u8],
     },
-    /// A record that the end of the file truncates, or whose bytes are zero from some sector
+    /// A record that is truncated by the end of the file, or whose bytes are zero from a sector
     /// boundary on.
     Cut,
     Bad(&'static str),
@@ -156,7 +157,7 @@ fn next<'a, F: StoredFile>(
     Ok(Found::Bad("its content has changed since it was written"))
 }
 
-/// Whether the bytes at a file offset are zero from the beginning of some sector to their end.
+/// Returns whether the bytes at a file offset are zero from a sector boundary on.
 fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count() as u64;
     let end = offset + bytes.len() as u64;
@@ -168,7 +169,7 @@ fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
 struct Portions<'a, F> {
     file: &'a F,
     length: u64,
-    /// The file offset of the buffer's content.
+    /// The offset in the file at which the buffer's content begins.
     start: u64,
     buffer: Vec<u8>,
 }
@@ -198,7 +199,8 @@ impl<'a, F: StoredFile> Portions<'a, F> {
         self.buffer.get(skipped..skipped + length).ok_or(io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Whether the file is zero from the first sector at or after `offset` to its end.
+    /// Returns whether the file is zero from the first sector boundary at or after `offset` to its
+    /// end.
     fn is_zero_from(&mut self, offset: u64) -> io::Result<bool> {
         let mut place = offset.next_multiple_of(SECTOR).min(self.length);
         while place < self.length {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file system.
+/// A file system in which journals are stored.
 pub trait Storage: Debug {
     /// An open file.
     type File: StoredFile;
@@ -52,31 +52,31 @@ pub trait Storage: Debug {
     /// Returns the error of the system.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns the paths of all files in the directory of this path.
+    /// Returns the paths of all files in the directory that contains this path.
     ///
     /// # Errors
     ///
     /// Returns the error of the system.
     fn siblings(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Waits until the directory of this path is on the medium.
+    /// Waits until the directory that contains this path is on the storage medium.
     ///
     /// # Errors
     ///
     /// Returns the error of the system.
     fn sync_directory(&self, of: &Path) -> io::Result<()>;
 
-    /// Returns a number that differs from call to call and from process to process.
+    /// Returns a random number, which differs from call to call and from process to process.
     fn random(&self) -> u64;
 }
 
 /// An open file of a [`Storage`].
 pub trait StoredFile: Debug + Send + Sized {
-    /// Locks the file against other owners, until its last handle is closed.
+    /// Locks the file against other processes, until its last handle is closed.
     ///
     /// # Errors
     ///
-    /// Returns [`io::ErrorKind::WouldBlock`] if the file has another owner.
+    /// Returns [`io::ErrorKind::WouldBlock`] if another process has locked the file.
     fn try_lock(&self) -> io::Result<()>;
 
     /// Returns the identity of the file.
@@ -86,21 +86,22 @@ pub trait StoredFile: Debug + Send + Sized {
     /// Returns the error of the system.
     fn identity(&self) -> io::Result<FileId>;
 
-    /// Returns the length in bytes.
+    /// Returns the length of the file in bytes.
     ///
     /// # Errors
     ///
     /// Returns the error of the system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads into the buffer. Returns the number of bytes read, or 0 at the end of the file.
+    /// Reads bytes of the file at `offset` into the buffer. Returns the number of bytes read, or 0
+    /// at the end of the file.
     ///
     /// # Errors
     ///
     /// Returns the error of the system.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes some or all of the bytes, and returns the number of bytes written.
+    /// Writes some or all of the bytes at `offset`, and returns the number of bytes written.
     ///
     /// # Errors
     ///
@@ -114,7 +115,7 @@ pub trait StoredFile: Debug + Send + Sized {
     /// Returns the error of the system.
     fn set_length(&self, length: u64) -> io::Result<()>;
 
-    /// Waits until the content and the length of the file are on the medium.
+    /// Waits until the content and the length of the file are on the storage medium.
     ///
     /// # Errors
     ///
@@ -139,7 +140,7 @@ pub struct FileId {
     pub inode: u64,
 }
 
-/// Reads until the buffer is full or the file ends, and returns the number of bytes.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes read.
 pub(crate) fn read_full(
     file: &impl StoredFile,
     offset: u64,
@@ -157,7 +158,7 @@ pub(crate) fn read_full(
     Ok(filled)
 }
 
-/// Writes all of the bytes.
+/// Writes all of the bytes at `offset`.
 pub(crate) fn write_full(file: &impl StoredFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {

@@ -478,8 +478,8 @@ impl Packet {
         }
     }
 
-    /// Updates the checksum at `at` by equation 3 of RFC 1624, for a change of the summed words from
-    /// `before` to `after`.
+    /// Updates the checksum at `at` by equation 3 of RFC 1624, for a change of the words that it
+    /// covers. Their sum was `before` and is now `after`.
     fn update(&mut self, at: usize, before: u32, after: u32, is_udp: bool) {
         let Some(old) = be16(&self.bytes, at) else { return };
         let sum = u32::from(!old) + u32::from(!fold(before)) + u32::from(fold(after));

@@ -25,7 +25,7 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
         self.objects.get(*self.names.get(name)?).map(|(_, object)| object)
     }
 
-    /// Returns all objects, by identifier.
+    /// Returns all objects, ordered by identifier.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> {
         self.objects.iter().map(|(_, object)| object)
     }
@@ -43,7 +43,7 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
     /// Creates a catalog of `objects`.
     ///
     /// # Errors
-    /// Returns an identifier that two objects share.
+    /// Returns an identifier that two of the objects share.
     pub fn new(mut objects: Vec<(I, T)>, names: Names<T>) -> Result<Self, I> {
         objects.sort_by_key(|(id, _)| *id);
         if let Some(twice) = objects.windows(2).find(|pair| pair[0].0 == pair[1].0) {

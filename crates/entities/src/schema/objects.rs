@@ -15,21 +15,22 @@ use crate::value::ValueType;
 pub struct Table {
     /// The identifier that P4Info assigns.
     pub id: TableId,
-    /// The fully qualified name.
+    /// The fully qualified name of the table.
     pub name: String,
-    /// The short name, unique within the program.
+    /// The short name of the table, unique within the program.
     pub alias: String,
-    /// The key, in the order of declaration.
+    /// The fields of the table's key, in the order of declaration.
     pub match_fields: Vec<MatchField>,
-    /// The actions that entries may use, by identifier.
+    /// The actions that entries may use, ordered by identifier.
     pub actions: Vec<ActionRef>,
-    /// The default action that the program sets. `None` if P4Info does not name one and the
-    /// table has no action called `NoAction`.
+    /// The default action that the program sets for the table. `None` if P4Info does not name one
+    /// and the table has no action called `NoAction`.
     pub default_action: Option<ActionCall>,
     /// Whether the default entry cannot be changed: it is constant in the program, or the table
     /// is indirect (specification 1.5, "Default Entry").
     pub default_is_const: bool,
-    /// The object that holds the table's actions; `None` if entries hold their actions directly.
+    /// The object that holds the actions of the table's entries; `None` if entries hold their
+    /// actions directly.
     pub implementation: Option<Implementation>,
     /// The direct counter of the entries, if there is one.
     pub direct_counter: Option<DirectCounterId>,
@@ -48,19 +49,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the key field with this identifier.
+    /// Returns the key field with this identifier, or `None` if the table has none.
     pub fn match_field(&self, id: MatchFieldId) -> Option<&MatchField> {
         self.match_fields.iter().find(|field| field.id == id)
     }
 
-    /// Returns the reference to this action, if the table may use the action.
+    /// Returns the table's reference to this action, or `None` if the table may not use the action.
     pub fn action(&self, id: ActionId) -> Option<&ActionRef> {
         let position = self.actions.binary_search_by_key(&id, |action| action.id).ok()?;
         self.actions.get(position)
     }
 }
 
-/// One field of a key.
+/// One field of the key of a table or value set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchField {
     /// The identifier, unique within the table or value set.
@@ -84,7 +85,7 @@ pub enum MatchKind {
     Ternary,
     /// A match of a range that includes both ends.
     Range,
-    /// An exact match that may be omitted.
+    /// An exact match that an entry may omit.
     Optional,
     /// A kind that the architecture, or a newer P4Runtime, defines.
     Other(String),
@@ -113,7 +114,7 @@ pub enum ActionScope {
 }
 
 impl ActionScope {
-    /// Returns the name in P4Info.
+    /// Returns the name that P4Info has for the scope.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -151,7 +152,7 @@ pub enum MeterAlgorithm {
     SingleRateTwoColor,
 }
 
-/// The implementation of an indirect table.
+/// The object that holds the actions of an indirect table's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Implementation {
     /// An action profile or action selector.
@@ -169,12 +170,12 @@ pub struct Action {
     pub name: String,
     /// The short name.
     pub alias: String,
-    /// The parameters that the control plane fills, by identifier.
+    /// The parameters whose values the control plane sets, ordered by identifier.
     pub params: Vec<Param>,
 }
 
 impl Action {
-    /// Returns the parameter with this identifier.
+    /// Returns the parameter with this identifier, or `None` if the action has none.
     pub fn param(&self, id: ParamId) -> Option<&Param> {
         let position = self.params.binary_search_by_key(&id, |param| param.id).ok()?;
         self.params.get(position)
@@ -203,17 +204,17 @@ pub struct ActionProfile {
     pub alias: String,
     /// The tables that the profile implements, by identifier.
     pub tables: Vec<TableId>,
-    /// The actions that members may use, by identifier. All tables of the profile have these
-    /// actions.
+    /// The actions that members may use, ordered by identifier. All tables of the profile have
+    /// these actions.
     pub actions: Vec<ActionRef>,
     /// Whether the profile is an action selector, which has groups.
     pub with_selector: bool,
-    /// The largest number of members. For a selector, the largest total size of all groups, in the
-    /// unit of [`Self::size_semantics`]. `None` for no limit.
+    /// The largest number of members or, for a selector, the largest total size of all groups, in
+    /// the unit of [`Self::size_semantics`]. `None` for no limit.
     pub size: Option<u64>,
     /// The largest size of a group, in the unit of [`Self::size_semantics`]; `None` for no limit.
     pub max_group_size: Option<u32>,
-    /// The quantity that sizes count.
+    /// The quantity that sizes of groups count.
     pub size_semantics: SizeSemantics,
     /// Whether the switch determines the weights, so that the control plane must leave them 0.
     pub weights_disallowed: bool,
@@ -311,7 +312,7 @@ pub struct Register {
     pub size: Option<u64>,
 }
 
-/// A digest.
+/// A digest that a program can send to controllers.
 #[derive(Debug, Clone)]
 pub struct Digest {
     /// The identifier that P4Info assigns.
@@ -339,7 +340,7 @@ pub struct ValueSet {
     pub size: Option<u64>,
 }
 
-/// The header that travels with packet-ins or packet-outs.
+/// The header that accompanies packet-ins or packet-outs.
 #[derive(Debug, Clone)]
 pub struct PacketHeader {
     /// The fields of the header, in the order of declaration.
@@ -347,12 +348,12 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Returns the field with this identifier.
+    /// Returns the field with this identifier, or `None` if the header has none.
     pub fn field(&self, id: MetadataId) -> Option<&PacketField> {
         self.fields.iter().find(|field| field.id == id)
     }
 
-    /// Returns the field with this name.
+    /// Returns the field with this name, or `None` if the header has none.
     pub fn field_by_name(&self, name: &str) -> Option<&PacketField> {
         self.fields.iter().find(|field| field.name == name)
     }
