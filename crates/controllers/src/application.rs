@@ -23,23 +23,25 @@ use openflow::MacAddress;
 
 use addresses::AddressTable;
 
-/// The behaviour of a controller on packet-ins.
+/// The behaviour of a controller when it receives packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Application {
-    /// Learns addresses; every frame to a known address gets a rule.
+    /// The controller learns addresses. Every frame to a known address gets a rule.
     #[default]
     LearningSwitch,
-    /// Learns addresses; every IPv4 packet to a known address gets a rule.
+    /// The controller learns addresses. Every IPv4 packet to a known address gets a rule.
     ReactiveForwarding,
-    /// Keeps a topology of all switches and provisions shortest paths; see [`paths`].
+    /// The controller keeps a topology of all switches and installs rules along shortest paths; see
+    /// [`paths`].
     Paths,
-    /// Returns every packet to its ingress port as fast as possible, and installs nothing. It
-    /// calibrates benchmarks.
+    /// The controller returns every packet to its ingress port as fast as possible, and installs no
+    /// rules. It serves to calibrate benchmarks.
     NullResponder,
 }
 
 impl Application {
-    /// Creates the state of one switch, unless the application keeps none.
+    /// Returns the state that the application keeps of one switch at first, or `None` if it keeps
+    /// no state for each switch.
     pub fn forwarding(self) -> Option<Forwarding> {
         match self {
             Self::LearningSwitch => Some(Forwarding::new(RulePolicy::EveryFrame)),
@@ -64,7 +66,7 @@ impl fmt::Display for Application {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Port(pub u32);
 
-/// The packets that get a rule when their destination is known.
+/// The packets for which a rule is installed when their destination is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RulePolicy {
     /// All frames.
@@ -73,36 +75,38 @@ pub enum RulePolicy {
     Ipv4,
 }
 
-/// The decision about a packet.
+/// The decision of an application about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The packet is not forwarded.
     Drop,
     /// The packet goes out of all ports except its ingress port.
     Flood,
-    /// The packet goes out of one port, after the rule is installed if there is one.
+    /// The packet goes out of one port, after a rule is installed if there is one.
     ///
-    /// The port may be the ingress port, if both hosts are behind it. A switch sends no packet back
-    /// to its ingress port, so it drops the packet, and by the rule the following ones: they have
-    /// reached their destination already.
+    /// The port may be the ingress port, if source and destination are both behind it. A switch
+    /// sends no packet back to its ingress port, so it drops the packet, and with the rule also the
+    /// following ones: they have reached their destination already.
     Forward {
         /// The port of the destination.
         port: Port,
-        /// The rule by which the switch forwards the following packets itself.
+        /// The rule by which the switch forwards the following packets itself, or `None` to install
+        /// none.
         rule: Option<Rule>,
     },
 }
 
-/// A rule: packets from one source to one destination that enter by one port leave by another.
+/// A rule: packets from one source to one destination that enter a switch by one port leave it by
+/// another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The packets that the rule matches.
     pub flow: Flow,
-    /// The port by which they leave.
+    /// The port by which these packets leave.
     pub output: Port,
 }
 
-/// The fields that a rule matches.
+/// The fields of packets that a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// The ingress port.
@@ -120,14 +124,14 @@ const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// The EtherTypes of link discovery: LLDP (IEEE 802.1AB), and BDDP, the variant that controllers
 /// send to broadcast addresses.
 const DISCOVERY: [u16; 2] = [0x88cc, 0x8942];
-/// The offset of the EtherType in a frame.
+/// The offset of the EtherType in an untagged frame.
 const ETHER_TYPE: usize = 12;
-/// The maximum number of VLAN tags that are skipped.
+/// The maximum number of VLAN tags that are skipped to find the EtherType of the payload.
 const MAX_TAGS: usize = 2;
 /// The addresses 01:80:c2:00:00:0x, to which bridges do not forward (IEEE 802.1Q, table 8-1).
 const RESERVED_GROUP: u64 = 0x0180_c200_0000;
 
-/// The addresses learned at one switch.
+/// The addresses that were learned at one switch, with their ports.
 #[derive(Clone, Debug)]
 pub struct Forwarding {
     policy: RulePolicy,
@@ -169,7 +173,7 @@ impl Forwarding {
     }
 }
 
-/// The EtherTypes of a frame: that of the frame itself, and those behind VLAN tags.
+/// The EtherTypes of a frame: its first one, and those that follow its VLAN tags.
 struct EtherTypes {
     outer: Option<u16>,
     inner: Option<u16>,

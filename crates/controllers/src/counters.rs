@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of a running controller, shared with its observers.
+/// The counters of a running controller, which its observers can read.
 #[derive(Debug, Default)]
 pub struct Counters {
     switches: AtomicU64,
@@ -18,27 +18,29 @@ pub struct Counters {
     failures: AtomicU64,
 }
 
-/// The counts at one moment.
+/// The values of a controller's counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of switches whose session is open.
     pub switches: u64,
-    /// Sessions opened since the start.
+    /// The number of sessions that were opened since the start.
     pub sessions: u64,
-    /// Packet-ins received in open sessions.
+    /// The number of packet-ins received in open sessions.
     pub packet_ins: u64,
-    /// Packet-outs handed to the connection.
+    /// The number of packet-outs passed to connections.
     pub packet_outs: u64,
-    /// Rules requested: flow-mods sent, or updates that a P4Runtime switch accepted.
+    /// The number of rules that were requested: flow-mods sent, or updates that a P4Runtime switch
+    /// accepted.
     pub rules: u64,
-    /// Messages and updates that switches refused.
+    /// The number of messages and updates that switches refused.
     pub refused: u64,
-    /// Sessions and attempts at them that ended by a fault; a switch that leaves is not a fault.
+    /// The number of sessions, and of attempts at them, that ended by a fault. A switch that
+    /// disconnects is not a fault.
     pub failures: u64,
 }
 
 impl Counters {
-    /// Returns the current counts. They are read one after the other, while threads may be adding
+    /// Returns the current values. They are read one after the other, while threads may be adding
     /// to them.
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -80,7 +82,7 @@ impl Counters {
     }
 }
 
-/// The counts that one thread has to add.
+/// The numbers that one thread will add to the counters of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) packet_ins: u64,

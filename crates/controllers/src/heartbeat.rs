@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The number of intervals without a byte after which the active controller is assumed to be gone.
+/// The number of intervals without a byte after which a standby controller assumes that the active
+/// one is gone.
 pub const PATIENCE: u32 = 3;
 
 /// Sends heartbeats to standby controllers for as long as the process lives.
@@ -40,7 +41,8 @@ pub fn beat(address: SocketAddr, interval: Duration) -> io::Result<(SocketAddr, 
     Ok((address, thread))
 }
 
-/// Waits until the active controller, which must have been there, is gone, or until `stop` is true.
+/// Waits until the active controller, from which at least one byte must have arrived, is gone, or
+/// until `stop` is true.
 pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let Ok(mut socket) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else {

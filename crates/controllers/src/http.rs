@@ -14,9 +14,10 @@ use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn:
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 
-/// The time that a client may take to send its request.
+/// The maximum time that a client may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause after which the server tries again when it may open no further connection.
+/// The pause before the server tries again to accept a connection, after the system has refused it
+/// for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A request with its whole body.
@@ -24,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// The header `Authorization`.
+    /// The value of the header `Authorization`, if the request has it.
     pub(crate) authorization: Option<String>,
     pub(crate) body: Bytes,
 }
@@ -43,12 +44,13 @@ pub(crate) enum Answer {
 pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    /// The largest request in bytes.
+    /// The largest accepted request in bytes.
     longest: usize,
 }
 
 impl Server {
-    /// Binds the listener; clients are answered once [`Server::accept`] runs.
+    /// Binds the listener, so that clients can connect. They are answered once [`Server::accept`]
+    /// runs.
     pub(crate) fn bind(address: SocketAddr, longest: usize) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -59,7 +61,7 @@ impl Server {
         self.address
     }
 
-    /// Serves clients forever, in tasks of the current runtime.
+    /// Answers clients forever, in tasks of the current runtime.
     ///
     /// # Errors
     ///

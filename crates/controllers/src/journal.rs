@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A log with a line for every switch that connects, disconnects or misbehaves; silent by default.
-/// The write function is called from the controller's threads.
+/// A log of a controller, with a line for every switch that connects, disconnects or misbehaves. By
+/// default it writes nothing. The controller calls the write function from its threads.
 #[derive(Clone, Default)]
 pub struct Journal(Option<Arc<Write>>);
 
 type Write = dyn Fn(&str) + Send + Sync;
 
 impl Journal {
-    /// Creates a journal whose lines, without line end, are passed to `write`.
+    /// Creates a journal that passes each line, without line end, to `write`.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(write)))
     }

@@ -21,24 +21,25 @@ use crate::http::{Answer, HttpRequest, Server};
 
 /// The largest request in bytes; a rule takes a few hundred.
 const LONGEST: usize = 64 * 1024;
-/// The interval at which the interface checks whether it must end.
+/// The interval at which the HTTP server checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The network that the interface queries and changes.
+/// The network that the northbound interface queries and changes.
 pub(crate) trait Paths: Send + Sync {
-    /// Calls `look` with the network.
+    /// Calls `look` with the current network.
     fn look(&self, look: &mut dyn FnMut(&paths::Network));
 
     /// Makes a switch forward packets of a flow. Returns whether the switch is connected.
     fn install(&self, switch: SwitchId, rule: Rule) -> bool;
 }
 
-/// The HTTP server of the interface.
+/// The HTTP server of the northbound interface.
 #[derive(Debug)]
 pub(crate) struct Northbound(Server);
 
 impl Northbound {
-    /// Binds the listener; clients are answered once [`Northbound::serve`] runs.
+    /// Binds the listener, so that clients can connect. They are answered once
+    /// [`Northbound::serve`] runs.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         Server::bind(address, LONGEST).map(Self)
     }
@@ -47,7 +48,7 @@ impl Northbound {
         self.0.address()
     }
 
-    /// Answers clients on this thread, until `ended` returns true.
+    /// Answers clients of the northbound interface on this thread, until `ended` returns true.
     pub(crate) fn serve(&self, paths: Arc<dyn Paths>, ended: impl Fn() -> bool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -65,7 +66,7 @@ impl Northbound {
     }
 }
 
-/// The status and the reason with which a request is refused.
+/// The HTTP status and the reason with which a request is refused.
 type Refusal = (StatusCode, String);
 
 fn respond(answer: Result<Value, Refusal>) -> Answer {
@@ -110,7 +111,7 @@ fn no_switch(id: u64) -> Refusal {
     (StatusCode::NOT_FOUND, format!("switch {id} is not connected"))
 }
 
-/// Returns what `see` reads from the network.
+/// Calls `see` with the network and returns its result.
 fn looked_up<R: Default>(paths: &dyn Paths, see: impl Fn(&paths::Network) -> R) -> R {
     let mut seen = R::default();
     paths.look(&mut |network| seen = see(network));

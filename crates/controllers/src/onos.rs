@@ -39,7 +39,8 @@ use store::Store;
 const LONGEST: usize = 64 << 20;
 /// The interval at which the stand-in checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The shortest observed pause after which ONOS dials a known device again; the longest was 50 s.
+/// The shortest pause after which ONOS was observed to dial a known device again. The longest was
+/// 50 s.
 const REDIAL: Duration = Duration::from_secs(12);
 
 /// A stand-in for ONOS.
@@ -51,8 +52,8 @@ pub struct Onos {
 }
 
 impl Onos {
-    /// Returns options for the behaviour of ONOS: reactive forwarding, the service time of the
-    /// paper, and a pause before a known switch is dialled again.
+    /// Returns the options with which a controller behaves like ONOS: reactive forwarding, the
+    /// service time of the paper, and a pause before a known switch is dialled again.
     pub fn options() -> Options {
         Options {
             application: Application::ReactiveForwarding,
@@ -62,7 +63,8 @@ impl Onos {
         }
     }
 
-    /// Binds the listener of the REST interface to an address; with port 0 the system chooses one.
+    /// Binds the listener of the REST interface to an address. With port 0 the system chooses a
+    /// port.
     ///
     /// # Errors
     ///
@@ -81,7 +83,7 @@ impl Onos {
         self.server.address()
     }
 
-    /// Returns the counters, which can be read while the stand-in runs.
+    /// Returns the counters of the stand-in, which can be read while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
@@ -110,6 +112,6 @@ impl Onos {
     }
 }
 
-/// The result of serving a device. A pipeline that cannot be created is a defect of the build; the
-/// device then has none.
+/// The result of beginning to serve a device. An error means that the device's pipeline could not
+/// be created, which is a defect of the build; the device is then not served.
 type Served = Result<(), PipelineError>;

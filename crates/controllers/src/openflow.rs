@@ -39,7 +39,7 @@ pub use network::Part;
 use session::Policy;
 use worker::{Delivery, Slot, Worker};
 
-/// The interval at which threads check whether they must stop.
+/// The interval at which threads of a controller check whether they must stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// The pause after a connection could not be accepted, mostly because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -47,33 +47,36 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The options of a controller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The behaviour on packet-ins.
+    /// The behaviour when packet-ins are received.
     pub application: Application,
-    /// The versions to offer; both if empty.
+    /// The OpenFlow versions to offer. If the list is empty, both are offered.
     pub versions: Vec<Version>,
     /// The number of threads that serve switches; at least one.
     pub threads: usize,
-    /// The time in whole seconds without a packet after which switches remove a rule; 0 for never.
+    /// The time without a packet, in whole seconds, after which switches remove a rule; 0 for
+    /// never.
     pub idle_timeout: u16,
-    /// The number of bytes of a buffered packet that switches send along; 0xffff for all.
+    /// The number of bytes of a buffered packet that switches send in a packet-in; 0xffff for the
+    /// whole packet.
     pub miss_send_len: u16,
-    /// Whether the null responder always answers with equal bytes: a header and one output action,
-    /// no packet, no buffer. This calibrates floods.
+    /// Whether the null responder answers every packet-in with the same bytes: a packet-out with
+    /// one output action, without packet and buffer. This serves to calibrate floods.
     pub prepared: bool,
-    /// The time of silence after which a switch gets an echo request; after as much silence again
-    /// it is given up.
+    /// The time of silence after which a switch is sent an echo request. After as much silence
+    /// again, its connection is closed.
     pub keepalive: Duration,
-    /// The settings of TLS and mutual TLS; `None` for plain TCP.
+    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
     pub tls: Option<ServerTls>,
-    /// The part of this controller among several ones; only path provisioning uses it.
+    /// The part of this controller among several controllers of the same switches. Only path
+    /// provisioning uses it.
     pub part: Part,
     /// The journal of switches that connect, disconnect and misbehave.
     pub journal: Journal,
 }
 
 impl Default for Options {
-    /// Returns options for a learning switch on one thread, with idle timeouts of 10 s and the
-    /// specification's 128 bytes of buffered packets.
+    /// Returns options for a learning switch on one thread, with idle timeouts of 10 s. Packet-ins
+    /// contain 128 bytes of a buffered packet, the specification's default.
     fn default() -> Self {
         Self {
             application: Application::default(),
@@ -97,7 +100,7 @@ pub enum BindError {
     /// The system refuses to listen on the address.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// The address.
+        /// The address on which the system refuses to listen.
         address: SocketAddr,
         /// The error of the system.
         cause: io::Error,
@@ -120,10 +123,9 @@ pub struct Controller {
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
-    /// The network, for the application that decides over all switches; such a controller has one
-    /// thread.
+    /// The network, if the application decides over all switches. Such a controller has one thread.
     network: Option<Arc<Mutex<Network>>>,
-    /// Whether a standby controller must take over.
+    /// Whether a standby controller must take over now.
     takeover: Arc<AtomicBool>,
     threads: usize,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -132,7 +134,7 @@ struct Shared {
     started: Instant,
 }
 
-/// The network, and the worker that carries out its decisions.
+/// The network, and the worker thread that carries out the decisions about it.
 struct NorthboundPaths {
     network: Arc<Mutex<Network>>,
     worker: Slot,
@@ -159,8 +161,8 @@ impl Paths for NorthboundPaths {
 }
 
 impl Controller {
-    /// Listens on `address`; with port 0 the system chooses one. Switches can connect from now on,
-    /// and are served once the controller runs.
+    /// Listens on `address`. With port 0 the system chooses a port. Switches can connect from now
+    /// on, and are served once [`Controller::run`] is called.
     ///
     /// # Errors
     ///
@@ -190,10 +192,10 @@ impl Controller {
         self.address
     }
 
-    /// Offers the northbound interface of path provisioning over HTTP on an address while the
-    /// controller runs: the topology, the rules of a switch, and the installation of a rule, as in
-    /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port. Other
-    /// applications offer nothing.
+    /// Offers the northbound interface of path provisioning over HTTP while the controller runs:
+    /// queries of the topology and of the rules of a switch, and the installation of a rule, as in
+    /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port. With other
+    /// applications the interface offers nothing.
     ///
     /// # Errors
     ///
@@ -203,17 +205,17 @@ impl Controller {
         Ok(self.northbound.insert(northbound).address())
     }
 
-    /// Returns the counters, which can be read while the controller runs.
+    /// Returns the counters of the controller, which can be read while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         self.shared.counters.clone()
     }
 
-    /// Returns the network, if the application keeps a topology.
+    /// Returns the network, or `None` if the application keeps no topology.
     pub fn network(&self) -> Option<Arc<Mutex<Network>>> {
         self.shared.network.clone()
     }
 
-    /// Returns the flag that makes a standby controller take over within some milliseconds.
+    /// Returns a flag. When it is set, a standby controller takes over within some milliseconds.
     pub fn takeover(&self) -> Arc<AtomicBool> {
         self.shared.takeover.clone()
     }
@@ -273,7 +275,7 @@ impl Controller {
         })
     }
 
-    /// Waits briefly for connections, and hands over those that are there.
+    /// Waits a short time for connections, and passes those that arrive to `hand_over`.
     fn accept(&self, mut hand_over: impl FnMut(std::net::TcpStream)) -> io::Result<()> {
         if !listener::wait(&self.listener, LOOK)? {
             return Ok(());

@@ -56,47 +56,49 @@ pub use service::ServiceTime;
 use service::Station;
 pub use target::{Target, TargetError};
 
-/// The interval at which threads check whether they must stop.
+/// The interval at which threads of a controller check whether they must stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The options of a controller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The behaviour on packet-ins.
+    /// The behaviour when packet-ins are received.
     pub application: Application,
-    /// The block after which packet-ins are answered.
+    /// The block of the controller after which packet-ins are answered: gRPC, decoding or the
+    /// application.
     pub answer_after: AnswerAfter,
-    /// When the description of the pipeline is read.
+    /// When the description of the pipeline, by which packets are decoded, is read.
     pub description: Description,
-    /// The time that each packet-in takes; path provisioning ignores it.
+    /// The time that the controller takes for each packet-in. Path provisioning ignores it.
     pub service_time: ServiceTime,
     /// The number of threads that serve switches; at least one.
     pub threads: usize,
     /// The time without a matching packet after which a rule is removed; zero for never.
     pub idle_timeout: Duration,
-    /// The number by which switches choose among controllers; the controller with the highest is
-    /// primary.
+    /// The election id of this controller. A switch makes the controller with the highest election
+    /// id its primary.
     pub election_id: ElectionId,
-    /// Whether the controller is a standby: a backup of each switch that has a primary controller,
-    /// until that one is gone. Then it becomes primary, with the number after the highest that the
-    /// switch has seen.
+    /// Whether the controller is a standby: a backup at each switch that has a primary controller,
+    /// as long as that one exists. It then becomes primary, with an election id one above the
+    /// highest that the switch has seen.
     pub stands_by: bool,
-    /// The highest port number of the switches, as far as flooding is concerned.
+    /// The highest port number of the switches to which flooded packets are sent.
     pub flood_ports: u16,
-    /// The time for which messages gather before a thread looks for them; zero to look immediately.
+    /// The pause before a thread looks for messages, so that several can be answered together; zero
+    /// for no pause.
     pub gather: Duration,
     /// The compiler's output for `programs/l2.p4`, for switches that execute it and do not compile.
     /// If `None`, the source [`crate::pipeline::DEVICE_CONFIG`] is used.
     pub device_config: Option<Bytes>,
-    /// The maximum number of switches that are dialled and set up concurrently.
+    /// The maximum number of switches that are dialled and set up at the same time.
     pub parallel_dials: usize,
-    /// The longest pause between attempts to reach a switch.
+    /// The longest pause between two attempts to reach a switch.
     pub retry: Duration,
-    /// The pause before a switch is dialled again whose session ended.
+    /// The pause before a switch is dialled again after its session has ended.
     pub redial: Duration,
-    /// The time that a switch has to answer the arbitration.
+    /// The maximum time that a switch may take to answer the arbitration.
     pub patience: Duration,
-    /// TLS, timeouts and limits of the connections.
+    /// The TLS settings, timeouts and limits of the connections.
     pub client: ClientOptions,
     /// The journal of switches that connect, disconnect and misbehave.
     pub journal: Journal,
@@ -128,7 +130,7 @@ impl Default for Options {
     }
 }
 
-/// A controller of a list of switches.
+/// A controller of a list of P4Runtime switches.
 #[derive(Debug)]
 pub struct Controller {
     targets: Vec<Target>,
@@ -144,12 +146,12 @@ struct Shared {
     dials: Semaphore,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// The network, for the application that decides over all switches.
+    /// The network of all switches. Only the application that decides over all switches uses it.
     network: Network,
 }
 
 impl Shared {
-    /// Returns the description of the pipeline by which one packet is decoded.
+    /// Returns the description of the pipeline by which the next packet must be decoded.
     fn description(&self) -> Cow<'_, Pipeline> {
         match self.options.description {
             Description::ReadOnce => Cow::Borrowed(&self.pipeline),
@@ -171,7 +173,8 @@ impl Paths for Shared {
 }
 
 impl Controller {
-    /// Creates a controller of `targets`, which it begins to dial when it runs.
+    /// Creates a controller of the switches in `targets`. It begins to dial them when
+    /// [`Controller::run`] is called.
     ///
     /// # Errors
     ///
@@ -188,8 +191,8 @@ impl Controller {
         Ok(Self { targets, shared: Arc::new(shared), northbound: None })
     }
 
-    /// Offers the northbound interface of path provisioning over HTTP on an address while the
-    /// controller runs: the topology, the rules of a switch, and the installation of a rule, as in
+    /// Offers the northbound interface of path provisioning over HTTP while the controller runs:
+    /// queries of the topology and of the rules of a switch, and the installation of a rule, as in
     /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port.
     ///
     /// # Errors
@@ -200,7 +203,7 @@ impl Controller {
         Ok(self.northbound.insert(northbound).address())
     }
 
-    /// Returns the counters, which can be read while the controller runs.
+    /// Returns the counters of the controller, which can be read while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         self.shared.counters.clone()
     }
@@ -251,7 +254,8 @@ impl Controller {
         })
     }
 
-    /// Serves every `threads`-th switch, beginning with number `thread`.
+    /// Serves every `threads`-th switch of the list, beginning with the one at index `thread`,
+    /// until `ended` returns true.
     fn serve(&self, thread: usize, threads: usize, ended: impl Fn() -> bool) -> io::Result<()> {
         // Each thread has its own runtime, so that no task moves to another core.
         let runtime = runtime::Builder::new_current_thread()

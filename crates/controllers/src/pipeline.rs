@@ -21,30 +21,30 @@ pub const DEVICE_CONFIG: &[u8] = include_bytes!("../../../programs/l2.p4");
 
 /// The identifiers in the P4Info.
 pub mod ids {
-    /// The table of the rules.
+    /// The identifier of the table with the rules.
     pub const TABLE: u32 = 0x0200_0001;
-    /// The match field for the ingress port, 9 bits.
+    /// The identifier of the match field for the ingress port, which has 9 bits.
     pub const IN_PORT: u32 = 1;
-    /// The match field for the Ethernet source, 48 bits.
+    /// The identifier of the match field for the Ethernet source, which has 48 bits.
     pub const ETH_SRC: u32 = 2;
-    /// The match field for the Ethernet destination, 48 bits.
+    /// The identifier of the match field for the Ethernet destination, which has 48 bits.
     pub const ETH_DST: u32 = 3;
-    /// The match field for the EtherType, 16 bits.
+    /// The identifier of the match field for the EtherType, which has 16 bits.
     pub const ETH_TYPE: u32 = 4;
-    /// The action that sends the packet out of a port.
+    /// The identifier of the action that sends the packet out of a port.
     pub const SET_EGRESS_PORT: u32 = 0x0100_0001;
-    /// The parameter of [`SET_EGRESS_PORT`].
+    /// The identifier of the parameter of [`SET_EGRESS_PORT`], the port.
     pub const PORT: u32 = 1;
-    /// The action that sends the packet to the controller.
+    /// The identifier of the action that sends the packet to the controller.
     pub const SEND_TO_CPU: u32 = 0x0100_0002;
-    /// The packet-out metadata with the packet's ingress port.
+    /// The identifier of the packet-out metadata with the packet's ingress port.
     pub const PACKET_OUT_INGRESS: u32 = 2;
 }
 
-/// The port number with which a packet-out leaves by all ports of [`FLOOD_GROUP`] except its
-/// ingress port.
+/// The egress port number of a packet-out that is sent out of all ports of [`FLOOD_GROUP`] except
+/// its ingress port.
 pub const FLOOD_PORT: Port = Port(508);
-/// The multicast group of all ports.
+/// The identifier of the multicast group with all ports.
 pub const FLOOD_GROUP: u32 = 1;
 
 /// The reason why the pipeline cannot be used: a defect of the build, or a user's device
@@ -83,8 +83,8 @@ impl Pipeline {
         Self::of(text::parse(P4INFO)?, device_config, P4INFO.as_bytes())
     }
 
-    /// Creates the pipeline with [`DEVICE_CONFIG`] and with another package name, so that switches
-    /// and measurements take it for another pipeline.
+    /// Creates the pipeline with [`DEVICE_CONFIG`] under another package name, so that switches and
+    /// measurements distinguish it from other pipelines.
     pub(crate) fn named(name: &str) -> Result<Self, PipelineError> {
         let mut p4info = text::parse(P4INFO)?;
         p4info.pkg_info.get_or_insert_default().name = name.to_owned();
@@ -124,7 +124,7 @@ impl Pipeline {
         self.packet_in.read_ingress_port(metadata).map(Port)
     }
 
-    /// Returns the metadata of a packet-out.
+    /// Returns the metadata of a packet-out to the port `egress`.
     pub(crate) fn egress(&self, egress: Port, ingress: Option<Port>) -> Vec<PacketMetadata> {
         let mut metadata = self.packet_out.metadata(egress.0);
         if let Some(Port(ingress)) = ingress {

@@ -1,4 +1,4 @@
-//! The port at which each address was seen last, for a bounded number of addresses.
+//! A table with the port at which each address was seen last, for a bounded number of addresses.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use openflow::MacAddress;
 
 use super::Port;
 
-/// The number of addresses that are kept for certain; up to twice as many may be kept.
+/// The number of most recent addresses that are certainly kept. Up to twice as many may be kept.
 const GENERATION: usize = 8192;
 
 /// An address table that forgets the addresses that have been silent longest.

@@ -1,11 +1,11 @@
 //! A controller application that keeps a topology and provisions paths over all its switches.
 //!
-//! Links are discovered by LLDP frames (IEEE 802.1AB): each switch sends one out of every port,
-//! which contains the switch and the port, and the port where it arrives is the other end of the
-//! link. A host is located at the port without a link where its packets enter. A packet to a known
-//! host gets a path: a shortest one, with a rule at each of its switches, the last switch first.
-//! Any other packet goes out of all ports without a link, so that it reaches every host and does
-//! not circulate. When a link or a switch fails, the paths over it are rerouted, and discovery
+//! Links are discovered by LLDP frames (IEEE 802.1AB). Each switch sends one out of every port; the
+//! frame contains the switch and the port, and the port where it arrives is the other end of the
+//! link. A host is located at the port where its packets enter, if no link is there. A packet to a
+//! known host gets a path: a shortest one, with a rule at each of its switches, the last switch
+//! first. Any other packet goes out of all ports without a link, so that it reaches every host and
+//! does not circulate. When a link or a switch fails, the paths over it are rerouted, and discovery
 //! starts again at the neighbours.
 //!
 //! The application has no sockets and no clock: events are passed in, and [`Command`]s are
@@ -26,12 +26,13 @@ const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u64);
 
-/// A command for a switch.
+/// A command that a switch must execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Send a packet out of ports. `ingress` is its ingress port, if it entered at this switch.
+    /// Sends a packet out of ports. `ingress` is the packet's ingress port, if it entered the
+    /// network at this switch.
     PacketOut {
-        /// The switch.
+        /// The switch that sends the packet.
         switch: SwitchId,
         /// The ingress port of the packet.
         ingress: Option<Port>,
@@ -40,18 +41,18 @@ pub enum Command {
         /// The packet.
         frame: Vec<u8>,
     },
-    /// Install a rule.
+    /// Installs a rule.
     Install {
-        /// The switch.
+        /// The switch on which the rule is installed.
         switch: SwitchId,
         /// The rule.
         rule: Rule,
     },
-    /// Remove the rule of a flow.
+    /// Removes the rule of a flow.
     Remove {
-        /// The switch.
+        /// The switch from which the rule is removed.
         switch: SwitchId,
-        /// The flow.
+        /// The flow whose rule is removed.
         flow: Flow,
     },
 }
@@ -67,27 +68,27 @@ impl Command {
     }
 }
 
-/// A place in the network: a switch and a port.
+/// A port of a switch in the network.
 type Place = (SwitchId, Port);
-/// A source and a destination address.
+/// The Ethernet addresses of a source and a destination.
 type Pair = (MacAddress, MacAddress);
 
-/// The known state of the network.
+/// What the application knows of the network: switches, links, hosts, and the paths between hosts.
 #[derive(Debug, Default)]
 pub struct Network {
     /// The ports of each switch that are up.
     switches: BTreeMap<SwitchId, BTreeSet<u32>>,
-    /// The links, both directions of each.
+    /// The links, as a map from either end to the other.
     links: BTreeMap<(SwitchId, u32), (SwitchId, u32)>,
     hosts: HashMap<MacAddress, Place>,
-    /// The rules of the path of each pair.
+    /// The rules along the path of each pair of source and destination.
     paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
     /// The rules that clients of the northbound interface installed, by switch.
     northbound_rules: BTreeMap<SwitchId, HashMap<Flow, Rule>>,
 }
 
 impl Network {
-    /// Creates a network of which nothing is known.
+    /// Creates a network of which nothing is known yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -97,12 +98,12 @@ impl Network {
         self.switches.len()
     }
 
-    /// Returns the number of links, counting each direction.
+    /// Returns the number of links. The two directions of a link count separately.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// Returns both ends of each link, once per direction.
+    /// Returns the two ends of each link, once for each direction.
     pub fn link_ends(&self) -> impl Iterator<Item = (Place, Place)> + '_ {
         self.links.iter().map(|(from, to)| ((from.0, Port(from.1)), (to.0, Port(to.1))))
     }
@@ -112,7 +113,8 @@ impl Network {
         self.switches.keys().copied()
     }
 
-    /// Returns the distinct rules of a switch; `None` if it is not connected.
+    /// Returns the rules that a switch has, without duplicates. Returns `None` if it is not
+    /// connected.
     pub fn rules_of(&self, switch: SwitchId) -> Option<Vec<Rule>> {
         self.switches.get(&switch)?;
         let of_paths = self.paths.values().flatten().filter(|(at, _)| *at == switch);
@@ -121,8 +123,8 @@ impl Network {
         Some(rules.into_values().collect())
     }
 
-    /// Installs a rule for a client of the northbound interface. Such a rule is left unchanged when
-    /// links change. Returns `None` if the switch is not connected.
+    /// Installs a rule for a client of the northbound interface. The rule stays as it is when links
+    /// change. Returns the commands for switches, or `None` if the switch is not connected.
     pub fn install(&mut self, switch: SwitchId, rule: Rule) -> Option<Vec<Command>> {
         self.switches.get(&switch)?;
         self.northbound_rules.entry(switch).or_default().insert(rule.flow, rule);
@@ -141,7 +143,8 @@ impl Network {
         commands
     }
 
-    /// Removes a switch that is gone.
+    /// Removes a switch that is no longer connected. Returns the commands that reroute the paths
+    /// over it.
     pub fn switch_down(&mut self, switch: SwitchId) -> Vec<Command> {
         if self.switches.remove(&switch).is_none() {
             return Vec::new();
@@ -152,7 +155,8 @@ impl Network {
         self.reroute(|hop| hop == switch)
     }
 
-    /// Records that a port of a switch went down or came up, and starts discovery at the switch.
+    /// Records that a port of a switch went down or came up, and starts link discovery at the
+    /// switch. Returns the commands for switches.
     pub fn port_changed(&mut self, switch: SwitchId, port: Port, is_up: bool) -> Vec<Command> {
         let Some(ports) = self.switches.get_mut(&switch) else { return Vec::new() };
         let changed = if is_up { ports.insert(port.0) } else { ports.remove(&port.0) };
@@ -167,7 +171,8 @@ impl Network {
         commands
     }
 
-    /// Starts discovery at a switch: an LLDP frame out of every port.
+    /// Starts link discovery at a switch. Returns the command that sends an LLDP frame out of each
+    /// port.
     pub fn discover(&self, switch: SwitchId) -> Vec<Command> {
         let ports = self.switches.get(&switch).into_iter().flatten();
         ports
@@ -180,7 +185,8 @@ impl Network {
             .collect()
     }
 
-    /// Processes a packet that a switch sent to the controller.
+    /// Processes a packet that a switch sent to the controller, and returns the commands that
+    /// result.
     pub fn packet_in(&mut self, switch: SwitchId, port: Port, frame: &[u8]) -> Vec<Command> {
         let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
             return Vec::new();
@@ -210,8 +216,9 @@ impl Network {
         }
     }
 
-    /// Returns the rules that lead packets of a pair from where they enter to the destination, the
-    /// last switch first.
+    /// Returns the rules along a shortest path that leads packets of a pair from the port where
+    /// they enter to the destination. The rule at the last switch comes first. Returns `None` if
+    /// there is no path.
     fn path(&self, from: Place, to: Place, pair: Pair) -> Option<Vec<(SwitchId, Rule)>> {
         let way = self.way(from.0, to)?;
         let (mut at, mut rules) = (from, Vec::new());
@@ -228,8 +235,8 @@ impl Network {
         }
     }
 
-    /// Returns the port by which each switch reaches a place, for all switches up to `from` in a
-    /// breadth-first search.
+    /// Returns the port by which each switch reaches the destination `to`, for the switches that a
+    /// breadth-first search finds up to `from`. Returns `None` if `from` cannot reach it.
     fn way(&self, from: SwitchId, to: Place) -> Option<HashMap<SwitchId, Port>> {
         let mut way = HashMap::from([(to.0, to.1)]);
         let mut queue = VecDeque::from([to.0]);
@@ -287,7 +294,8 @@ impl Network {
         edges.collect()
     }
 
-    /// Processes an LLDP frame of this controller that has arrived.
+    /// Processes an LLDP frame of this controller that has arrived at the port `to`, and records
+    /// the link. Returns the commands that result.
     fn discovered(&mut self, to: Place, frame: &[u8]) -> Vec<Command> {
         let Some(from) = lldp_origin(frame) else { return Vec::new() };
         let is_up = |(switch, port): Place| {
@@ -318,7 +326,8 @@ impl Network {
         self.links.retain(|_, to| *to != (switch, port));
     }
 
-    /// Reroutes the paths over links that no longer exist, or through a switch that is gone.
+    /// Reroutes the paths that use a link which no longer exists, or a switch that `gone` selects.
+    /// Returns the commands for switches.
     fn reroute(&mut self, gone: impl Fn(SwitchId) -> bool) -> Vec<Command> {
         let links = &self.links;
         let is_broken = |rules: &[(SwitchId, Rule)]| {
@@ -357,8 +366,8 @@ impl Network {
     }
 }
 
-/// Builds an LLDP frame with a switch and a port: chassis id and port id locally assigned (subtype
-/// 7), and a time to live of two minutes.
+/// Returns an LLDP frame that contains a switch and a port: chassis id and port id locally assigned
+/// (subtype 7), and a time to live of two minutes.
 fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     let mut frame = Vec::with_capacity(60);
     frame.extend_from_slice(&NEAREST_BRIDGE);
@@ -378,7 +387,7 @@ fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     frame
 }
 
-/// Returns the switch and port in an LLDP frame of [`lldp`].
+/// Returns the switch and the port that an LLDP frame made by [`lldp`] contains.
 fn lldp_origin(frame: &[u8]) -> Option<Place> {
     let mut rest = frame.get(14..)?;
     let (mut switch, mut port) = (None, None);

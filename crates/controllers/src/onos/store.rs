@@ -1,4 +1,4 @@
-//! The state of the stand-in: applications, netcfg and devices.
+//! The state of the stand-in for ONOS: applications, netcfg and devices.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::Served;
 use crate::p4runtime::{Fleet, Served as Session, Target};
 
-/// The applications that are active.
+/// The applications of ONOS that the stand-in reports as active.
 pub(super) const APPLICATIONS: [&str; 6] = [
     "org.onosproject.drivers.bmv2",
     "org.onosproject.pipelines.basic",
@@ -16,20 +16,21 @@ pub(super) const APPLICATIONS: [&str; 6] = [
     "org.onosproject.lldpprovider",
     "org.onosproject.fwd",
 ];
-/// The only driver of the stand-in.
+/// The only driver that the stand-in for ONOS has.
 const DRIVER: &str = "bmv2";
-/// The pipeconfs of the stand-in.
+/// The names of the pipelines (pipeconfs) that the stand-in for ONOS has.
 const PIPECONFS: [&str; 2] = ["org.onosproject.pipelines.basic", "p4-tutorial-pipeconf"];
 
-/// The state of the stand-in.
+/// The netcfg and the devices of the stand-in for ONOS.
 #[derive(Debug)]
 pub(super) struct Store {
     fleet: Fleet,
     netcfg: BTreeMap<String, Value>,
     devices: BTreeMap<String, Device>,
-    /// The first pipeconf of each device that ever existed.
+    /// The pipeline that each device had when it was first created. Devices that were deleted are
+    /// included.
     first_pipeconfs: BTreeMap<String, String>,
-    /// Whether netcfg was deleted before its device.
+    /// Whether the netcfg of some device was deleted before the device.
     is_damaged: bool,
 }
 
@@ -42,13 +43,13 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Whether the device is connected.
+    /// Returns whether the stand-in is connected to the device.
     pub(super) fn is_available(&self) -> bool {
         self.session.is_connected()
     }
 }
 
-/// The outcome of a deletion.
+/// The outcome of deleting a device or its netcfg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deletion {
     Done,
@@ -74,12 +75,12 @@ impl Store {
             .into()
     }
 
-    /// Returns the devices by id; `None` once the store is damaged.
+    /// Returns the devices by id, or `None` once the store is damaged.
     pub(super) fn devices(&self) -> Option<&BTreeMap<String, Device>> {
         (!self.is_damaged).then_some(&self.devices)
     }
 
-    /// Stores the netcfg of a device, and creates the device if possible.
+    /// Stores the netcfg of a device, and creates the device if its driver and its pipeline exist.
     pub(super) fn configure(&mut self, id: &str, config: &Value) -> Served {
         self.netcfg.insert(id.to_owned(), config.clone());
         let basic = |key: &str| config["basic"][key].as_str().unwrap_or_default();
@@ -114,7 +115,8 @@ fn outcome(was_there: bool) -> Deletion {
     if was_there { Deletion::Done } else { Deletion::NotThere }
 }
 
-/// Parses a management address such as `grpc://127.0.0.1:50051?device_id=1`.
+/// Parses a management address such as `grpc://127.0.0.1:50051?device_id=1`. Returns `None` if it
+/// is malformed.
 fn target(address: &str) -> Option<Target> {
     let (address, query) = address.strip_prefix("grpc://")?.split_once('?')?;
     format!("{}@{address}", query.strip_prefix("device_id=")?).parse().ok()

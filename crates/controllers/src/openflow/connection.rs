@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rustls::{ServerConfig, ServerConnection};
 
-/// The number of sent bytes at which they are removed from the buffer, unless nothing is left
-/// anyway.
+/// The number of sent bytes after which they are removed from the buffer although it holds bytes
+/// that are not sent yet.
 const COMPACT: usize = 256 * 1024;
 
 /// A connection with the bytes that wait to be sent.
@@ -16,7 +16,7 @@ const COMPACT: usize = 256 * 1024;
 pub(super) struct Connection {
     socket: TcpStream,
     tls: Option<Box<ServerConnection>>,
-    /// The bytes to send, from `sent` on. Writers append to them.
+    /// A buffer with the bytes to send, from index `sent` on. Writers append to it.
     pub(super) out: Vec<u8>,
     sent: usize,
 }
@@ -34,12 +34,12 @@ impl Connection {
         Ok(Self { socket, tls, out: Vec::new(), sent: 0 })
     }
 
-    /// Returns the number of bytes that wait to be sent.
+    /// Returns the number of bytes that have not been sent yet.
     pub(super) fn backlog(&self) -> usize {
         self.out.len() - self.sent
     }
 
-    /// Reads the available bytes; `Ok(0)` is the end of the stream.
+    /// Reads the bytes that have arrived into `buffer`. `Ok(0)` means that the stream has ended.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.socket.read(buffer) };
         loop {
@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// Writes the bytes that the socket accepts. Returns whether some are left.
+    /// Writes as many bytes as the socket accepts. Returns whether some are left to write.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         loop {
             let waiting = self.out.get(self.sent..).unwrap_or(&[]);

@@ -11,7 +11,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 /// the standard library are too few, since clients retry further connections only after a second.
 const BACKLOG: i32 = 4096;
 
-/// Listens without blocking.
+/// Creates a listening socket that does not block.
 pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,

@@ -6,14 +6,15 @@ use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid, v1_0, v1_3};
 
 use crate::application::{Flow, Port, Rule};
 
-/// The priority of the rules that forward.
+/// The priority of the rules that forward packets to a port.
 const FORWARD: u16 = 10;
-/// The priority of the rules by which packets go to the controller, whatever is forwarded.
+/// The priority of the rules that send packets to the controller although another rule forwards
+/// them.
 const ALWAYS_TO_CONTROLLER: u16 = 40_000;
 /// The EtherType of ARP.
 const ARP: u16 = 0x0806;
 
-/// Appends a request to delete all flow entries, so that the switch begins in a known state.
+/// Appends a flow-mod that deletes all flow entries, so that the switch begins in a known state.
 pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => {
@@ -28,7 +29,8 @@ pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Resul
     }
 }
 
-/// Appends a barrier request, so that the switch processes the previous messages first.
+/// Appends a barrier request, so that the switch processes the previous messages before any later
+/// one.
 pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => v1_0::Message::BarrierRequest.encode(xid, out),
@@ -36,8 +38,9 @@ pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(
     }
 }
 
-/// Appends a rule that sends packets without an entry to the controller. Switches of 1.0 do so by
-/// themselves; those of 1.3 drop these packets without the rule (5.4).
+/// Appends a flow-mod with a rule that sends packets which match no other rule to the controller.
+/// Switches of OpenFlow 1.0 do so by themselves; those of 1.3 drop these packets without the rule
+/// (5.4).
 pub(super) fn table_miss(
     version: Version,
     xid: Xid,
@@ -56,8 +59,8 @@ pub(super) fn table_miss(
     }
 }
 
-/// Appends a rule that sends ARP to the controller, even if another rule forwards packets of the
-/// hosts.
+/// Appends a flow-mod with a rule that sends ARP to the controller, even if another rule forwards
+/// packets of the hosts.
 pub(super) fn arp_to_controller(
     version: Version,
     xid: Xid,
@@ -85,7 +88,8 @@ pub(super) fn arp_to_controller(
     }
 }
 
-/// Appends a rule. It names no buffered packet, which the following packet-out releases.
+/// Appends a flow-mod that installs a rule. It names no buffered packet: the packet-out that
+/// follows releases the buffer.
 pub(super) fn install(
     version: Version,
     xid: Xid,
@@ -119,7 +123,7 @@ pub(super) fn install(
     }
 }
 
-/// Removes the rule of a flow.
+/// Appends a flow-mod that removes the rule of a flow.
 pub(super) fn remove(
     version: Version,
     xid: Xid,
@@ -161,8 +165,8 @@ fn match_v1_3(flow: &Flow) -> v1_3::Match {
         .with_eth_src(flow.source)
 }
 
-/// Appends a packet-out that sends a packet out of ports. `ingress` is the ingress port, if the
-/// packet has one.
+/// Appends a packet-out that sends a packet out of ports. `ingress` is the port by which the packet
+/// entered, if it entered by one.
 pub(super) fn send(
     version: Version,
     xid: Xid,
@@ -182,7 +186,8 @@ pub(super) fn send(
     fields.emit(version, xid, frame, out)
 }
 
-/// Appends a request for a role (1.3.5, 6.3.6); 1.0 has no roles.
+/// Appends a request of the controller for a role (1.3.5, 6.3.6). OpenFlow 1.0 has no roles, so
+/// nothing is appended.
 pub(super) fn role(
     version: Version,
     xid: Xid,
@@ -199,7 +204,8 @@ pub(super) fn role(
     }
 }
 
-/// Appends a request for the ports of a 1.3 switch; those of a 1.0 switch are in its features.
+/// Appends a request for the ports of a switch. Nothing is appended in OpenFlow 1.0, where the
+/// features of the switch contain its ports.
 pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => Ok(()),
@@ -210,8 +216,9 @@ pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(),
     }
 }
 
-/// Answers a packet-in with a packet-out: with the buffered packet if the switch kept it, else with
-/// the packet that it sent. Without outputs the switch drops the packet, and frees its buffer.
+/// Appends a packet-out that answers a packet-in. It sends the buffered packet if the switch kept
+/// it, and otherwise the packet in the packet-in. Without outputs, the switch drops the packet and
+/// frees its buffer.
 pub(super) fn answer(
     packet_in: &PacketIn<&[u8]>,
     outputs: &[PortNumber],

@@ -6,23 +6,24 @@ use ::openflow::{PortNumber, Version, v1_0, v1_3};
 
 use crate::application::Port;
 
-/// The part of a controller among several ones with common switches.
+/// The part of a controller among several controllers of the same switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// There are no other controllers.
+    /// There are no other controllers of the switches.
     #[default]
     Alone,
     /// The controller is the master as long as it runs.
     Active,
     /// The controller is a slave until the active controller is gone.
     Standby,
-    /// The controller stood by, and is the master now.
+    /// The controller was a standby and has become the master.
     Successor,
 }
 
 impl Part {
-    /// Returns the role that the controller requests, and the generation of the request: a
-    /// successor outranks its predecessor (OpenFlow 1.3.5, 6.3.6).
+    /// Returns the role that the controller requests, and the generation id of the request. A
+    /// successor has a higher generation id than its predecessor, so that it replaces it (OpenFlow
+    /// 1.3.5, 6.3.6).
     pub(super) fn role(self) -> (ControllerRole, u64) {
         match self {
             Self::Alone => (ControllerRole::EQUAL, 0),
@@ -33,7 +34,7 @@ impl Part {
     }
 }
 
-/// An event that a switch reports.
+/// An event at a switch that the application over the whole network must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NetworkEvent {
     /// The switch is connected, and these ports are up.
@@ -44,7 +45,7 @@ pub(super) enum NetworkEvent {
     PacketIn { port: Port, frame: Vec<u8> },
 }
 
-/// Returns the event about ports that a message contains, if any.
+/// Returns the event about ports that a switch's message contains, or `None` if it contains none.
 pub(super) fn event(version: Version, frame: &[u8]) -> Option<NetworkEvent> {
     match version {
         Version::V1_0 => match v1_0::Message::decode(frame).ok()?.1 {

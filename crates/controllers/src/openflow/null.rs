@@ -8,10 +8,10 @@
 use ::openflow::wire::PacketOutFields;
 use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid};
 
-/// The number of answers in a block.
+/// The number of prepared answers in a block, which are appended together.
 const BLOCK: usize = 1024;
 
-/// Copies of a packet-out to port 1 without packet and buffer.
+/// A block of equal answers: packet-outs to port 1 without packet and buffer.
 #[derive(Debug)]
 pub(super) struct Prepared {
     block: Vec<u8>,
@@ -30,7 +30,7 @@ impl Prepared {
         Ok(Self { block: message.repeat(BLOCK), message: message.len() })
     }
 
-    /// Appends `count` answers.
+    /// Appends `count` prepared answers.
     pub(super) fn answer(&self, count: usize, out: &mut Vec<u8>) {
         let mut left = count;
         while left > 0 {

@@ -22,9 +22,9 @@ use crate::counters::Tally;
 
 /// The first transaction id of keep-alives, far from those of the handshake.
 const KEEPALIVE_XID: Xid = Xid(0x8000_0000);
-/// The first transaction id of rules; the handshake uses lower ones.
+/// The first transaction id of messages that install rules. The handshake uses lower ones.
 const FIRST_XID: u32 = 0x100;
-/// The time that a switch has to open a session.
+/// The maximum time from connecting until the session of a switch is open.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(15);
 
 /// The settings that all sessions of a controller share.
@@ -40,7 +40,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Whether the controller is a standby that may have to take over.
+    /// Returns whether the controller is a standby that may have to take over.
     pub(super) fn stands_by(&self) -> bool {
         self.part == Part::Standby
     }
@@ -86,7 +86,7 @@ pub(super) struct Session {
     next_xid: u32,
 }
 
-/// The processing of packet-ins.
+/// The way in which a session processes packet-ins.
 #[derive(Debug)]
 enum Mode {
     /// The session is not open, so no packet-ins are expected.
@@ -98,14 +98,14 @@ enum Mode {
     Prepared(Version, Prepared),
 }
 
-/// The results of a chunk of bytes, beside the answers.
+/// The results of processing a chunk of received bytes, except for the answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// The datapath and the version of a session that has just been opened.
+    /// The datapath id and the version, if the session has been opened by this chunk.
     pub(super) opened: Option<(DatapathId, Version)>,
-    /// The reason of the last request that the switch refused.
+    /// The reason of the last request that the switch refused, if it refused one.
     pub(super) refusal: Option<Refusal>,
-    /// Events for the application that decides over the whole network.
+    /// Events at the switch for the application that decides over the whole network.
     pub(super) events: Vec<NetworkEvent>,
 }
 
@@ -117,7 +117,7 @@ pub(super) struct Refusal {
 }
 
 impl Session {
-    /// Creates the session of a new connection, and appends the first message.
+    /// Creates the session of a new connection, and appends the controller's first message.
     pub(super) fn new(policy: &Policy, now: Duration, out: &mut Vec<u8>) -> Self {
         let flags = FragmentHandling::NORMAL;
         let config = SwitchConfig { flags, miss_send_len: policy.miss_send_len };
@@ -127,7 +127,7 @@ impl Session {
         Self { handshake, keepalive, began: now, mode: Mode::Opening, next_xid: FIRST_XID }
     }
 
-    /// Whether the session is open.
+    /// Returns whether the session is open, so that packet-ins are processed.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.mode, Mode::Opening)
     }
@@ -222,7 +222,8 @@ impl Session {
         answer(packet_in, output.as_slice(), out)
     }
 
-    /// Processes a message that is no packet-in, or a packet-in that is not expected yet.
+    /// Processes a message that is no packet-in, or a packet-in that arrives before the session is
+    /// open.
     fn other(
         &mut self,
         policy: &Policy,
@@ -268,7 +269,8 @@ impl Session {
         Ok(())
     }
 
-    /// Brings the switch into the initial state that the application needs.
+    /// Appends the messages that bring the switch into the initial state which the application
+    /// needs.
     fn open(
         &mut self,
         policy: &Policy,
@@ -303,14 +305,15 @@ impl Session {
         Ok(())
     }
 
-    /// Requests the role for the controller's part.
+    /// Appends a request for the role that the controller has by its part among several ones.
     fn ask_role(&mut self, part: Part, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let Some(version) = self.handshake.version() else { return Ok(()) };
         let (role, generation) = part.role();
         messages::role(version, self.take_xid(), role, generation, out)
     }
 
-    /// Becomes the master after a controller that is gone. Its rules stay.
+    /// Makes the controller the master of the switch, in place of one that is gone. The rules of
+    /// that controller stay.
     pub(super) fn take_over(
         &mut self,
         policy: &Policy,
@@ -322,7 +325,7 @@ impl Session {
         messages::ports(version, self.take_xid(), out)
     }
 
-    /// Sends the switch a command of the network.
+    /// Appends the messages that make the switch execute a command of the network.
     pub(super) fn command(
         &mut self,
         policy: &Policy,
@@ -352,7 +355,7 @@ impl Session {
     }
 }
 
-/// Whether the frame is a packet-in of the negotiated version.
+/// Returns whether the frame is a packet-in of the negotiated version.
 fn is_packet_in(frame: &[u8], version: Version) -> bool {
     frame.starts_with(&[version.wire(), MessageType::PACKET_IN.0])
 }

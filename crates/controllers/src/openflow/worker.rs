@@ -28,18 +28,19 @@ use crate::counters::Tally;
 
 /// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// The number of waiting bytes of answers above which a switch is not read from.
+/// The number of bytes of answers waiting to be sent to a switch, above which nothing is read from
+/// the switch.
 const HIGH_WATER: usize = 1024 * 1024;
-/// The maximum number of events taken from the poller at a time.
+/// The maximum number of events that are taken from the poller at a time.
 const EVENTS: usize = 256;
 /// The interval at which a standby controller checks whether it must take over.
 const TAKEOVER_LOOK: Duration = Duration::from_millis(2);
-/// The interval between checks of silent switches.
+/// The interval between checks for switches that have been silent.
 const TICK: Duration = Duration::from_secs(1);
-/// The poller's token for the inbox; the token of a switch is its index.
+/// The token by which the poller reports the inbox. The token of a switch is its index.
 const INBOX: u64 = u64::MAX;
 
-/// The reason why a switch is gone.
+/// The reason why a switch's connection ended.
 #[derive(Debug, thiserror::Error)]
 enum Gone {
     #[error("the switch closed the connection")]
@@ -60,16 +61,16 @@ impl From<io::Error> for Gone {
     }
 }
 
-/// A delivery to a worker.
+/// An item that another thread delivers to a worker.
 #[derive(Debug)]
 pub(super) enum Delivery {
-    /// A switch that has connected.
+    /// The connection of a switch that has just connected.
     Switch(TcpStream),
-    /// Commands for switches of the worker's network.
+    /// Commands that switches of the worker must execute.
     Commands(Vec<Command>),
 }
 
-/// The slot through which a worker receives deliveries.
+/// The slot through which other threads send deliveries to a worker.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     deliveries: Sender<Delivery>,
@@ -77,7 +78,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Delivers something, unless the worker has ended.
+    /// Sends a delivery to the worker. Nothing happens if the worker has ended.
     pub(super) fn send(&self, delivery: Delivery) {
         if self.deliveries.send(delivery).is_ok() {
             // An error means that the counter is full, so a wake-up is pending already.
@@ -86,7 +87,7 @@ impl Slot {
     }
 }
 
-/// A worker, which serves its share of the switches.
+/// A worker thread, which serves its share of the switches.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     shared: &'a Shared,
@@ -96,7 +97,7 @@ pub(super) struct Worker<'a> {
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
     next_tick: Duration,
-    /// The index among the peers of each switch of the network.
+    /// For each switch of the network, the index of its connection in `peers`.
     places: HashMap<SwitchId, usize>,
     has_taken_over: bool,
 }
@@ -109,7 +110,7 @@ struct Peer {
     session: Session,
     address: SocketAddr,
     datapath_id: Option<DatapathId>,
-    /// The events that are registered with the poller.
+    /// The events of the connection that are registered with the poller.
     watched: epoll::EventFlags,
     has_refused: bool,
 }
@@ -168,8 +169,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Returns the interval between checks, which is shorter while the controller may have to take
-    /// over.
+    /// Returns the interval at which the worker checks for other tasks. It is shorter while the
+    /// controller is a standby, which may have to take over.
     fn look(&self) -> Duration {
         match self.shared.policy.stands_by() {
             true => TAKEOVER_LOOK,
@@ -181,7 +182,7 @@ impl<'a> Worker<'a> {
         self.shared.started.elapsed()
     }
 
-    /// Processes the deliveries in the inbox.
+    /// Processes the deliveries that have arrived in the inbox.
     fn welcome(&mut self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         while let Ok(delivery) = self.inbox.try_recv() {
@@ -245,7 +246,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Passes the events of a switch to the network, and carries out its decisions.
+    /// Passes the events of a switch to the network, and makes switches execute the resulting
+    /// commands.
     fn decide(&mut self, place: usize, events: Vec<NetworkEvent>) {
         let Some(network) = self.shared.network.clone().filter(|_| !events.is_empty()) else {
             return;
@@ -272,7 +274,8 @@ impl<'a> Worker<'a> {
         self.carry_out(&commands);
     }
 
-    /// Sends commands to switches in their order: rules at the end of a path come first.
+    /// Sends commands to the switches that must execute them, in order, so that the rule at the end
+    /// of a path is installed first.
     fn carry_out(&mut self, commands: &[Command]) {
         let mut tally = Tally::default();
         let mut places: Vec<usize> = Vec::new();
@@ -292,7 +295,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Becomes the master of all switches.
+    /// Makes the controller the master of all switches, in place of one that is gone.
     fn take_over(&mut self) {
         self.shared.journal.note(format_args!("the active controller is gone; taking over"));
         for place in 0..self.peers.len() {
@@ -302,7 +305,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends pending bytes and registers the next events, or ends the connection.
+    /// Sends pending bytes to a switch and registers the next events of its connection, or ends the
+    /// connection.
     fn settle(&mut self, place: usize, outcome: Result<(), Gone>) {
         let Some(Some(peer)) = self.peers.get_mut(place) else { return };
         let sent = peer.connection.flush();
@@ -394,7 +398,7 @@ impl Peer {
         Ok(received.events)
     }
 
-    /// Returns the events that the connection needs.
+    /// Returns the events for which the connection must wait.
     fn wanted(&self, blocked: bool) -> epoll::EventFlags {
         let mut wanted = epoll::EventFlags::empty();
         if self.connection.backlog() < HIGH_WATER {

@@ -1,4 +1,4 @@
-//! Connections to servers, each shared by switches behind one address.
+//! Connections to servers, each shared by the switches at one address.
 //!
 //! gRPC clients keep a connection per server, not per stream. This controller does so too, since
 //! messages for several switches then leave and arrive together.
@@ -11,21 +11,22 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::Target;
 
-/// The maximum number of switches of one connection. Servers should allow at least 100 concurrent
-/// streams (RFC 9113, section 6.5.2). Half of them are StreamChannels, so that every switch can
-/// make one other call.
+/// The maximum number of switches that share a connection. Servers should allow at least 100
+/// concurrent streams (RFC 9113, section 6.5.2). Half of them are StreamChannels, so that every
+/// switch can make one other call.
 const SHARE: usize = 50;
 
-/// A connector to the server of a switch, which may also serve other switches.
+/// A connector to one switch. Its server may also serve other switches.
 #[derive(Clone)]
 pub(super) struct Connector {
     target: Target,
-    /// The shared connection, once it is established; `None` if no other switch uses it.
+    /// The connection that the switch shares with others, once it is established. `None` if the
+    /// switch has a connection of its own.
     shared: Option<Arc<Mutex<Option<Client>>>>,
 }
 
 impl Connector {
-    /// Creates a connector for each target; targets with one address share their connection.
+    /// Creates a connector for each target. Targets at one address share connections.
     pub(super) fn of(targets: impl Iterator<Item = Target>) -> Vec<Self> {
         let mut servers: HashMap<String, Vec<Target>> = HashMap::new();
         for target in targets {
@@ -42,7 +43,7 @@ impl Connector {
             .collect()
     }
 
-    /// Creates a connector with a connection of its own.
+    /// Creates a connector that does not share its connection.
     pub(super) fn alone(target: Target) -> Self {
         Self { target, shared: None }
     }
@@ -51,7 +52,8 @@ impl Connector {
         &self.target
     }
 
-    /// Returns a client of the switch, and a permit for the rest of its set-up.
+    /// Connects to the server of the switch, unless the shared connection exists. Returns a client
+    /// of the switch, and a permit for the rest of its set-up.
     pub(super) async fn connect<'a>(
         &self,
         options: &ClientOptions,

@@ -23,7 +23,7 @@ pub enum AnswerAfter {
 }
 
 impl AnswerAfter {
-    /// All blocks, the shortest path first.
+    /// All blocks, the one with the shortest path first.
     pub const ALL: [Self; 3] = [Self::Grpc, Self::Decoding, Self::Application];
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for AnswerAfter {
     }
 }
 
-/// The error of a name that no block has.
+/// The error for a name that is not that of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a block of the controller; name grpc, decoding or application")]
 pub struct NoBlock(String);
@@ -51,13 +51,13 @@ impl FromStr for AnswerAfter {
     }
 }
 
-/// When the description of the pipeline, by which packets are decoded, is read.
+/// When the controller reads the description of the pipeline, by which packets are decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Description {
-    /// Once, when the controller starts.
+    /// The description is read once, when the controller starts.
     #[default]
     ReadOnce,
-    /// The pipeline is read for every packet, and its P4Info is parsed, checked and converted again.
+    /// The description is read for every packet: its P4Info is parsed, checked and converted again.
     /// ONOS 2.5.0 did this, and the patch of the P4RCProbe paper (section V) removed it.
     ReadPerPacket,
 }

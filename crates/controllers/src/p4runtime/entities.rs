@@ -9,9 +9,10 @@ use ::p4runtime::value;
 use crate::application::{Flow, Port, Rule};
 use crate::pipeline::{FLOOD_GROUP, ids};
 
-/// The priority of the rules that forward; larger values win.
+/// The priority of the rules that forward packets to a port; larger values win.
 const FORWARD: i32 = 10;
-/// The priority of the rules by which packets go to the controller, whatever is forwarded.
+/// The priority of the rules that send packets to the controller although another rule forwards
+/// them.
 const ALWAYS_TO_CONTROLLER: i32 = 40_000;
 /// The EtherType of ARP.
 const ARP: u16 = 0x0806;
@@ -19,7 +20,7 @@ const PORT_BITS: u32 = 9;
 const MAC_BITS: u32 = 48;
 const ETHER_TYPE_BITS: u32 = 16;
 
-/// Returns the default action that sends packets without a rule to the controller.
+/// Returns the default entry with the action that sends packets without a rule to the controller.
 pub(super) fn default_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         action: Some(action(ids::SEND_TO_CPU, Vec::new())),
@@ -39,7 +40,7 @@ pub(super) fn arp_to_controller() -> v1::Entity {
     })
 }
 
-/// Returns the multicast group of the ports by which a flooded packet leaves.
+/// Returns the multicast group with the ports to which flooded packets are sent.
 pub(super) fn flood_group(ports: u16) -> v1::Entity {
     let replica = |port: u16| {
         // Servers of all versions understand the older form, a number.
@@ -56,7 +57,7 @@ pub(super) fn flood_group(ports: u16) -> v1::Entity {
     v1::Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) }
 }
 
-/// Returns the table entry of a rule.
+/// Returns the table entry that a rule is written as.
 pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
     let port =
         v1::action::Param { param_id: ids::PORT, value: value::encode(rule.output.0.into()) };
@@ -67,12 +68,13 @@ pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
     })
 }
 
-/// Returns the entity that identifies the rule of a flow, to delete it.
+/// Returns the table entry by which the rule of a flow is deleted.
 pub(super) fn rule_key(flow: &Flow) -> v1::Entity {
     table_entry(flow_entry(flow))
 }
 
-/// Returns the flow whose rule an entry is, if this controller can have written it.
+/// Returns the flow of the rule that a table entry stands for, or `None` if this controller cannot
+/// have written the entry.
 pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     let number = |field_id, bits| {
         let field = entry.r#match.iter().find(|field| field.field_id == field_id)?;
@@ -95,7 +97,7 @@ pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     })
 }
 
-/// Returns the query of all rules, without the default action.
+/// Returns the entity that selects all rules in a Read request, without the default entry.
 pub(super) fn all_rules() -> v1::Entity {
     table_entry(v1::TableEntry::default())
 }
@@ -120,7 +122,7 @@ fn table_entry(entry: v1::TableEntry) -> v1::Entity {
     v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry { table_id: ids::TABLE, ..entry })) }
 }
 
-/// Returns a match of all bits of a field with a value.
+/// Returns a match of all bits of a field with a number.
 fn field(field_id: u32, number: u64, bits: u32) -> v1::FieldMatch {
     let ternary = field_match::Ternary {
         value: value::encode(number.into()),

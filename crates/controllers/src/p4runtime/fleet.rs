@@ -15,17 +15,18 @@ use super::{Options, Shared, Target, switch};
 use crate::Counters;
 use crate::pipeline::{Pipeline, PipelineError};
 
-/// A controller of switches that are added one by one. All of them share one station.
+/// A controller of switches that are added one by one. Their packet-ins share one queue, the
+/// [`Station`].
 #[derive(Debug)]
 pub(crate) struct Fleet {
     options: Options,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// The state that the switches of a pipeline share, by the name of the pipeline.
+    /// The state that the switches with one pipeline share, by the name of the pipeline.
     shared: HashMap<String, Arc<Shared>>,
 }
 
-/// A switch that is served until this value is dropped.
+/// A switch that the controller serves until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Served {
     is_connected: Arc<AtomicBool>,
@@ -42,8 +43,8 @@ impl Fleet {
         Arc::clone(&self.counters)
     }
 
-    /// Serves a switch from now on, in a task of the current runtime. `pipeline` is the name of its
-    /// pipeline.
+    /// Begins to serve a switch, in a task of the current runtime. `pipeline` is the name of the
+    /// switch's pipeline.
     pub(crate) fn serve(
         &mut self,
         target: Target,

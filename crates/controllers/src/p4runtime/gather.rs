@@ -6,8 +6,8 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Prepares the calling thread, and returns the function to call before the thread looks for
-/// messages.
+/// Prepares the calling thread for short pauses, and returns a function that pauses for `gather`.
+/// The thread must call it before it looks for messages.
 pub(super) fn pause(gather: Duration) -> impl Fn() + Send + Sync + Copy + 'static {
     if !gather.is_zero() {
         // The default timer slack lengthens pauses by 50 us; if it cannot be changed, they stay

@@ -1,5 +1,5 @@
-//! The network of a controller's switches: events of all switches are decided about in one place,
-//! and each switch receives its tasks.
+//! The network of a controller's switches. Events at all switches are processed in one place, and
+//! each switch receives the tasks that result.
 //!
 //! A packet whose path was provisioned is sent when the rules of the path have been written, so
 //! that it finds them.
@@ -17,17 +17,17 @@ use crate::application::{Port, Rule};
 /// next packet of the flow causes new ones.
 const TASKS: usize = 8192;
 
-/// A task for a switch.
+/// A task that the session of a switch must carry out.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Change a rule.
+    /// Changes a rule. The packets of the second value wait until the rule is written.
     Rule(Order, Option<Arc<Afterwards>>),
-    /// Send a packet.
+    /// Sends a packet out of ports.
     PacketOut { ingress: Option<Port>, outputs: Vec<Port>, frame: Vec<u8> },
 }
 
-/// Packets that are sent when this value is dropped, which happens when the last of the rules that
-/// they wait for is written.
+/// Packets that wait until several rules are written. They are sent when this value is dropped,
+/// which happens when the last of these rules is written.
 #[derive(Debug)]
 pub(super) struct Afterwards(Vec<(mpsc::Sender<Task>, Task)>);
 
@@ -40,7 +40,7 @@ impl Drop for Afterwards {
     }
 }
 
-/// The network of all switches of a controller.
+/// The network that connects all switches of a controller.
 #[derive(Debug, Default)]
 pub(super) struct Network(Mutex<Inner>);
 
@@ -51,8 +51,8 @@ struct Inner {
 }
 
 impl Network {
-    /// Adds a connected switch with these ports up; the switch leaves the network when the member
-    /// is dropped.
+    /// Adds a connected switch, of which these ports are up. The switch leaves the network when the
+    /// returned member is dropped.
     pub(super) fn enter(
         &self,
         id: SwitchId,
@@ -66,7 +66,7 @@ impl Network {
         (Member { network: self, id }, inbox)
     }
 
-    /// Calls `look` with the network.
+    /// Calls `look` with the current network.
     pub(super) fn look(&self, look: &mut dyn FnMut(&paths::Network)) {
         look(&self.lock().paths);
     }
@@ -86,8 +86,8 @@ impl Network {
 }
 
 impl Inner {
-    /// Distributes commands to the switches. The lock must be held, so that switches get their
-    /// tasks in the order of the decisions.
+    /// Distributes commands as tasks to the switches. The caller must hold the lock on the network,
+    /// so that switches receive their tasks in the order of the decisions.
     fn hand_out(&self, commands: Vec<Command>) {
         let (mut rules, mut packets) = (Vec::new(), Vec::new());
         for command in commands {
@@ -107,7 +107,7 @@ impl Inner {
     }
 }
 
-/// A connected switch.
+/// A switch that is connected to the controller. Dropping it removes the switch from the network.
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     network: &'a Network,

@@ -1,7 +1,8 @@
-//! The rules of one switch: which exist, and the updates that bring them into the wanted state.
+//! The rules of one switch: which of them exist, and the updates that bring them into the wanted
+//! state.
 //!
 //! A switch never removes a rule by itself; it reports idle ones (specification 1.5, "Table Idle
-//! Timeout"). The rule book therefore knows which rules exist, and can choose between INSERT and
+//! Timeout"). [`RuleBook`] therefore knows which rules exist, and can choose between INSERT and
 //! MODIFY. It does no I/O: its owner writes the updates and reports their results.
 
 use std::collections::HashMap;
@@ -15,22 +16,22 @@ use super::entities;
 use crate::application::{Flow, Port, Rule};
 use crate::counters::Tally;
 
-/// An order for a rule.
+/// A request to install or remove a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Install the rule.
     Install(Rule),
-    /// Remove the rule, which was idle.
+    /// Remove the rule of the flow, which was idle.
     Remove(Flow),
 }
 
-/// The treatment of a rule that exists as wanted, although a packet of its flow came to the
-/// controller.
+/// The treatment of a rule that is ordered although it is installed already. This happens when a
+/// packet of its flow comes to the controller nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeated {
-    /// Leave the rule, since the packet was sent before the rule existed.
+    /// Leave the rule as it is: the packet was sent to the controller before the rule existed.
     Leave,
-    /// Write the rule again, so that every packet gets its rule.
+    /// Write the rule again, so that a rule is written for every such packet.
     Write,
 }
 
@@ -38,30 +39,31 @@ pub(super) enum Repeated {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Installed {
     To(Port),
-    /// Another controller installed the rule.
+    /// Another controller installed the rule, so its port is unknown.
     Elsewhere,
 }
 
-/// The state of the rules of one switch.
+/// A record of the rules that are installed on one switch.
 #[derive(Debug)]
 pub(super) struct RuleBook {
     idle_timeout_ns: i64,
     repeated: Repeated,
     installed: HashMap<Flow, Installed>,
-    /// The orders whose updates are being written, in the order of the updates.
+    /// The orders whose updates are being written, in the order of the updates, each with the type
+    /// of its update.
     planned: Vec<(Type, Order)>,
 }
 
 impl RuleBook {
-    /// Creates the book of a switch without rules.
+    /// Creates the record of a switch without rules.
     pub(super) fn new(idle_timeout: Duration, repeated: Repeated) -> Self {
         let idle_timeout_ns = i64::try_from(idle_timeout.as_nanos()).unwrap_or(i64::MAX);
         Self { idle_timeout_ns, repeated, installed: HashMap::new(), planned: Vec::new() }
     }
 
-    /// Returns the updates that carry out some orders. It contains at most one update per flow,
-    /// since a switch need not keep the order of a batch ("Batching and Ordering of Updates"); the
-    /// last order for a flow counts.
+    /// Returns the updates that carry out these orders. There is at most one update per flow, since
+    /// a switch need not keep the order of a batch ("Batching and Ordering of Updates"); the last
+    /// order for a flow counts.
     pub(super) fn plan(&mut self, orders: impl IntoIterator<Item = Order>) -> Vec<v1::Update> {
         let mut places = HashMap::new();
         let mut last: Vec<Order> = Vec::new();
@@ -96,7 +98,8 @@ impl RuleBook {
         updates
     }
 
-    /// Records that the planned updates were written, except for those that were refused.
+    /// Records the results of writing the planned updates: all were accepted except for those in
+    /// `refused`. Returns the numbers of both.
     pub(super) fn written(&mut self, refused: &[UpdateError]) -> Tally {
         let mut tally = Tally::default();
         for (index, (kind, order)) in self.planned.drain(..).enumerate() {

@@ -1,9 +1,10 @@
-//! The service time of a controller: the time that each packet-in takes, one after the other.
+//! The service time of a controller: the time that it takes for each packet-in, one after the
+//! other.
 //!
 //! All switches share one [`Station`], which serves packet-ins in the order in which they were
-//! read, without a limit on the queue. Each switch has a [`Line`] at the station. The moment at
-//! which a packet-in is answered is known when it arrives. No thread works meanwhile, so the rate
-//! does not depend on the speed of the processor.
+//! read, without a limit on the queue. Each switch has a [`Line`], the queue of its own packet-ins
+//! at the station. The moment at which a packet-in is answered is known when it arrives. No thread
+//! works until then, so the rate does not depend on the speed of the processor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,19 +15,20 @@ use tokio::time::Instant;
 
 use crate::application::Rule;
 
-/// The maximum number of packet-ins of one switch that may wait here; while there are as many, its
-/// connection is not read.
+/// The maximum number of packet-ins of one switch that may wait to be served. While there are as
+/// many, the switch's connection is not read.
 const MOST_WAITING: usize = 1 << 20;
 
-/// The time that a controller takes for each packet-in, one after the other over all switches. With
-/// zero times, the controller answers as fast as it can.
+/// The time that a controller takes for each packet-in, where packet-ins of all switches are served
+/// one after the other. With zero times, the controller answers as fast as it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTime {
-    /// The time while one switch is connected.
+    /// The time for a packet-in while only one switch is connected.
     pub one_switch: Duration,
-    /// The time while several switches are connected.
+    /// The time for a packet-in while several switches are connected.
     pub several_switches: Duration,
-    /// The time while several switches are connected and more than a hundred packet-ins wait.
+    /// The time for a packet-in while several switches are connected and more than a hundred
+    /// packet-ins wait.
     pub with_backlog: Duration,
 }
 
@@ -45,7 +47,7 @@ impl ServiceTime {
         with_backlog: Duration::from_micros(2_525),
     };
 
-    /// Creates a constant service time.
+    /// Returns a service time that is the same for every packet-in.
     pub fn constant(time: Duration) -> Self {
         Self { one_switch: time, several_switches: time, with_backlog: time }
     }
@@ -63,7 +65,7 @@ impl ServiceTime {
     }
 }
 
-/// The station at which the packet-ins of all switches are served.
+/// The common queue in which the packet-ins of all switches are served.
 #[derive(Debug, Default)]
 pub(super) struct Station {
     times: ServiceTime,
@@ -72,7 +74,7 @@ pub(super) struct Station {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When all waiting packet-ins are served.
+    /// The time at which the last waiting packet-in is served.
     free_at: Option<Instant>,
     waiting: u64,
     switches: usize,
@@ -83,7 +85,7 @@ impl Station {
         Self { times, state: Mutex::default() }
     }
 
-    /// Admits a packet-in and returns the moment at which it is served.
+    /// Adds a packet-in to the queue, and returns the time at which it is served.
     fn admit(&self, now: Instant) -> Instant {
         let mut state = self.state();
         let start = state.free_at.map_or(now, |free_at| free_at.max(now));
@@ -103,14 +105,14 @@ impl Station {
     }
 }
 
-/// An answer, and the rule that belongs to it.
+/// An answer to a packet-in, and the rule that is installed with it, if any.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) packet: v1::PacketOut,
     pub(super) rule: Option<Rule>,
 }
 
-/// The packet-ins of one switch that wait to be served, with their answers.
+/// The packet-ins of one switch that wait to be served, with the answers to them.
 #[derive(Debug)]
 pub(super) struct Line {
     station: Option<Arc<Station>>,
@@ -118,7 +120,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Opens the line of a switch that is connected from now on.
+    /// Creates the queue of a switch that has just connected.
     pub(super) fn open(station: &Arc<Station>) -> Self {
         let station = (!station.times.is_zero()).then(|| Arc::clone(station));
         if let Some(station) = &station {
@@ -127,18 +129,19 @@ impl Line {
         Self { station, waiting: VecDeque::new() }
     }
 
-    /// Whether further packet-ins must be left on the connection.
+    /// Returns whether as many packet-ins wait as may wait, so that no more must be read from the
+    /// connection.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MOST_WAITING
     }
 
-    /// Admits a packet-in that arrives now.
+    /// Adds the answer to a packet-in that has just arrived.
     pub(super) fn push(&mut self, answer: Answer) {
         let at = self.station.as_ref().map(|station| station.admit(Instant::now()));
         self.waiting.push_back((at, answer));
     }
 
-    /// Waits until an answer is due; forever if none waits.
+    /// Waits until the time of the next answer has come. Waits forever if there is no answer.
     pub(super) async fn due(&self) {
         match self.waiting.front() {
             Some((Some(at), _)) => tokio::time::sleep_until(*at).await,
@@ -147,7 +150,7 @@ impl Line {
         }
     }
 
-    /// Returns the next answer, if it is due.
+    /// Returns the next answer if its time has come.
     pub(super) fn next(&mut self) -> Option<Answer> {
         let (at, _) = self.waiting.front()?;
         if at.is_some_and(|at| at > Instant::now()) {
@@ -162,7 +165,8 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Drops the waiting packet-ins, since the switch is gone.
+    /// Removes the waiting packet-ins of this switch, which has disconnected, from the common
+    /// queue.
     fn drop(&mut self) {
         let Some(station) = &self.station else { return };
         station.served(self.waiting.len() as u64);

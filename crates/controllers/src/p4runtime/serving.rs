@@ -1,5 +1,5 @@
-//! The applications on a switch that is set up: packets are answered, and rules are written
-//! concurrently.
+//! Runs an application on a switch that is set up: answers its packet-ins, and writes rules at the
+//! same time.
 
 use ::p4runtime::client::{Client, Standing, StreamReceiver, StreamSender, WriteError};
 use ::p4runtime::gnmi::{PortChange, PortWatch};
@@ -18,14 +18,15 @@ use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 use crate::pipeline::FLOOD_PORT;
 
-/// The maximum number of messages that are handled before their answers are sent.
+/// The maximum number of messages that are processed before their answers are sent.
 const BATCH: usize = 1024;
 
-/// An order to write a rule, and the packets that wait for it.
+/// An order to write a rule, and the packets that wait until it is written.
 pub(super) type Ordered = (Order, Option<std::sync::Arc<Afterwards>>);
 
-/// Runs the null responder, and the paths that end before an application: every packet goes back to
-/// its ingress port, or to port 1 if the ingress port is not read.
+/// Answers packet-ins without an application, for the null responder and for controllers that
+/// answer after an earlier block: every packet goes back to its ingress port, or to port 1 if the
+/// ingress port is not read.
 pub(super) async fn respond(
     sender: &StreamSender,
     mut receiver: StreamReceiver,
@@ -60,7 +61,7 @@ pub(super) async fn respond(
     }
 }
 
-/// Runs a forwarding application: packets are forwarded, and rules are ordered.
+/// Runs a forwarding application on a switch: forwards packets, and orders that rules be written.
 pub(super) async fn forward(
     mut forwarding: Forwarding,
     sender: &StreamSender,
@@ -112,7 +113,7 @@ pub(super) async fn forward(
     }
 }
 
-/// Waits for messages like [`next`], or until an answer is due.
+/// Waits for messages like [`next`], but at most until the time of the next answer has come.
 async fn next_or_due(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -124,8 +125,8 @@ async fn next_or_due(
     }
 }
 
-/// Runs path provisioning: events of the switch go to the network, and commands of the network are
-/// carried out.
+/// Runs path provisioning on a switch: passes the switch's events to the network, and carries out
+/// the commands that the network has for the switch.
 pub(super) async fn provision(
     client: Client,
     sender: &StreamSender,
@@ -223,7 +224,7 @@ async fn known_ports(
     }
 }
 
-/// Waits for the next change of a port; forever if there is no watch any more.
+/// Waits for the next change of a port. Waits forever if changes are not watched any more.
 async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
     if let Some(open) = watch {
         if let Ok(Some(change)) = open.next().await {
@@ -234,7 +235,7 @@ async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
     std::future::pending().await
 }
 
-/// Orders the removal of the idle rules.
+/// Orders the removal of the rules that a switch has reported as idle.
 async fn remove_idle(idle: &v1::IdleTimeoutNotification, orders: &mpsc::Sender<Ordered>) {
     for flow in idle.table_entry.iter().filter_map(entities::flow_of) {
         // This order must not be lost, since the switch notifies only once.
@@ -244,7 +245,7 @@ async fn remove_idle(idle: &v1::IdleTimeoutNotification, orders: &mpsc::Sender<O
     }
 }
 
-/// Waits for messages, and processes those that have one meaning for all applications.
+/// Waits for messages of the switch, and processes those that every application treats alike.
 async fn next(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -268,7 +269,8 @@ async fn next(
     Ok(tally)
 }
 
-/// Writes the ordered rules; all that wait are written with one request.
+/// Writes the rules that are ordered; all orders that wait are written with one request. Returns the
+/// reason why no more can be written.
 pub(super) async fn write_rules(
     mut client: Client,
     mut orders: mpsc::Receiver<Ordered>,

@@ -1,5 +1,5 @@
-//! The life cycle of one switch: it is dialled until it is reached, set up, served, and dialled
-//! again.
+//! The life cycle of the connection to one switch: it is dialled until it is reached, set up,
+//! served, and dialled again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,13 +22,13 @@ use super::{AnswerAfter, ElectionId, Shared};
 use crate::Counters;
 use crate::application::Application;
 
-/// The pause before the second attempt to reach a switch; it doubles with every further attempt.
+/// The pause before the second attempt to reach a switch. It doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of orders that may wait to be written. Further orders are dropped, since the
 /// next packet of the flow causes new ones.
 const ORDERS: usize = 8192;
 
-/// The reason why a session ended, or did not begin.
+/// The reason why a session with a switch ended, or could not begin.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
     #[error("{0}")]
@@ -51,7 +51,8 @@ pub(super) enum Problem {
     NotPrimary,
 }
 
-/// Serves a switch forever; `is_connected` is true while it has a session.
+/// Keeps a session with a switch, and serves the switch, forever. `is_connected` is true while
+/// there is a session.
 pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected: Arc<AtomicBool>) {
     let target = connector.target();
     let journal = &shared.options.journal;
@@ -90,7 +91,7 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected
     }
 }
 
-/// A guard that counts a switch as connected.
+/// A guard that counts a switch as connected until it is dropped.
 struct Counted<'a>(&'a Counters);
 
 impl<'a> Counted<'a> {
@@ -131,7 +132,7 @@ impl Session {
         Ok(Self { client, sender, receiver })
     }
 
-    /// Answers packet-ins until the session ends.
+    /// Answers packet-ins of the switch until the session ends, and returns the reason of its end.
     async fn serve(self, shared: &Shared) -> Problem {
         let Self { client, sender, receiver } = self;
         let application = match shared.options.answer_after {
@@ -162,7 +163,8 @@ impl Session {
     }
 }
 
-/// Waits until a primary controller has been there and is gone, and then becomes primary.
+/// Waits until the switch's primary controller is gone, after there was one, and then becomes
+/// primary.
 async fn stand_by(client: &mut Client) -> Result<(StreamSender, StreamReceiver), Problem> {
     // Without an election id this controller cannot become primary, whoever else is there.
     let mut election_id = None;

@@ -1,4 +1,4 @@
-//! The switches to dial.
+//! The addresses of the switches that a controller dials.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,10 @@ use std::str::FromStr;
 /// A switch: the address of its server, and its device id there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// The device id.
+    /// The device id of the switch.
     pub device_id: u64,
-    /// The host and port, separated by a colon; an IPv6 address is in brackets.
+    /// The host and port of the switch's server, separated by a colon. An IPv6 address is in
+    /// brackets.
     pub address: String,
 }
 
@@ -26,15 +27,15 @@ pub enum TargetError {
     Line {
         /// The line number, counted from 1.
         line: usize,
-        /// The line.
+        /// The text of the line.
         text: String,
     },
     /// A range of ports ends beyond the last one.
     #[error("{count} switches from port {first_port} on need ports beyond 65535")]
     Ports {
-        /// The first port.
+        /// The first port of the range.
         first_port: u16,
-        /// The number of ports, including the first one.
+        /// The number of ports in the range, including the first one.
         count: u32,
     },
 }
