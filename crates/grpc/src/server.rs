@@ -35,8 +35,8 @@ pub trait Services: Clone + Send + 'static {
     /// The type of calls whose messages can be written immediately.
     type Channel: Channel;
 
-    /// Whether the method at this path is served as a [`Channel`]. A call with compressed messages
-    /// is passed to [`Services::call`] in any case.
+    /// Returns whether the method at this path is served as a [`Channel`]. A call with compressed
+    /// messages is passed to [`Services::call`] in any case.
     fn is_channel(&self, path: &str) -> bool;
 
     /// Opens a channel for a request. The channel can write its messages immediately through

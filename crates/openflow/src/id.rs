@@ -164,7 +164,8 @@ impl MacAddress {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// Whether the group bit is set, as in multicast and broadcast addresses.
+    /// Returns whether the group bit of the address is set, as in multicast and broadcast
+    /// addresses.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }

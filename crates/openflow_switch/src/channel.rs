@@ -86,7 +86,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Whether the current controller receives packet-ins for packets that match no entry.
+    /// Returns whether the current controller receives packet-ins for packets that match no entry.
     pub fn sends_packet_ins(&self) -> bool {
         match &self.tables {
             Tables::V1_0(_) => true,

@@ -406,7 +406,7 @@ impl Arbitration {
         self.roles.iter().find(|known| known.key == *role)?.config.as_ref()
     }
 
-    /// Whether the stream is the primary of its role.
+    /// Returns whether the stream is the primary of its role.
     #[must_use]
     pub fn is_primary(&self, stream: StreamId) -> bool {
         self.controllers

@@ -113,7 +113,7 @@ impl Client {
         Self { device_id, role: String::new(), election_id: None, ..self.clone() }
     }
 
-    /// Whether the connection accepts calls, as far as the client knows.
+    /// Returns whether the connection accepts calls, as far as the client knows.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.line.is_open()

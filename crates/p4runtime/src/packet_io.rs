@@ -156,7 +156,7 @@ impl Field {
         }
     }
 
-    /// Whether the field is only padding to a byte boundary.
+    /// Returns whether the field only pads the header to a whole number of bytes.
     #[must_use]
     pub fn is_padding(&self) -> bool {
         self.padding

@@ -319,7 +319,7 @@ impl Device {
         }
     }
 
-    /// Whether a controller has enabled the digest with a `DigestEntry`.
+    /// Returns whether a controller has enabled the digest with a `DigestEntry`.
     #[must_use]
     pub fn is_digest_enabled(&self, digest: DigestId) -> bool {
         self.committed.as_ref().and_then(|loaded| loaded.store.digest(digest)).is_some()

@@ -51,13 +51,13 @@ impl Log {
         Self::new(Verbosity::Off, Box::new(std::io::sink()))
     }
 
-    /// Whether lines of this verbosity are written.
+    /// Returns whether lines of this verbosity are written.
     #[must_use]
     pub fn wants(&self, verbosity: Verbosity) -> bool {
         verbosity <= self.verbosity
     }
 
-    /// Whether the log has a line for each packet.
+    /// Returns whether the log has a line for each packet.
     pub(crate) fn shows_packets(&self) -> bool {
         self.packet_bytes > 0 || self.wants(Verbosity::Debug)
     }

@@ -137,7 +137,8 @@ impl Worker {
         }
     }
 
-    /// Whether every port that is up has a descriptor that becomes readable with its next packet.
+    /// Returns whether every port that is up has a descriptor that becomes readable with its next
+    /// packet.
     fn are_announced(&self) -> bool {
         let mut ports = self.lanes.iter().flat_map(|lane| &lane.ports);
         ports.all(|attached| attached.retry.is_some() || attached.queue.descriptor().is_some())

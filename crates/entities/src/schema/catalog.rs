@@ -35,7 +35,7 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
         self.objects.len()
     }
 
-    /// Whether there are no objects.
+    /// Returns whether the catalog contains no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }

@@ -231,7 +231,7 @@ fn is_grpc<T>(request: &http::Request<T>) -> Result<(), http::Response<()>> {
     }
 }
 
-/// Whether the messages of a call are uncompressed.
+/// Returns whether the messages of a call are uncompressed, so that it can be served as a channel.
 fn is_plain<T>(request: &http::Request<T>) -> bool {
     request.headers().get("grpc-encoding").is_none_or(|name| name == "identity")
 }

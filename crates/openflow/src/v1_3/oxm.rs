@@ -501,7 +501,7 @@ impl OxmId {
         self.field
     }
 
-    /// Whether the table supports a mask for the field.
+    /// Returns whether the table supports a mask for the field.
     pub fn has_mask(self) -> bool {
         self.has_mask
     }

@@ -161,17 +161,17 @@ pub struct AsyncConfig {
 }
 
 impl AsyncConfig {
-    /// Whether a controller of this role receives packet-ins for this reason.
+    /// Returns whether a controller of this role receives packet-ins for this reason.
     pub const fn sends_packet_in(&self, role: ControllerRole, reason: PacketInReason) -> bool {
         has_bit(self.packet_in.for_role(role), reason.0)
     }
 
-    /// Whether a controller of this role receives port-status messages for this reason.
+    /// Returns whether a controller of this role receives port-status messages for this reason.
     pub const fn sends_port_status(&self, role: ControllerRole, reason: PortReason) -> bool {
         has_bit(self.port_status.for_role(role), reason.0)
     }
 
-    /// Whether a controller of this role receives flow-removed messages for this reason.
+    /// Returns whether a controller of this role receives flow-removed messages for this reason.
     pub const fn sends_flow_removed(
         &self,
         role: ControllerRole,

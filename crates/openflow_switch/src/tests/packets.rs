@@ -81,7 +81,7 @@ fn frame(recipe: &Recipe) -> Vec<u8> {
     out
 }
 
-/// Whether all checksums are correct.
+/// Returns whether all checksums are correct.
 fn is_sound(bytes: &[u8]) -> bool {
     let packet = SlicedPacket::from_ethernet(bytes).expect("a packet");
     let headers = etherparse::PacketHeaders::from_ethernet_slice(bytes).expect("headers");

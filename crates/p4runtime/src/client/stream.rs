@@ -126,7 +126,7 @@ impl StreamSender {
         self.outbox().waiting()
     }
 
-    /// Whether the stream has ended, so that no further message arrives.
+    /// Returns whether the stream has ended, so that no further message arrives.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.outbox().is_closed()

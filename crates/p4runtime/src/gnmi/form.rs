@@ -63,7 +63,8 @@ impl Form {
         Ok(Self { written, data: DataType::All, modules, prefix: repeated(list.prefix.as_ref()) })
     }
 
-    /// Whether a leaf belongs to the requested data and models.
+    /// Returns whether the client has requested a leaf, by the type of its data and the model that
+    /// defines it.
     pub(super) fn wants(&self, leaf: &Leaf) -> bool {
         let is_data = match self.data {
             DataType::All => true,

@@ -75,7 +75,7 @@ pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usiz
     Some(reached.trailing_zeros() as usize)
 }
 
-/// Whether an element of a path matches a node. The list of interfaces has one key, `name`.
+/// Returns whether an element of a path matches a node. The list of interfaces has one key, `name`.
 fn matches_node(elem: &PathElem, node: &str, port: Option<&str>) -> bool {
     if elem.name != node && elem.name != ANY {
         return false;

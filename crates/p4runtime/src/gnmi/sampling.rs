@@ -96,7 +96,7 @@ impl Samples {
         self.raised
     }
 
-    /// Whether there are no sampled subscriptions.
+    /// Returns whether none of the subscriptions is sent at intervals.
     pub(super) fn is_empty(&self) -> bool {
         self.sampled.is_empty()
     }
@@ -135,7 +135,7 @@ impl Samples {
     }
 }
 
-/// Whether a subscription is sent at intervals, as opposed to on change.
+/// Returns whether a subscription is sent at intervals, as opposed to on change.
 pub(super) fn is_sampled(subscription: &Subscription) -> bool {
     SubscriptionMode::try_from(subscription.mode) == Ok(SubscriptionMode::Sample)
 }

@@ -62,8 +62,8 @@ pub struct LoadedPipeline {
 }
 
 impl PipelineLoad {
-    /// Whether [`PipelineLoad::run`] may take long. If so, it must not be called on a thread that
-    /// serves clients.
+    /// Returns whether [`PipelineLoad::run`] may take long. If so, it must not be called on a
+    /// thread that serves clients.
     #[must_use]
     pub fn is_slow(&self) -> bool {
         self.target.is_slow()

@@ -119,7 +119,7 @@ impl RoleAccess {
         }
     }
 
-    /// Whether the role is unrestricted.
+    /// Returns whether the role has full access.
     pub(crate) fn is_full(&self) -> bool {
         self.0.is_none()
     }
@@ -136,19 +136,19 @@ impl RoleAccess {
         found.object_id().is_none_or(|id| self.covers_id(id))
     }
 
-    /// Whether the object with this id in P4Info belongs to the role.
+    /// Returns whether the object with this id in P4Info belongs to the role.
     pub(crate) fn covers_id(&self, id: u32) -> bool {
         self.0.as_ref().is_none_or(|config| {
             config.exclusive_p4_ids.contains(&id) || config.shared_p4_ids.contains(&id)
         })
     }
 
-    /// Whether the role may load a pipeline.
+    /// Returns whether the role may load a pipeline.
     pub(crate) fn can_push_pipeline(&self) -> bool {
         self.0.as_ref().is_none_or(|config| config.can_push_pipeline)
     }
 
-    /// Whether the primary of this role receives packet-ins.
+    /// Returns whether the primary of this role receives packet-ins.
     pub(crate) fn receives_packet_ins(&self) -> bool {
         self.0.as_ref().is_none_or(|config| config.receives_packet_ins)
     }

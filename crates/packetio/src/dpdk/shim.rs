@@ -159,7 +159,7 @@ impl Device {
         usize::from(self.port.mtu)
     }
 
-    /// Whether the link to the other end is up.
+    /// Returns whether the link of the device to its other end is up.
     pub(super) fn is_up(&self) -> bool {
         // SAFETY: the port is open until this is dropped.
         unsafe { shim_is_up(&raw const self.port) != 0 }
@@ -288,7 +288,7 @@ fn start() -> io::Result<()> {
     }
 }
 
-/// Whether the system has as many free huge pages as DPDK is configured to use.
+/// Returns whether the system has as many free huge pages as DPDK is configured to use.
 fn has_huge_pages() -> bool {
     const WANTED: u64 = 256 << 20;
     let Ok(sizes) = fs::read_dir("/sys/kernel/mm/hugepages") else { return false };

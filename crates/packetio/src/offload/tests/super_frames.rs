@@ -90,8 +90,8 @@ impl Change {
         }
     }
 
-    /// Whether the frame can leave in one piece after the change. `shown` tells whether the program
-    /// sees checksums of TCP.
+    /// Returns whether the frame can leave in one piece after the change. `shown` tells whether the
+    /// program sees checksums of TCP.
     fn keeps_whole(self, is_ipv4: bool, shown: bool) -> bool {
         match self {
             Self::Nothing | Self::Addresses | Self::Push | Self::Route => true,
