@@ -69,7 +69,7 @@ pub struct Port(pub u32);
 /// The packets for which a rule is installed when their destination is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RulePolicy {
-    /// All frames.
+    /// Every frame gets a rule.
     EveryFrame,
     /// IPv4 packets without a VLAN tag; the controller forwards other packets one by one.
     Ipv4,
@@ -109,11 +109,11 @@ pub struct Rule {
 /// The fields of packets that a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// The ingress port.
+    /// The port by which the packets enter.
     pub ingress: Port,
-    /// The Ethernet source.
+    /// The Ethernet source of the packets.
     pub source: MacAddress,
-    /// The Ethernet destination.
+    /// The Ethernet destination of the packets.
     pub destination: MacAddress,
 }
 

@@ -43,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// 50 s.
 const REDIAL: Duration = Duration::from_secs(12);
 
-/// A stand-in for ONOS.
+/// A stand-in for the controller ONOS, for tests and measurements.
 #[derive(Debug)]
 pub struct Onos {
     server: Server,

@@ -78,7 +78,7 @@ pub enum SelectionMode {
     Selector,
     /// A hash of the fields that the program names for the action selector.
     Hash,
-    /// A random choice.
+    /// A random choice of a member.
     Random,
 }
 
@@ -90,7 +90,7 @@ pub enum SizeCounts {
     Selector,
     /// The sum of the weights of the members.
     Weights,
-    /// The number of members.
+    /// The number of members of the group.
     Members,
 }
 

@@ -6,7 +6,7 @@ use crate::schema::{CounterId, MeterId, RegisterId};
 /// The value of a counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CounterData {
-    /// The number of packets.
+    /// The number of packets that were counted.
     pub packets: u64,
     /// The number of bytes in those packets.
     pub bytes: u64,
@@ -24,13 +24,13 @@ impl CounterData {
 /// packets (RFC 2697, RFC 2698).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterConfig {
-    /// The committed information rate.
+    /// The committed information rate of the meter.
     pub committed_rate: u64,
-    /// The committed burst size.
+    /// The committed burst size of the meter.
     pub committed_burst: u64,
-    /// The peak information rate.
+    /// The peak information rate of the meter.
     pub peak_rate: u64,
-    /// The peak burst size.
+    /// The peak burst size of the meter.
     pub peak_burst: u64,
     /// The excess burst size (one rate, three colors).
     pub excess_burst: u64,

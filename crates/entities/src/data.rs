@@ -7,15 +7,15 @@ use std::sync::Arc;
 /// without a limit of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataType {
-    /// A string of bits.
+    /// A string of bits, such as `bit<W>`.
     Bits(BitsType),
     /// A truth value.
     Bool,
-    /// A tuple.
+    /// A tuple: the types of its members, in order.
     Tuple(Arc<[DataType]>),
     /// A struct: the types of its members, in order.
     Struct(Arc<[DataType]>),
-    /// A header.
+    /// A header: the types of its fields, in order.
     Header(Arc<[BitsType]>),
     /// A header union: its headers, each with its name.
     HeaderUnion(Arc<[(String, Arc<[BitsType]>)]>),
@@ -23,14 +23,14 @@ pub enum DataType {
     HeaderStack {
         /// The types of the header's fields.
         header: Arc<[BitsType]>,
-        /// The number of elements.
+        /// The number of elements of the stack.
         size: usize,
     },
     /// A stack of header unions.
     HeaderUnionStack {
         /// The headers of the union, each with its name.
         headers: Arc<[(String, Arc<[BitsType]>)]>,
-        /// The number of elements.
+        /// The number of elements of the stack.
         size: usize,
     },
     /// An enum without an underlying type: the names of its members.
@@ -68,15 +68,15 @@ pub enum Data {
     },
     /// A truth value.
     Bool(bool),
-    /// A tuple.
+    /// The values of a tuple's members, in order.
     Tuple(Vec<Data>),
-    /// A struct.
+    /// The values of a struct's members, in order.
     Struct(Vec<Data>),
-    /// A header.
+    /// A header: the values of its fields, or that it is invalid.
     Header(Header),
     /// A header union: the name and the fields of its valid header.
     Union(Union),
-    /// A stack of headers.
+    /// The headers of a header stack, in order.
     HeaderStack(Vec<Header>),
     /// A stack of header unions.
     UnionStack(Vec<Union>),

@@ -64,7 +64,7 @@ pub enum UpdateKind {
 /// consistent with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// The kind of change.
+    /// The kind of change that is requested.
     pub kind: UpdateKind,
     /// The entity to change.
     pub entity: Entity,

@@ -36,9 +36,9 @@ pub enum Matching {
     },
     /// The field must lie within a range that includes both ends.
     Range {
-        /// The lower end.
+        /// The lower end of the range.
         low: Value,
-        /// The upper end.
+        /// The upper end of the range.
         high: Value,
     },
     /// The field must equal the value.

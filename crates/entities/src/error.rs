@@ -24,7 +24,7 @@ pub enum Code {
     Unknown = 2,
     /// The request is wrong, independently of the state.
     InvalidArgument = 3,
-    /// The deadline passed.
+    /// The time for the request passed before it was executed.
     DeadlineExceeded = 4,
     /// The entity does not exist.
     NotFound = 5,
@@ -42,7 +42,7 @@ pub enum Code {
     OutOfRange = 11,
     /// The operation is not supported.
     Unimplemented = 12,
-    /// An invariant is broken.
+    /// An invariant of the server is broken.
     Internal = 13,
     /// The service is not available at present.
     Unavailable = 14,

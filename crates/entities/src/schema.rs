@@ -19,31 +19,31 @@ pub struct Schema(Objects);
 /// references between them resolve.
 #[derive(Debug)]
 pub struct Objects {
-    /// The tables.
+    /// The tables of the program.
     pub tables: Catalog<TableId, Table>,
-    /// The actions.
+    /// The actions of the program.
     pub actions: Catalog<ActionId, Action>,
     /// The action profiles and action selectors.
     pub action_profiles: Catalog<ActionProfileId, ActionProfile>,
-    /// The indirect counters.
+    /// The indirect counters of the program.
     pub counters: Catalog<CounterId, Counter>,
-    /// The direct counters.
+    /// The direct counters of the program.
     pub direct_counters: Catalog<DirectCounterId, DirectCounter>,
-    /// The indirect meters.
+    /// The indirect meters of the program.
     pub meters: Catalog<MeterId, Meter>,
-    /// The direct meters.
+    /// The direct meters of the program.
     pub direct_meters: Catalog<DirectMeterId, DirectMeter>,
-    /// The registers.
+    /// The registers of the program.
     pub registers: Catalog<RegisterId, Register>,
-    /// The digests.
+    /// The digests of the program.
     pub digests: Catalog<DigestId, Digest>,
-    /// The parser value sets.
+    /// The parser value sets of the program.
     pub value_sets: Catalog<ValueSetId, ValueSet>,
     /// The instances of externs that the architecture defines.
     pub externs: Catalog<ExternId, ExternInstance>,
-    /// The header of packet-ins.
+    /// The fields of the header of packet-ins, or `None` if the program declares none.
     pub packet_in: Option<PacketHeader>,
-    /// The header of packet-outs.
+    /// The fields of the header of packet-outs, or `None` if the program declares none.
     pub packet_out: Option<PacketHeader>,
 }
 
@@ -65,25 +65,25 @@ impl Schema {
     }
 
     catalogs! {
-        /// Returns the tables.
+        /// Returns the tables of the program.
         tables TableId Table
-        /// Returns the actions.
+        /// Returns the actions of the program.
         actions ActionId Action
         /// Returns the action profiles and action selectors.
         action_profiles ActionProfileId ActionProfile
-        /// Returns the indirect counters.
+        /// Returns the indirect counters of the program.
         counters CounterId Counter
-        /// Returns the direct counters.
+        /// Returns the direct counters of the program.
         direct_counters DirectCounterId DirectCounter
-        /// Returns the indirect meters.
+        /// Returns the indirect meters of the program.
         meters MeterId Meter
-        /// Returns the direct meters.
+        /// Returns the direct meters of the program.
         direct_meters DirectMeterId DirectMeter
-        /// Returns the registers.
+        /// Returns the registers of the program.
         registers RegisterId Register
-        /// Returns the digests.
+        /// Returns the digests of the program.
         digests DigestId Digest
-        /// Returns the parser value sets.
+        /// Returns the parser value sets of the program.
         value_sets ValueSetId ValueSet
         /// Returns the instances of externs that the architecture defines.
         externs ExternId ExternInstance

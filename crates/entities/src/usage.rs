@@ -6,9 +6,9 @@ use crate::schema::ActionProfile;
 /// The numbers of members and groups of an action profile, and their sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileUsage {
-    /// The number of members.
+    /// The number of members of the profile.
     pub members: u64,
-    /// The number of groups.
+    /// The number of groups of the profile, without one-shot groups.
     pub groups: u64,
     /// The number of entries with a one-shot group.
     pub one_shots: u64,

@@ -56,7 +56,7 @@ pub struct DialOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The address is malformed.
+    /// The address is not of the form `host:port`.
     #[error("{address:?} is not an address of the form host:port")]
     Address {
         /// The malformed address.

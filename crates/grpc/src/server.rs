@@ -73,7 +73,7 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// The time that a shutdown waits for clients to disconnect before it closes their connections.
     pub grace: Duration,
-    /// The observer of connections.
+    /// The observer that is notified of connections, if there is one.
     pub observer: Option<Arc<dyn ConnectionObserver>>,
     /// The callbacks of an owner that has more urgent work than serving connections, if it has.
     pub urgency: Option<Arc<dyn Urgency>>,

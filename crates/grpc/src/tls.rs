@@ -59,7 +59,7 @@ pub enum TlsError {
     Pem {
         /// What the text is for, such as a key.
         what: &'static str,
-        /// The parse error.
+        /// The error of parsing the text.
         cause: pem::Error,
     },
     /// A text that should hold certificates holds none. The string says what the text is for.

@@ -12,7 +12,7 @@ pub struct DecodeError {
     pub offset: usize,
     /// The specification's name for the structure and field, such as `ofp_match.length`.
     pub field: &'static str,
-    /// The kind of fault.
+    /// The kind of fault that the field has.
     pub kind: DecodeErrorKind,
 }
 

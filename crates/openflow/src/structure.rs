@@ -249,16 +249,16 @@ macro_rules! bodies {
             $(
                 $(#[$unknown_meta])*
                 $unknown {
-                    /// The type.
+                    /// The type number of the unknown body.
                     kind: $kind,
-                    /// The body.
+                    /// The bytes of the unknown body.
                     data: Vec<u8>,
                 },
             )?
         }
 
         impl $type {
-            /// Returns the type number.
+            /// Returns the type number of the body.
             pub const fn $method(&self) -> $kind {
                 match self {
                     $(Self::$body { .. } => $kind($number),)*

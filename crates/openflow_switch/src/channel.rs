@@ -57,9 +57,9 @@ pub enum Role {
 /// A packet that the switch sent out of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The port, from 1.
+    /// The port by which the packet was sent, counted from 1.
     pub port: u16,
-    /// The packet.
+    /// The packet, from its Ethernet header on.
     pub frame: Vec<u8>,
 }
 

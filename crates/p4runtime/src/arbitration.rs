@@ -124,7 +124,7 @@ pub enum ArbitrationError {
     RoleChanged {
         /// The role that the stream's first message named.
         bound: RoleKey,
-        /// The other role.
+        /// The other role, which this message names.
         requested: RoleKey,
     },
     /// Another open stream of the role holds the same election id.
@@ -134,9 +134,9 @@ pub enum ArbitrationError {
     /// The role has reached the maximum number of open streams.
     #[error("{role} already has {limit} open streams, the most that this device allows.")]
     TooManyStreams {
-        /// The role.
+        /// The role that has too many streams.
         role: RoleKey,
-        /// The limit.
+        /// The maximum number of open streams of a role.
         limit: usize,
     },
     /// The device already remembers the election ids of `MAX_ROLES` roles.
@@ -170,7 +170,7 @@ pub enum PermissionError {
     /// The role has no primary at the moment.
     #[error("{role} has no primary at the moment; {}.", advice(*highest))]
     NoPrimary {
-        /// The role.
+        /// The role without a primary.
         role: RoleKey,
         /// The highest election id that any controller has shown for the role, or `None` if none
         /// has shown one.
@@ -179,7 +179,7 @@ pub enum PermissionError {
     /// Another controller is the primary.
     #[error("Election id {shown} is not that of the primary of {role}.")]
     NotPrimary {
-        /// The role.
+        /// The role whose primary is another controller.
         role: RoleKey,
         /// The election id in the request.
         shown: ElectionId,
@@ -221,7 +221,7 @@ pub enum ElectionMemory {
 pub struct Notification {
     /// The stream to send it on.
     pub to: StreamId,
-    /// The message.
+    /// The message to send.
     pub update: v1::MasterArbitrationUpdate,
 }
 

@@ -109,11 +109,11 @@ pub enum Reconcile {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Send a message.
+    /// Send a message on a stream.
     Send {
         /// The stream to send it on.
         to: StreamId,
-        /// The message.
+        /// The message to send.
         message: v1::StreamMessageResponse,
     },
     /// End a stream with an error, after the messages that were sent on it before. The owner of the
@@ -127,7 +127,7 @@ pub enum Effect {
     /// A role has this primary from now on. This is repeated when a primary repeats its election
     /// id, because the role's configuration may have changed.
     Primary {
-        /// The role.
+        /// The role whose primary this is.
         role: RoleKey,
         /// The stream of the role's primary, or `None` if the role has none.
         stream: Option<StreamId>,
@@ -205,7 +205,7 @@ impl Device {
         }
     }
 
-    /// Returns the device id.
+    /// Returns the P4Runtime id of the device.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id

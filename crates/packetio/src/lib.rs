@@ -113,9 +113,9 @@ pub trait Queue: Debug + Send {
 /// The outcome of transmitting a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmitted {
-    /// The packet was accepted.
+    /// The packet was accepted and will be sent.
     Taken,
-    /// The queue is full.
+    /// The queue is full, so the packet was dropped.
     Full,
     /// The packet is longer than the port accepts, or shorter than a link-layer header.
     BadLength,

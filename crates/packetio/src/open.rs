@@ -91,7 +91,7 @@ pub enum SpecError {
         "{text:?} is not a port: write NUMBER@INTERFACE, such as 1@veth0, or NUMBER@pcap:IN,OUT"
     )]
     Form {
-        /// The text, as written.
+        /// The text that should describe a port.
         text: String,
     },
     /// The kind of port is unknown.
@@ -200,7 +200,7 @@ pub enum OpenError {
         interface: String,
         /// The number of receive queues.
         queues: u32,
-        /// The number of workers.
+        /// The number of workers, each of which needs a queue.
         workers: usize,
     },
     /// This program was built without DPDK.
@@ -209,7 +209,7 @@ pub enum OpenError {
          Debian's libdpdk-dev"
     )]
     NoDpdk,
-    /// The device is unknown.
+    /// A port cannot be opened on a device of this name.
     #[error(
         "{device:?} is not a device for a port: write net_af_packet0,iface=INTERFACE, net_memif0,socket=PATH, \
              net_ring0 or net_null0"
@@ -226,9 +226,9 @@ pub enum OpenError {
     TooFewDeviceQueues {
         /// The name of the device.
         device: String,
-        /// The number of queues.
+        /// The number of queues of the device.
         queues: u16,
-        /// The number of workers.
+        /// The number of workers, each of which needs a queue.
         workers: usize,
     },
     /// DPDK cannot open the device.

@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 /// The configuration of one device of a switch.
 #[derive(Debug)]
 pub struct DeviceConfig {
-    /// The P4Runtime device id.
+    /// The P4Runtime id of the device.
     pub id: u64,
     /// The number of the CPU port, which stands for the controllers: packets that the program sends
     /// to it become packet-ins, and packet-outs enter the program through it. PSA's own CPU port
@@ -55,11 +55,11 @@ pub struct Activity {
     pub no_such_port: u64,
     /// Packets that were dropped because they arrived on a disabled port or were sent to one.
     pub port_disabled: u64,
-    /// Packets for controllers (packet-ins).
+    /// Packets that were sent to controllers (packet-ins), including those that were dropped.
     pub packet_ins: u64,
     /// Packet-ins that were dropped because no controller was connected or its queue was full.
     pub packet_ins_dropped: u64,
-    /// Packets from controllers (packet-outs).
+    /// Packets that controllers sent (packet-outs), including those that were dropped.
     pub packet_outs: u64,
     /// Packet-outs that were dropped because they were refused or a queue was full.
     pub packet_outs_dropped: u64,

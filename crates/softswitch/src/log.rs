@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 /// The verbosity of the log, named as in BMv2's `--log-level`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// No lines.
+    /// Nothing is logged.
     Off,
     /// Errors only.
     Error,

@@ -16,7 +16,7 @@ const MOST_PACKETS: usize = 65_536;
 pub(crate) enum Order {
     /// Starts to serve a queue of a port, whose packets pass while `enabled` is set.
     Attach { device: usize, port: u32, queue: Box<dyn Queue>, enabled: Arc<AtomicBool> },
-    /// Stops serving a port.
+    /// Stops serving the queue of a port.
     Detach { device: usize, port: u32 },
 }
 

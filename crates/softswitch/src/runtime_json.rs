@@ -101,11 +101,11 @@ pub enum RuntimeJsonError {
     Value {
         /// The position of the entry among those of its kind, counted from 1.
         entry: usize,
-        /// The field or parameter.
+        /// The name of the field or parameter.
         name: String,
-        /// The value.
+        /// The value that does not fit, as it is written in the file.
         value: String,
-        /// The reason.
+        /// The reason why the value does not fit.
         reason: &'static str,
     },
 }

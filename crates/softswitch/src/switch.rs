@@ -73,7 +73,7 @@ pub enum StartError {
     Listen {
         /// The address on which the switch cannot listen.
         address: SocketAddr,
-        /// The cause.
+        /// The error of the system.
         cause: io::Error,
     },
     /// The P4Runtime server cannot serve a device, or cannot use the TLS identity.
@@ -82,31 +82,31 @@ pub enum StartError {
     /// A device cannot run its configured program.
     #[error("device {device} cannot run its program: {}", cause.message())]
     Program {
-        /// The device id.
+        /// The P4Runtime id of the device.
         device: u64,
-        /// The cause.
+        /// The reason why the device cannot run the program.
         cause: EntityError,
     },
     /// A device refuses one of its configured updates.
     #[error("device {device} refuses entry {position}: {}", cause.message())]
     Entry {
-        /// The device id.
+        /// The P4Runtime id of the device.
         device: u64,
         /// The position of the update among all updates, counted from 1.
         position: usize,
-        /// The cause.
+        /// The reason why the device refuses the update.
         cause: EntityError,
     },
     /// A port was opened with another number of queues than there are workers.
     #[error("port {port} of device {device} has {queues} queues for {workers} workers")]
     Queues {
-        /// The device id.
+        /// The P4Runtime id of the device.
         device: u64,
-        /// The port number.
+        /// The number of the port.
         port: u32,
         /// The number of queues of the port.
         queues: usize,
-        /// The number of workers.
+        /// The number of worker threads.
         workers: usize,
     },
     /// The separate process in which pushed pipelines are tried first cannot be used.
@@ -118,9 +118,9 @@ pub enum StartError {
     /// The state of a device cannot be saved to its file.
     #[error("device {device}: {}", cause.message())]
     Keep {
-        /// The device id.
+        /// The P4Runtime id of the device.
         device: u64,
-        /// The cause.
+        /// The reason why the state cannot be saved.
         cause: EntityError,
     },
     /// The system has no threads, descriptors or memory left.
@@ -153,7 +153,7 @@ struct Running {
 /// The state of a device at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceState {
-    /// The device id.
+    /// The P4Runtime id of the device.
     pub id: u64,
     /// The counters of controllers' actions, and of the device's messages to controllers.
     pub activity: Activity,

@@ -84,7 +84,7 @@ pub enum Synchronisation {
     /// write stay in the worker's table as long as the worker exists, so all packets that write one
     /// entry must be processed by one worker, such as the packets of one flow.
     Sharded {
-        /// The number of workers.
+        /// The number of workers, each of which has a table of its own.
         shards: usize,
     },
 }

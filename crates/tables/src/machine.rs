@@ -41,7 +41,7 @@ pub fn pin_to(core: usize) -> Result<(), PinError> {
         .map_err(|cause| PinError { core, cause: cause.into() })
 }
 
-/// An error from [`pin_to`].
+/// The reason why [`pin_to`] could not pin a thread.
 #[derive(Debug, Error)]
 #[error("cannot stay on core {core}: {cause}; choose one of this process's cores")]
 pub struct PinError {
@@ -62,7 +62,7 @@ pub fn thread_time() -> Duration {
 pub struct Cache {
     /// The level of the cache; level 1 is nearest to the core.
     pub level: u8,
-    /// The size in bytes.
+    /// The size of the cache in bytes.
     pub bytes: usize,
 }
 

@@ -27,7 +27,7 @@ pub enum MatchKind {
 /// A field of a table's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatchField {
-    /// The width in bits.
+    /// The width of the field in bits.
     pub bits: u32,
     /// The way in which the field is matched.
     pub kind: MatchKind,

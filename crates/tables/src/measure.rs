@@ -176,11 +176,11 @@ pub struct Turn {
 /// `None` if there are too few samples for one to lie beyond it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Percentiles {
-    /// The median.
+    /// The median of the times, in nanoseconds.
     pub p50: Option<u32>,
-    /// The 99th percentile.
+    /// The 99th percentile of the times, in nanoseconds.
     pub p99: Option<u32>,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the times, in nanoseconds.
     pub p999: Option<u32>,
 }
 

@@ -58,12 +58,12 @@ pub struct TableSettings<'s> {
 pub enum Keys<'s> {
     /// Numbers of a fixed width, matched exactly.
     Exact {
-        /// The number of bits.
+        /// The number of bits of a key.
         bits: u32,
     },
     /// Fields, each of which is matched in its own way.
     Fields {
-        /// The fields.
+        /// The fields of a key, in order.
         fields: &'s [MatchField],
         /// The expected number of entries.
         size: usize,
@@ -153,7 +153,7 @@ struct Entries {
     workers: Vec<(WorkerId, Arc<Lookups>)>,
     /// The numbers of hits and misses of workers that have left.
     gone: (u64, u64),
-    /// The number of entries.
+    /// The number of entries in the table.
     count: usize,
     /// The number of entries with an action that writes them in place.
     writers: usize,

@@ -38,14 +38,14 @@ pub enum Command {
         ingress: Option<Port>,
         /// The ports by which the packet leaves.
         outputs: Vec<Port>,
-        /// The packet.
+        /// The packet to send.
         frame: Vec<u8>,
     },
     /// Installs a rule.
     Install {
         /// The switch on which the rule is installed.
         switch: SwitchId,
-        /// The rule.
+        /// The rule to install.
         rule: Rule,
     },
     /// Removes the rule of a flow.

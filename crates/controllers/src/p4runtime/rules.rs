@@ -19,7 +19,7 @@ use crate::counters::Tally;
 /// A request to install or remove a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Install the rule.
+    /// Install the rule on the switch.
     Install(Rule),
     /// Remove the rule of the flow, which was idle.
     Remove(Flow),

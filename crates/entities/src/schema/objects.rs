@@ -68,7 +68,7 @@ pub struct MatchField {
     pub id: MatchFieldId,
     /// The name; empty for a value set of a plain type.
     pub name: String,
-    /// The kind of match.
+    /// The kind of match that the field uses.
     pub kind: MatchKind,
     /// The type of the field's values.
     pub value: ValueType,
@@ -161,14 +161,14 @@ pub enum Implementation {
     Extern(ExternId),
 }
 
-/// An action.
+/// An action of the program that table entries can run.
 #[derive(Debug, Clone)]
 pub struct Action {
     /// The identifier that P4Info assigns.
     pub id: ActionId,
-    /// The fully qualified name.
+    /// The fully qualified name of the action.
     pub name: String,
-    /// The short name.
+    /// The short name of the action.
     pub alias: String,
     /// The parameters whose values the control plane sets, ordered by identifier.
     pub params: Vec<Param>,
@@ -198,9 +198,9 @@ pub struct Param {
 pub struct ActionProfile {
     /// The identifier that P4Info assigns.
     pub id: ActionProfileId,
-    /// The fully qualified name.
+    /// The fully qualified name of the profile.
     pub name: String,
-    /// The short name.
+    /// The short name of the profile.
     pub alias: String,
     /// The tables that the profile implements, by identifier.
     pub tables: Vec<TableId>,
@@ -225,7 +225,7 @@ pub struct ActionProfile {
 pub enum SizeSemantics {
     /// The sum of the members' weights.
     SumOfWeights,
-    /// The number of members.
+    /// The number of members, each of which counts once.
     SumOfMembers {
         /// The largest weight of a member; `None` for no limit.
         max_member_weight: Option<u32>,
@@ -237,9 +237,9 @@ pub enum SizeSemantics {
 pub struct Counter {
     /// The identifier that P4Info assigns.
     pub id: CounterId,
-    /// The fully qualified name.
+    /// The fully qualified name of the counter.
     pub name: String,
-    /// The short name.
+    /// The short name of the counter.
     pub alias: String,
     /// The unit of the counter.
     pub unit: Unit,
@@ -253,9 +253,9 @@ pub struct Counter {
 pub struct DirectCounter {
     /// The identifier that P4Info assigns.
     pub id: DirectCounterId,
-    /// The fully qualified name.
+    /// The fully qualified name of the counter.
     pub name: String,
-    /// The short name.
+    /// The short name of the counter.
     pub alias: String,
     /// The unit of the counter.
     pub unit: Unit,
@@ -268,9 +268,9 @@ pub struct DirectCounter {
 pub struct Meter {
     /// The identifier that P4Info assigns.
     pub id: MeterId,
-    /// The fully qualified name.
+    /// The fully qualified name of the meter.
     pub name: String,
-    /// The short name.
+    /// The short name of the meter.
     pub alias: String,
     /// The unit of the rates.
     pub unit: Unit,
@@ -285,9 +285,9 @@ pub struct Meter {
 pub struct DirectMeter {
     /// The identifier that P4Info assigns.
     pub id: DirectMeterId,
-    /// The fully qualified name.
+    /// The fully qualified name of the meter.
     pub name: String,
-    /// The short name.
+    /// The short name of the meter.
     pub alias: String,
     /// The unit of the rates.
     pub unit: Unit,
@@ -302,9 +302,9 @@ pub struct DirectMeter {
 pub struct Register {
     /// The identifier that P4Info assigns.
     pub id: RegisterId,
-    /// The fully qualified name.
+    /// The fully qualified name of the register.
     pub name: String,
-    /// The short name.
+    /// The short name of the register.
     pub alias: String,
     /// The type of a cell.
     pub data: DataType,
@@ -317,9 +317,9 @@ pub struct Register {
 pub struct Digest {
     /// The identifier that P4Info assigns.
     pub id: DigestId,
-    /// The fully qualified name.
+    /// The fully qualified name of the digest.
     pub name: String,
-    /// The short name.
+    /// The short name of the digest.
     pub alias: String,
     /// The type of a digest message.
     pub data: DataType,
@@ -330,9 +330,9 @@ pub struct Digest {
 pub struct ValueSet {
     /// The identifier that P4Info assigns.
     pub id: ValueSetId,
-    /// The fully qualified name.
+    /// The fully qualified name of the value set.
     pub name: String,
-    /// The short name.
+    /// The short name of the value set.
     pub alias: String,
     /// The fields of a member, in the order of declaration.
     pub match_fields: Vec<MatchField>,
@@ -375,9 +375,9 @@ pub struct PacketField {
 pub struct ExternInstance {
     /// The identifier that P4Info assigns.
     pub id: ExternId,
-    /// The fully qualified name.
+    /// The fully qualified name of the extern instance.
     pub name: String,
-    /// The short name.
+    /// The short name of the extern instance.
     pub alias: String,
     /// The type of the extern.
     pub type_id: ExternTypeId,

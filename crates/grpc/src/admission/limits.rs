@@ -65,17 +65,17 @@ impl Default for Limits {
 /// The limit because of which a connection was refused or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The limit [`Limits::handshake`].
+    /// The handshake took longer than [`Limits::handshake`].
     Handshake,
-    /// The limit [`Limits::half_open`].
+    /// More connections than [`Limits::half_open`] were in the handshake.
     HalfOpen,
-    /// The limit [`Limits::connections`].
+    /// There were more connections than [`Limits::connections`].
     Connections,
-    /// The limit [`Limits::connections_per_address`].
+    /// One address had more connections than [`Limits::connections_per_address`].
     ConnectionsPerAddress,
-    /// The limit [`Limits::held_per_connection`].
+    /// More bytes than [`Limits::held_per_connection`] would have been held for the connection.
     HeldPerConnection,
-    /// The limit [`Limits::held`].
+    /// More bytes than [`Limits::held`] would have been held for all connections.
     Held,
 }
 

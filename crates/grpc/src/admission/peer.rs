@@ -326,7 +326,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Creates an empty account.
+    /// Creates an empty account of the bytes that are held for a client.
     pub(crate) fn of(peer: Option<Peer>) -> Self {
         Self { peer, bytes: 0, is_primary: false }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Pauses reads until [`Gate::open`].
+    /// Pauses reads from the socket until [`Gate::open`] is called.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }

@@ -92,7 +92,7 @@ pub(crate) struct Shared<C: Connection> {
     connection: Mutex<Option<(C, Calls<C::Call>)>>,
     gate: Arc<Gate>,
     ready: Arc<Ready>,
-    /// The waker of [`Part::Transport`].
+    /// The waker of [`Part::Transport`], the connection's transport.
     transport: Waker,
 }
 
@@ -165,7 +165,7 @@ pub enum When {
     /// Immediately if the connection has no other calls. Otherwise in the connection's next turn,
     /// together with the messages of the other calls.
     Alone,
-    /// Immediately.
+    /// Immediately, even if the connection has other calls.
     Now,
 }
 

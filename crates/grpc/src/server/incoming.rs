@@ -26,19 +26,19 @@ const REST: Duration = Duration::from_millis(50);
 
 /// An observer of a server's connections. It is notified before any TLS handshake.
 pub trait ConnectionObserver: Send + Sync + 'static {
-    /// A connection was accepted.
+    /// Called when a connection was accepted.
     fn connection_opened(&self, _peer: SocketAddr) {}
 
-    /// An accepted connection was closed.
+    /// Called when an accepted connection was closed.
     fn connection_closed(&self, _peer: SocketAddr) {}
 
-    /// The TLS handshake of a connection failed.
+    /// Called when the TLS handshake of a connection failed.
     fn handshake_failed(&self, _peer: SocketAddr, _error: &io::Error) {}
 
-    /// A connection was refused or closed because of a limit.
+    /// Called when a connection was refused or closed because of a limit.
     fn limit_met(&self, _peer: SocketAddr, _limit: Limit) {}
 
-    /// A connection could not be accepted, for example for lack of file descriptors.
+    /// Called when a connection could not be accepted, for example for lack of file descriptors.
     fn accept_failed(&self, _error: &io::Error) {}
 }
 

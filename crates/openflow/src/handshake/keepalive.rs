@@ -21,7 +21,7 @@ pub struct Keepalive {
     next_xid: Xid,
 }
 
-/// The result of [`Keepalive::poll`].
+/// The state of the peer, as [`Keepalive::poll`] reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// The peer is not known to be dead, and no echo request was needed.

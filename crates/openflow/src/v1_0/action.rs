@@ -80,7 +80,7 @@ pub enum Action {
     },
     /// An action that the specification does not define.
     Other {
-        /// The action's type.
+        /// The type of the action, which the specification does not define.
         kind: u16,
         /// The bytes of the action after its type and length. Their length must be 4 more than a
         /// multiple of 8.

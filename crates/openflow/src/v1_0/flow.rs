@@ -69,7 +69,7 @@ open_enum! {
     pub FlowRemovedReason: u8 {
         /// No packet matched for the duration of the idle timeout.
         IDLE_TIMEOUT = 0,
-        /// The hard timeout passed.
+        /// The hard timeout of the entry passed.
         HARD_TIMEOUT = 1,
         /// A flow-mod removed the entry.
         DELETE = 2,
@@ -84,7 +84,7 @@ structure! {
         pub match_fields: Match,
         /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// The entry's priority.
+        /// The priority of the removed entry.
         pub priority: u16,
         /// The reason for the removal.
         pub reason: FlowRemovedReason; pad 1,

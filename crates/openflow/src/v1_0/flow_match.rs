@@ -27,9 +27,9 @@ bit_set! {
         TP_SRC = 1 << 6,
         /// TCP or UDP destination port, or the ICMP code.
         TP_DST = 1 << 7,
-        /// The whole IPv4 source.
+        /// The whole IPv4 source, so that any address matches.
         NW_SRC_ALL = 32 << 8,
-        /// The whole IPv4 destination.
+        /// The whole IPv4 destination, so that any address matches.
         NW_DST_ALL = 32 << 14,
         /// VLAN priority.
         DL_VLAN_PCP = 1 << 20,
@@ -85,7 +85,7 @@ structure! {
     /// use the methods that return an `Option`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Match = "ofp_match" {
-        /// The wildcarded fields.
+        /// The fields that are wildcarded: packets are not compared with their values.
         pub wildcards: Wildcards,
         /// Ingress port.
         pub in_port: PortNo,

@@ -41,11 +41,11 @@ bodies! {
         /// Opens the connection. 1.0.0 requires an empty body; 1.0.1 allows elements in it, which
         /// [`handshake`](crate::handshake) reads.
         Hello(Vec<u8>) = 0,
-        /// An error.
+        /// An error, such as the reason why the switch refused a request.
         Error(ErrorMessage) = 1,
         /// An echo request, whose body the reply returns.
         EchoRequest(Vec<u8>) = 2,
-        /// An echo reply.
+        /// An echo reply, with the body of the echo request.
         EchoReply(Vec<u8>) = 3,
         /// An extension by a vendor.
         Vendor(Vendor) = 4,
@@ -71,7 +71,7 @@ bodies! {
         FlowMod(FlowMod) = 14,
         /// Changes a port.
         PortMod(PortMod) = 15,
-        /// A request for statistics.
+        /// A request for statistics of the switch.
         StatsRequest(StatsRequest) = 16,
         /// Statistics, or a part of them.
         StatsReply(StatsReply) = 17,

@@ -135,7 +135,7 @@ structure! {
         pub config: PortConfig,
         /// The state that the switch reports.
         pub state: PortState,
-        /// The features in use.
+        /// The features that are in use on the port.
         pub curr: PortFeatures,
         /// The features that the port advertises.
         pub advertised: PortFeatures,
@@ -162,7 +162,7 @@ structure! {
     /// A notification that a port was added, changed or removed (`ofp_port_status`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PortStatus = "ofp_port_status" {
-        /// The kind of change.
+        /// The kind of change that the port underwent.
         pub reason: PortReason; pad 7,
         /// The port as it is now.
         pub desc: PhyPort,

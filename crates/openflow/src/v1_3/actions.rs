@@ -110,7 +110,7 @@ pub enum Action {
     },
     /// An action of a type that the specification does not define.
     Unknown {
-        /// The type.
+        /// The type of the action, which the specification does not define.
         kind: ActionType,
         /// The bytes of the action after its type and length. Their length must be four more than a
         /// multiple of eight.

@@ -47,9 +47,9 @@ bit_set! {
 /// in match or priority).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// The table.
+    /// The table that contains the entry.
     pub table_id: TableId,
-    /// The priority.
+    /// The priority of the entry.
     pub priority: u16,
     /// The match of the entry, in a form that is equal for all matches with the same meaning.
     pub match_key: MatchKey,
@@ -134,7 +134,7 @@ open_enum! {
     pub FlowRemovedReason: u8 {
         /// No packet matched for the duration of the idle timeout.
         IDLE_TIMEOUT = 0,
-        /// The hard timeout passed.
+        /// The hard timeout of the entry passed.
         HARD_TIMEOUT = 1,
         /// A flow-mod deleted the entry.
         DELETE = 2,

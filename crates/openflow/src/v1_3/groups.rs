@@ -97,13 +97,13 @@ impl Wire for Bucket {
 /// Adds, changes or deletes a group, `ofp_group_mod`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupMod {
-    /// The command.
+    /// The change that the group-mod makes.
     pub command: GroupModCommand,
     /// The rule by which the group chooses among its buckets.
     pub group_type: GroupType,
-    /// The group's id.
+    /// The id of the group to change.
     pub group_id: GroupId,
-    /// The group's buckets.
+    /// The buckets that the group will have.
     pub buckets: Vec<Bucket>,
 }
 

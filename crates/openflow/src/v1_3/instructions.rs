@@ -36,7 +36,7 @@ pub enum Instruction {
     GotoTable(TableId),
     /// Writes bits of the metadata register.
     WriteMetadata {
-        /// The value to write.
+        /// The value whose bits are written to the metadata register.
         metadata: u64,
         /// The bits that are written.
         mask: u64,

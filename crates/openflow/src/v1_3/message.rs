@@ -71,9 +71,10 @@ bodies! {
         PortMod(PortMod) = 16,
         /// Changes a table.
         TableMod(TableMod) = 17,
-        /// A multipart request.
+        /// A multipart request: one that may take several messages, such as a request for
+        /// statistics.
         MultipartRequest(MultipartRequest) = 18,
-        /// A multipart reply.
+        /// A multipart reply, or a part of one.
         MultipartReply(MultipartReply) = 19,
         /// A request to process all previous messages first.
         BarrierRequest = 20,

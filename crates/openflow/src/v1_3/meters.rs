@@ -71,7 +71,7 @@ pub struct MeterBand {
     pub kind: MeterBandKind,
 }
 
-/// The kinds of band.
+/// The treatment of packets by a meter band.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MeterBandKind {
     /// Drops the packet.

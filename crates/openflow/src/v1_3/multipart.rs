@@ -71,13 +71,13 @@ structure! {
     /// The description of a switch, `ofp_desc`.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SwitchDesc = "ofp_desc" {
-        /// The manufacturer.
+        /// The manufacturer of the switch.
         pub mfr_desc: FixedText<256>,
-        /// The hardware.
+        /// The description of the switch's hardware.
         pub hw_desc: FixedText<256>,
-        /// The software.
+        /// The description of the switch's software.
         pub sw_desc: FixedText<256>,
-        /// The serial number.
+        /// The serial number of the switch.
         pub serial_num: FixedText<32>,
         /// A human-readable description of the datapath.
         pub dp_desc: FixedText<256>,

@@ -81,7 +81,7 @@ structure! {
         pub config: PortConfig,
         /// The state of the port.
         pub state: PortState,
-        /// The features in use.
+        /// The features that are in use on the port.
         pub curr: PortFeatures,
         /// The features that the port advertises.
         pub advertised: PortFeatures,
@@ -133,7 +133,7 @@ structure! {
     /// A notification that a port changed, `ofp_port_status`.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PortStatus = "ofp_port_status" {
-        /// The kind of change.
+        /// The kind of change that the port underwent.
         pub reason: PortReason; pad 7,
         /// The port as it is now.
         pub desc: Port,
@@ -162,7 +162,7 @@ structure! {
     /// [`u64::MAX`].
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct PortStats = "ofp_port_stats" {
-        /// The port.
+        /// The port that has the counters.
         pub port_no: PortNumber; pad 4,
         /// Packets received.
         pub rx_packets: u64,

@@ -19,9 +19,9 @@ open_enum! {
 open_enum! {
     /// The type of a queue property, `ofp_queue_properties`.
     pub QueuePropertyType: u16 {
-        /// A guaranteed rate.
+        /// The rate that the queue is guaranteed.
         MIN_RATE = 1,
-        /// A highest rate.
+        /// The highest rate of the queue.
         MAX_RATE = 2,
         /// Defined by an experimenter.
         EXPERIMENTER = 0xffff,
@@ -168,9 +168,9 @@ structure! {
     /// A queue's counters, `ofp_queue_stats`, 40 bytes.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct QueueStats = "ofp_queue_stats" {
-        /// The port.
+        /// The port to which the queue belongs.
         pub port_no: PortNumber,
-        /// The queue.
+        /// The queue that has the counters.
         pub queue_id: QueueId,
         /// Bytes sent.
         pub tx_bytes: u64,

@@ -53,7 +53,7 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         self.version
     }
 
-    /// Returns the transaction id.
+    /// Returns the transaction id of the message.
     pub fn xid(&self) -> Xid {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }

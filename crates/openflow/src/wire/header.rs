@@ -15,11 +15,11 @@ open_enum! {
     pub MessageType: u8 {
         /// Opens the connection and contains the versions that the sender speaks.
         HELLO = 0,
-        /// An error.
+        /// An error, such as the reason why the switch refused a request.
         ERROR = 1,
         /// An echo request, whose body the reply returns.
         ECHO_REQUEST = 2,
-        /// An echo reply.
+        /// An echo reply, with the body of the echo request.
         ECHO_REPLY = 3,
         /// `OFPT_VENDOR` in 1.0, `OFPT_EXPERIMENTER` in 1.3.
         VENDOR = 4,
@@ -87,7 +87,7 @@ impl<T: AsRef<[u8]>> Header<T> {
         u16_at(self.buffer.as_ref(), 2)
     }
 
-    /// Returns the transaction id.
+    /// Returns the transaction id of the message.
     pub fn xid(&self) -> Xid {
         Xid(u32::from_be_bytes(array_at(self.buffer.as_ref(), 4)))
     }

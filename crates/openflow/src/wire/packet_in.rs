@@ -55,7 +55,7 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         self.version
     }
 
-    /// Returns the transaction id.
+    /// Returns the transaction id of the message.
     pub fn xid(&self) -> Xid {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
@@ -161,7 +161,7 @@ pub struct PacketInFields {
     pub buffer_id: BufferId,
     /// The length of the packet in bytes when it arrived.
     pub total_len: u16,
-    /// The ingress port.
+    /// The port by which the packet entered.
     pub in_port: PortNumber,
     /// The reason why the packet is sent, in the numbering of the version; 0 is a table miss in
     /// both versions.

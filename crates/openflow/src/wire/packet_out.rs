@@ -54,7 +54,7 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         self.version
     }
 
-    /// Returns the transaction id.
+    /// Returns the transaction id of the message.
     pub fn xid(&self) -> Xid {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }

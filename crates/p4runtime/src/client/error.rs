@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ArbitrationFailure {
-    /// Another controller is primary.
+    /// Another controller is the primary of the role.
     #[error("another controller is primary, with election id {}; use a higher one", show(*highest))]
     Backup {
         /// The election id of the primary.
@@ -49,7 +49,7 @@ pub struct UpdateError {
     pub index: usize,
     /// The gRPC status code with which the update was refused.
     pub code: Code,
-    /// The server's message.
+    /// The message with which the server explains the refusal.
     pub message: String,
 }
 

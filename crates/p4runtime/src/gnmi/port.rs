@@ -16,15 +16,15 @@ pub struct Port {
 /// The counters of a port since it was opened, as `openconfig-interfaces` defines them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Received bytes.
+    /// The number of received bytes.
     pub in_octets: u64,
-    /// Received packets.
+    /// The number of received packets.
     pub in_pkts: u64,
-    /// Received packets that were dropped because a queue was full.
+    /// The number of received packets that were dropped because a queue was full.
     pub in_discards: u64,
-    /// Transmitted bytes.
+    /// The number of transmitted bytes.
     pub out_octets: u64,
-    /// Transmitted packets.
+    /// The number of transmitted packets.
     pub out_pkts: u64,
     /// Packets to transmit that were dropped because a queue was full or the port was down.
     pub out_discards: u64,

@@ -61,7 +61,7 @@ pub enum SchemaError {
     /// A value does not fit its type.
     #[error("{object}: {error}")]
     Value {
-        /// The object.
+        /// The object that contains the value.
         object: String,
         /// The reason why the value does not fit.
         error: EntityError,

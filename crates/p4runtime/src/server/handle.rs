@@ -134,7 +134,7 @@ pub enum PacketInMetadata {
     /// The ingress port field has this value, and all others are zero. The fields are those of the
     /// pipeline that the device runs when the packet is sent.
     IngressPort(u32),
-    /// Exactly these fields.
+    /// The header has exactly these fields.
     Fields(Vec<v1::PacketMetadata>),
 }
 
@@ -155,7 +155,7 @@ pub enum PacketInError {
 pub struct DigestList {
     /// The id of the list. The owner of the device must keep ids unique.
     pub list_id: u64,
-    /// The digests.
+    /// The digests in the list.
     pub data: Vec<Data>,
 }
 
@@ -169,7 +169,7 @@ pub enum DigestError {
          written its DigestEntry"
     )]
     NotEnabled {
-        /// The device.
+        /// The id of the device.
         device: u64,
         /// The id of the digest.
         digest: u32,
@@ -264,7 +264,7 @@ impl DeviceHandle {
         }
     }
 
-    /// Returns the device id.
+    /// Returns the P4Runtime id of the device.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.shared.id

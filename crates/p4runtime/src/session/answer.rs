@@ -56,7 +56,7 @@ enum Rest {
 /// One step in the production of the response to a Read.
 #[derive(Debug)]
 pub enum ReadStep {
-    /// A message to send.
+    /// The next message of the response is complete.
     Message(ReadMessage),
     /// No message is complete yet. Other tasks may run before the next step.
     Busy,
@@ -65,12 +65,12 @@ pub enum ReadStep {
     End(Vec<Result<(), EntityError>>),
 }
 
-/// An encoded `ReadResponse`.
+/// One message of a Read's response: an encoded `ReadResponse`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadMessage(Bytes);
 
 impl ReadMessage {
-    /// Returns the encoded message.
+    /// Returns the bytes of the encoded `ReadResponse`.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.0

@@ -54,7 +54,7 @@ pub enum RoleConfigError {
     Malformed {
         /// The role with the configuration.
         role: RoleKey,
-        /// The decoding error.
+        /// The error of decoding the configuration.
         cause: prost::DecodeError,
     },
     /// The default role has full access and cannot be restricted.

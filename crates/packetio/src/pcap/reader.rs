@@ -61,12 +61,12 @@ pub fn is_capture(path: &Path) -> io::Result<bool> {
     Ok(start == SECTION_HEADER || MAGICS.iter().any(|magic| start == magic))
 }
 
-/// A captured frame.
+/// A frame of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The timestamp in nanoseconds since 1970; `None` in pcapng's simple packet blocks.
     pub timestamp: Option<u64>,
-    /// The captured bytes.
+    /// The captured bytes of the frame, which may be only its beginning.
     pub data: &'a [u8],
     /// The length on the wire in bytes.
     pub original_bytes: u32,

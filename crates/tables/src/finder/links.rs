@@ -134,7 +134,7 @@ impl Links {
         self.few = is_soon_done.then(|| self.all().map(|(number, _)| number).collect());
     }
 
-    /// Frees unused memory.
+    /// Frees memory that the numbers and prefixes or rules of removed entries took.
     pub(super) fn shrink(&mut self) {
         let last = self.links.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let last = self.lost.iter().fold(last, |last, lost| last.max(*lost as usize));

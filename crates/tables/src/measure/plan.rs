@@ -18,7 +18,7 @@ use super::{Case, Operation};
 /// The synchronisation of a table whose number of cores is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
-    /// Two replicas.
+    /// There are two replicas, and a writer waits by this method after it has swapped them.
     DoubleBuffer(Wait),
     /// One replica, whose readers check versions.
     Optimistic,
@@ -41,23 +41,23 @@ impl Sharing {
 /// requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// The storages.
+    /// The storages that are compared.
     pub storages: Vec<Storage>,
-    /// The synchronisations.
+    /// The synchronisations that are compared.
     pub sharings: Vec<Sharing>,
-    /// The entry locks.
+    /// The entry locks that are compared.
     pub locks: Vec<EntryLock>,
-    /// The update methods.
+    /// The update methods that are compared.
     pub updates: Vec<UpdateMethod>,
     /// The operations that packets perform.
     pub operations: Vec<Operation>,
-    /// The declared sizes.
+    /// The declared sizes of tables that are compared, in entries.
     pub sizes: Vec<usize>,
     /// The widths of keys, in bits.
     pub key_bits: Vec<u32>,
     /// The sizes of parameters, in bytes.
     pub parameter_bytes: Vec<usize>,
-    /// The numbers of cores.
+    /// The numbers of cores that are compared.
     pub cores: Vec<usize>,
     /// The properties that the program requires. Designs that do not provide them are not offered.
     pub asks: Requirements,

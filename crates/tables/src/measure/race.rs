@@ -37,7 +37,7 @@ pub struct Race {
     pub lost: u64,
 }
 
-/// An error from [`race`].
+/// The reason why [`race`] could not count lost updates.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RaceError {

@@ -163,7 +163,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// An encoded entry.
+/// One entry of a leaf, in its encoded form.
 pub(super) struct RuleWords<'a> {
     /// The words of all entries of the leaf.
     words: &'a [AtomicU64],
@@ -240,7 +240,7 @@ impl<'a> RuleWords<'a> {
     }
 }
 
-/// An encoded range.
+/// One range of an entry, in its encoded form.
 struct RangeWords<'a> {
     at: usize,
     bytes: usize,

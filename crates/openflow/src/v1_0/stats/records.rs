@@ -7,13 +7,13 @@ structure! {
     /// The description of the switch (`ofp_desc_stats`), 1056 bytes.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct DescStats = "ofp_desc_stats" {
-        /// The manufacturer.
+        /// The manufacturer of the switch.
         pub mfr_desc: FixedText<256>,
-        /// The hardware.
+        /// The description of the switch's hardware.
         pub hw_desc: FixedText<256>,
-        /// The software.
+        /// The description of the switch's software.
         pub sw_desc: FixedText<256>,
-        /// The serial number.
+        /// The serial number of the switch.
         pub serial_num: FixedText<32>,
         /// A human-readable description of the datapath.
         pub dp_desc: FixedText<256>,
@@ -92,7 +92,7 @@ structure! {
         pub packet_count: u64,
         /// The bytes in these packets.
         pub byte_count: u64,
-        /// The number of entries.
+        /// The number of flow entries in the set.
         pub flow_count: u32; pad 4,
     }
 }
@@ -130,7 +130,7 @@ structure! {
     /// keep is [`UNSUPPORTED_COUNTER`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct PortStats = "ofp_port_stats" {
-        /// The port.
+        /// The port that has the counters.
         pub port_no: PortNo; pad 6,
         /// Packets received.
         pub rx_packets: u64,
