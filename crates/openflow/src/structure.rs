@@ -229,8 +229,8 @@ macro_rules! structure {
     };
 }
 
-/// Declares an enum of the bodies that can follow a type number: messages behind their header, and
-/// bodies of multipart requests and replies. With `else`, a body of unknown type can be kept
+/// Declares an enum of bodies that can follow a type number, such as messages after their header,
+/// or the bodies of multipart requests and replies. With `else`, a body of unknown type can be kept
 /// unchanged.
 macro_rules! bodies {
     (
@@ -266,7 +266,7 @@ macro_rules! bodies {
                 }
             }
 
-            /// Reads the body behind the type number; `None` if the type is unknown.
+            /// Reads the body that follows a type number. Returns `None` if the type is unknown.
             fn decode_body(
                 kind: $kind,
                 reader: &mut $crate::cursor::Reader<'_>,

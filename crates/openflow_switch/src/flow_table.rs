@@ -228,7 +228,8 @@ where
         changed
     }
 
-    /// Changes the instructions of the one entry with exactly this key, like [`FlowTable::modify`].
+    /// Changes the instructions of the one entry with exactly this key, and resets its counters if
+    /// `resets` is set.
     pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I, resets: bool) -> bool
     where
         I: Clone,

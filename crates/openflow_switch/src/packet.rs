@@ -71,8 +71,8 @@ pub struct Packet {
     eth_type: u16,
     eth_type_at: usize,
     network: Network,
-    /// The protocol behind IP and its extension headers, and the offset of the byte that contains
-    /// it.
+    /// The protocol number of the header after IP and its extension headers, and the offset of the
+    /// byte that contains this number.
     ip_proto: Option<(u8, usize)>,
     transport: Transport,
     /// The extension headers of an IPv6 packet, as bits of `ofp_ipv6exthdr_flags`. The two bits

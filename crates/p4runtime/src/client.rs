@@ -106,8 +106,8 @@ impl Client {
         self.device_id
     }
 
-    /// Returns a client of another device behind the same connection, without a role or an election
-    /// id.
+    /// Returns a client of another device at the same server, which shares the connection. It has
+    /// no role and no election id yet.
     #[must_use]
     pub fn for_device(&self, device_id: u64) -> Self {
         Self { device_id, role: String::new(), election_id: None, ..self.clone() }

@@ -180,8 +180,8 @@ pub fn object_id(entity: &v1::Entity) -> Option<u32> {
     (id != 0).then_some(id)
 }
 
-/// Returns the identifier of the P4 object that an entity read from a data plane belongs to, like
-/// [`object_id`].
+/// Returns the identifier of the P4 object that an entity belongs to, for an entity that was read
+/// from a data plane. [`object_id`] does so for messages.
 fn object_of(entity: &Entity) -> Option<u32> {
     Some(match entity {
         Entity::Entry(entry) => entry.table.0,

@@ -200,7 +200,8 @@ impl<A: Message + Send + 'static, Q: Request> Codec for RequestCodec<A, Q> {
     }
 }
 
-/// A codec like [`RequestCodec`] for Reads, whose responses are already encoded.
+/// A codec for Reads that limits the memory of requests, as [`RequestCodec`] does. The responses
+/// that it sends are encoded already.
 pub(crate) struct ReadCodec {
     /// The maximum length of a request in bytes.
     pub(crate) request_limit: usize,
@@ -229,8 +230,8 @@ pub(crate) struct ReceivedWrite {
     pub(crate) encoded: Bytes,
 }
 
-/// A codec like [`RequestCodec`] for Writes. It keeps the encoded bytes, which can be recorded
-/// unchanged.
+/// A codec for Writes that limits the memory of requests, as [`RequestCodec`] does. It keeps the
+/// encoded bytes of a request, which can be recorded unchanged.
 pub(crate) struct WriteCodec {
     /// The maximum length of a request in bytes.
     pub(crate) request_limit: usize,

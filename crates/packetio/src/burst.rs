@@ -109,7 +109,7 @@ impl Burst {
         self.spare.append(&mut self.super_frames);
     }
 
-    /// Adds a copy of a packet; returns false if there is no room.
+    /// Adds a copy of a packet to the burst. Returns false if there is no room for it.
     pub fn push(&mut self, packet: &[u8]) -> bool {
         self.push_parts(&[packet]).is_some()
     }

@@ -154,8 +154,8 @@ pub(crate) fn receive_copy(
     Ok(Received { length: length as usize, truncated, auxiliary })
 }
 
-/// Sends packets with one system call, as many as the kernel accepts; returns their number. Does
-/// not block.
+/// Sends packets with one system call, as many as the kernel accepts, and returns their number.
+/// Does not block.
 pub(crate) fn send_each<'a>(
     socket: impl AsFd,
     packets: impl Iterator<Item = &'a [u8]>,

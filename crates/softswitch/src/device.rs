@@ -55,7 +55,8 @@ pub struct Activity {
     pub no_such_port: u64,
     /// Packets that were dropped because they arrived on a disabled port or were sent to one.
     pub port_disabled: u64,
-    /// Packets that were sent to controllers (packet-ins), including those that were dropped.
+    /// Packets that the program sent to controllers (packet-ins), including those that were
+    /// dropped.
     pub packet_ins: u64,
     /// Packet-ins that were dropped because no controller was connected or its queue was full.
     pub packet_ins_dropped: u64,

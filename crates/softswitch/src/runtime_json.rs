@@ -87,7 +87,7 @@ pub enum RuntimeJsonError {
     /// An entry names an object that the P4Info lacks.
     #[error("entry {entry}: the P4Info has no {kind} '{name}'; it has {known}")]
     Unknown {
-        /// The position of the entry among those of its kind, counted from 1.
+        /// The position of the entry in the file among the entries of its kind, counted from 1.
         entry: usize,
         /// The kind of the object.
         kind: &'static str,
@@ -99,7 +99,7 @@ pub enum RuntimeJsonError {
     /// A value does not fit its field.
     #[error("entry {entry}: {value} is not a value for '{name}': {reason}")]
     Value {
-        /// The position of the entry among those of its kind, counted from 1.
+        /// The position of the entry in the file among the entries of its kind, counted from 1.
         entry: usize,
         /// The name of the field or parameter.
         name: String,

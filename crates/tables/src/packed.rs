@@ -365,8 +365,9 @@ impl PackedTable {
     }
 
     /// Returns the number of entries of a sharded table that packets of several workers wrote, as
-    /// far as this is known from workers that have left. Such packets should all have been
-    /// processed by one worker: each worker continued from a value of its own.
+    /// far as this is known from workers that have left. If it is not 0, values were lost: each
+    /// worker has its own copy of an entry, so all packets that write one entry must be processed
+    /// by one worker.
     #[must_use]
     pub fn divided(&self) -> u64 {
         read(&self.entries).table.divided()

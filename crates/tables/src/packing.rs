@@ -8,7 +8,8 @@ use crate::match_key::{MatchField, MatchKind};
 pub(crate) struct Packing {
     /// The fields in the order in which they are packed.
     fields: Vec<Source>,
-    /// The number of bits of the packed key before those of the field with a prefix.
+    /// The number of bits that the exact fields take in a packed key, before the field with a
+    /// prefix.
     exact_bits: u32,
     bits: u32,
     /// Whether packing leaves a key as it is.

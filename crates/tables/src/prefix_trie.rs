@@ -227,7 +227,8 @@ impl PrefixTrie {
         }
     }
 
-    /// Searches like [`PrefixTrie::find`] for at most [`BATCH`] keys, whose slots were prefetched.
+    /// Writes to `found` what [`PrefixTrie::find`] does, for at most [`BATCH`] keys whose slots
+    /// were prefetched.
     #[inline(always)]
     pub(crate) fn find_prefetched<K: KeyBits>(&self, keys: &[K], found: &mut [u32]) {
         let (mut all, mut is_missed) = (0, false);
@@ -291,7 +292,7 @@ impl PrefixTrie {
         }
     }
 
-    /// Searches like [`PrefixTrie::find`] for one key.
+    /// Returns the number of the longest prefix of one key plus one, or 0 if none matches.
     #[inline(always)]
     pub(crate) fn find_one<K: KeyBits>(&self, key: K) -> u32 {
         let mut found = self.slot(key).load(Ordering::Acquire);

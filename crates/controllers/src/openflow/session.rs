@@ -182,7 +182,8 @@ impl Session {
         Ok(received)
     }
 
-    /// Sends an echo request to a silent switch, and gives up a dead one.
+    /// Sends an echo request to the switch if it has been silent, and returns an error if it must
+    /// be given up.
     pub(super) fn tick(&mut self, now: Duration, out: &mut Vec<u8>) -> Result<(), SessionError> {
         match self.handshake.stage() {
             Stage::Ready(version) => match self.keepalive.poll(version, now, out) {

@@ -230,7 +230,7 @@ oxm_fields! {
     3 ETH_DST EthDst(maskable MacAddress) eth_dst with_eth_dst;
     /// Ethernet source address.
     4 ETH_SRC EthSrc(maskable MacAddress) eth_src with_eth_src;
-    /// Ethernet frame type, behind VLAN tags.
+    /// Ethernet type of the frame, which follows any VLAN tags.
     5 ETH_TYPE EthType(exact u16) eth_type with_eth_type;
     /// VLAN id, with the bit that says whether there is a tag.
     6 VLAN_VID VlanVid(maskable VlanVid) vlan_vid with_vlan_vid;
@@ -389,9 +389,9 @@ pub struct RawOxm {
 }
 
 impl RawOxm {
-    /// Creates a field of the given class. `payload` is the data behind the four bytes of header:
-    /// the experimenter's id if the class is [`OxmClass::EXPERIMENTER`], the value, and the mask if
-    /// `has_mask`.
+    /// Creates a field of the given class. `payload` consists of the bytes after the field's
+    /// four-byte header: the experimenter's id if the class is [`OxmClass::EXPERIMENTER`], the
+    /// value, and the mask if `has_mask`.
     ///
     /// # Errors
     ///

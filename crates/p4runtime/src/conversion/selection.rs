@@ -186,8 +186,8 @@ enum Form {
 }
 
 impl Found {
-    /// Returns the identifier of the P4 object that the entity belongs to, like
-    /// [`crate::store::object_id`].
+    /// Returns the identifier of the P4 object that the found entity belongs to, as
+    /// [`crate::store::object_id`] does for a message.
     #[must_use]
     pub fn object_id(&self) -> Option<u32> {
         super::object_of(&self.entity)

@@ -137,7 +137,7 @@ pub(super) struct GroupState {
     pub(super) entries: u32,
 }
 
-/// The cells of a counter, meter or register array, as far as they were written.
+/// The values of a counter, meter or register array, for the cells that were written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cells<T> {
     /// The value that the whole array was set to, or `None` if it never was.

@@ -149,7 +149,8 @@ impl Ids {
     }
 }
 
-/// The user-defined types of a program, as far as controllers see their values differently.
+/// The user-defined types of a program whose values controllers see in another form than the
+/// program does.
 struct Types<'a> {
     types: Option<&'a config::P4TypeInfo>,
 }

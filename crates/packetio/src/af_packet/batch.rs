@@ -64,7 +64,7 @@ impl Batch {
         (is_whole, alike.map(Waiting::parts))
     }
 
-    /// Copies a packet into the batch; returns false if there is no room.
+    /// Copies a packet into the batch. Returns false if there is no room for it.
     pub(super) fn push(&mut self, packet: &[u8]) -> bool {
         let Some(waiting) = self.place() else { return false };
         waiting.data.extend_from_slice(packet);
@@ -72,7 +72,8 @@ impl Batch {
         true
     }
 
-    /// Adds a super-frame, whose payload is shared; returns false if there is no room.
+    /// Adds a super-frame to the batch, with which it shares its payload. Returns false if there is
+    /// no room for it.
     pub(super) fn push_whole(&mut self, frame: &Whole<'_>) -> bool {
         let Some(waiting) = self.place() else { return false };
         waiting.data.extend_from_slice(&frame.virtio);

@@ -229,8 +229,8 @@ impl Queue {
         self.count == BURST
     }
 
-    /// Copies a packet for transmission; returns false if there is no room. The packet must not be
-    /// longer than the device's MTU and its header.
+    /// Copies a packet for transmission. Returns false if there is no room for it. The packet must
+    /// not be longer than the device's MTU and its header.
     pub(super) fn push(&mut self, packet: &[u8]) -> bool {
         let Some(place) = self.waiting.get_mut(self.count) else { return false };
         let Ok(length) = u16::try_from(packet.len()) else { return false };

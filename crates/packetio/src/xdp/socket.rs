@@ -120,8 +120,8 @@ impl Socket {
         self.chunks.chunk
     }
 
-    /// Copies a packet for transmission; returns false if there is no room. The packet must not be
-    /// longer than [`Self::longest`].
+    /// Copies a packet for transmission. Returns false if there is no room for it. The packet must
+    /// not be longer than [`Self::longest`].
     pub(super) fn transmit(&mut self, packet: &[u8]) -> bool {
         if self.free.is_empty() {
             self.reap();

@@ -127,9 +127,9 @@ impl Replicas {
         }
     }
 
-    /// Returns the number of entries that packets of several workers wrote in their shards, as far
-    /// as this is known from workers that have left. Such packets should all have been processed by
-    /// one worker: each worker continued from a value of its own.
+    /// Returns the number of entries that packets of several workers wrote, each in its own shard,
+    /// as far as this is known from workers that have left. If it is not 0, values were lost,
+    /// because all packets that write one entry must be processed by one worker.
     pub(super) fn divided(&self) -> u64 {
         self.divided
     }

@@ -50,7 +50,8 @@ impl ReplyJoiner {
     }
 }
 
-/// A joiner of the parts of one request, like [`ReplyJoiner`].
+/// A joiner of the parts of one request, in the order of arrival. It corresponds to
+/// [`ReplyJoiner`].
 #[derive(Clone, Debug)]
 pub struct RequestJoiner(Parts<MultipartRequestBody>);
 

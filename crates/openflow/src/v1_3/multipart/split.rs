@@ -45,8 +45,8 @@ impl MultipartReply {
 }
 
 impl MultipartRequest {
-    /// Splits a request like [`MultipartReply::split`]; only requests that set table features are
-    /// lists.
+    /// Splits the body of a request into the messages that send it, in order. Only requests that
+    /// set table features are lists, which may need several messages.
     ///
     /// # Errors
     ///
