@@ -229,7 +229,7 @@ where
     }
 
     /// Changes the instructions of the one entry with exactly this key, and resets its counters if
-    /// `resets` is set.
+    /// `resets` is set. Returns whether there is such an entry.
     pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I, resets: bool) -> bool
     where
         I: Clone,

@@ -188,8 +188,8 @@ mod tests {
         Arc::new(Station::new(times))
     }
 
-    /// Returns the moments, in microseconds from now, at which `count` packet-ins that arrive at once
-    /// are served.
+    /// Returns the moments at which `count` packet-ins that arrive at once are served, in
+    /// microseconds from now.
     fn served(station: &Station, count: usize) -> Vec<u128> {
         let now = Instant::now();
         let at = |_| (station.admit(now) - now).as_micros();
