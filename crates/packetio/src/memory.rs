@@ -33,7 +33,7 @@ pub fn line(name: &str, capacity: usize) -> [Port; 2] {
     [end('a', &back, &forth), end('b', &forth, &back)]
 }
 
-/// One direction of a line.
+/// One direction of the line that connects two ports in memory.
 #[derive(Debug, Default)]
 struct Direction {
     packets: Mutex<Packets>,

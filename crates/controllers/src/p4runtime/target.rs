@@ -30,7 +30,7 @@ pub enum TargetError {
         /// The text of the line.
         text: String,
     },
-    /// A range of ports ends beyond the last one.
+    /// A range of ports ends beyond 65535, the last port number.
     #[error("{count} switches from port {first_port} on need ports beyond 65535")]
     Ports {
         /// The first port of the range.

@@ -116,33 +116,34 @@ bodies! {
     /// The body of a multipart request.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub enum MultipartRequestBody by kind: MultipartType {
-        /// The description of the switch.
+        /// A request for the description of the switch.
         Desc = 0,
-        /// Flow entries.
+        /// A request for the counters of individual flow entries.
         Flow(FlowStatsRequest) = 1,
-        /// The sums of the counters of the flow entries that the request selects.
+        /// A request for the sums of the counters of flow entries.
         Aggregate(FlowStatsRequest) = 2,
-        /// Flow tables.
+        /// A request for the counters of all flow tables.
         Table = 3,
-        /// Counters of this port, or of all ports for [`PortNumber::ANY`].
+        /// A request for the counters of this port, or of all ports for [`PortNumber::ANY`].
         PortStats(PortNumber; pad 4) = 4,
-        /// Queues.
+        /// A request for the counters of queues.
         Queue(QueueStatsRequest) = 5,
-        /// Counters of this group, or of all groups for [`GroupId::ALL`].
+        /// A request for the counters of this group, or of all groups for [`GroupId::ALL`].
         Group(GroupId; pad 4) = 6,
-        /// Groups and their buckets.
+        /// A request for all groups and their buckets.
         GroupDesc = 7,
-        /// The features of the switch's groups.
+        /// A request for the features of the switch's groups.
         GroupFeatures = 8,
-        /// Counters of this meter, or of all meters for [`MeterId::ALL`].
+        /// A request for the counters of this meter, or of all meters for [`MeterId::ALL`].
         Meter(MeterId; pad 4) = 9,
-        /// The bands of this meter, or of all meters for [`MeterId::ALL`].
+        /// A request for the bands of this meter, or of all meters for [`MeterId::ALL`].
         MeterConfig(MeterId; pad 4) = 10,
-        /// The features of the switch's meters.
+        /// A request for the features of the switch's meters.
         MeterFeatures = 11,
-        /// The features of the tables: a query if the list is empty, else the features to set.
+        /// A request for the features of the tables if the list is empty, and otherwise a request
+        /// to set these features.
         TableFeatures(Vec<TableFeatures>) = 12,
-        /// Descriptions of ports.
+        /// A request for the descriptions of all ports.
         PortDesc = 13,
         /// A body that an experimenter defines.
         Experimenter(MultipartExperimenter) = 0xffff,
@@ -213,31 +214,31 @@ bodies! {
     pub enum MultipartReplyBody by kind: MultipartType {
         /// The description of the switch.
         Desc(Box<SwitchDesc>) = 0,
-        /// Flow entries.
+        /// The selected flow entries with their counters.
         Flow(Vec<FlowStats>) = 1,
         /// The sums of the counters of the selected flow entries.
         Aggregate(AggregateStats) = 2,
-        /// Flow tables.
+        /// The flow tables with their counters.
         Table(Vec<TableStats>) = 3,
-        /// Counters of ports.
+        /// The requested ports with their counters.
         PortStats(Vec<PortStats>) = 4,
-        /// Queues.
+        /// The requested queues with their counters.
         Queue(Vec<QueueStats>) = 5,
-        /// Counters of groups.
+        /// The requested groups with their counters.
         Group(Vec<GroupStats>) = 6,
-        /// Groups and their buckets.
+        /// All groups with their buckets.
         GroupDesc(Vec<GroupDesc>) = 7,
         /// The features of the switch's groups.
         GroupFeatures(GroupFeatures) = 8,
-        /// Counters of meters.
+        /// The requested meters with their counters.
         Meter(Vec<MeterStats>) = 9,
-        /// Meters and their bands.
+        /// The requested meters with their bands.
         MeterConfig(Vec<MeterConfig>) = 10,
         /// The features of the switch's meters.
         MeterFeatures(MeterFeatures) = 11,
         /// The features of the tables.
         TableFeatures(Vec<TableFeatures>) = 12,
-        /// Descriptions of ports.
+        /// The descriptions of all ports.
         PortDesc(Vec<Port>) = 13,
         /// A body that an experimenter defines.
         Experimenter(MultipartExperimenter) = 0xffff,
