@@ -101,7 +101,7 @@ pub enum Reconcile {
     /// The request fails with INVALID_ARGUMENT and nothing changes, as the specification requires.
     #[default]
     Refuse,
-    /// The entries that cannot be held are dropped, and all others stay.
+    /// The entries that the new pipeline cannot hold are dropped, and all others are kept.
     Drop,
 }
 

@@ -14,7 +14,7 @@ pub(crate) const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 /// The default seed of tables.
 pub(crate) const DEFAULT_SEED: u64 = 0x2d35_8dcc_aa6c_78a5;
 
-/// Multiplies to 128 bits and returns the exclusive or of the halves.
+/// Returns the exclusive or of the two halves of the 128-bit product of `a` and `b`.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

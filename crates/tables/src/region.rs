@@ -148,7 +148,7 @@ impl Region {
         }
     }
 
-    /// Returns the line with this number.
+    /// Returns the cache line with this index in the region.
     ///
     /// # Safety
     /// The region must have more lines than `index`.
