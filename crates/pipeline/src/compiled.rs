@@ -48,7 +48,7 @@ use crate::table::TableState;
 use ir::bits::Bits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of the next program. The first one is 1.
+/// The number that the next compiled program gets. The first program has number 1.
 static PROGRAMS: AtomicU64 = AtomicU64::new(1);
 
 /// A program as machine code, which workers can share.
@@ -56,48 +56,49 @@ static PROGRAMS: AtomicU64 = AtomicU64::new(1);
 pub struct Compiled {
     resolved: ResolvedProgram,
     machine_code: generate::MachineCode,
-    /// Whether packets must not run at the same time.
+    /// Whether packets must be processed one at a time, even if there are several workers.
     runs_alone: bool,
-    /// The plan of the fast path, or the reason why the program has none.
+    /// The plan of the fast path, or the reason why the program cannot use the fast path.
     fast_path: Result<fast_path::FastPath, plan::Refusal>,
-    /// The size in bytes up to which tables stay in L2, so that their entries are not prefetched.
+    /// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
     prefetch_threshold: u64,
-    /// The number of the program, by which programs are distinguished.
+    /// A number that distinguishes this program from all others of the process.
     number: u64,
 }
 
-/// The memory that machine code reuses from packet to packet.
+/// The buffers of a worker that machine code reuses from packet to packet.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     frame: Vec<u64>,
     frames: burst::Frames,
-    /// The frame as ingress left it, from which copies are made.
+    /// A copy of the frame at the end of ingress, from which each replica of a packet starts
+    /// egress.
     saved: Vec<u64>,
-    /// The batch for packets that are processed one by one.
+    /// The batch that holds the results of packets that are processed one by one.
     batch: Batch,
     key: Vec<Bits>,
     joined: Option<tables::Joined>,
     data: Vec<u8>,
     timed: Option<Timed>,
-    /// The way that packets must take, if the program has it. `None` selects the fastest.
+    /// The [`Way`] that packets must take, if the program has it. `None` selects the fastest one.
     way: Option<Way>,
 }
 
-/// The time that packets in bursts spend in each stage, in units of the clock that the caller
-/// provides. While times are measured, all packets go from stage to stage, even if the program has
-/// a fused function for all stages.
+/// The time that packets in bursts spend in each stage of the compiled program. Times are in the
+/// units of the clock that the caller provides. While times are measured, the parser and the rest
+/// run as two functions, even if the program has a fused function for both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
-    /// The number of packets in bursts.
+    /// The number of packets that were processed in bursts.
     pub packets: u64,
-    /// The time for copying packets to the output buffer, parsing them, and prefetching their
-    /// entries.
+    /// The time for copying packets to the output buffer, parsing them, and prefetching the table
+    /// entries that they select.
     pub parser: u64,
-    /// The time for everything after the parser: tables, actions, checksums, deparser.
+    /// The time for everything after the parser: tables, actions, checksums and the deparser.
     pub after_parser: u64,
 }
 
-/// A clock, and the times measured with it.
+/// A clock, and the times of the stages that were measured with it.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     clock: fn() -> u64,
@@ -105,28 +106,30 @@ struct Timed {
 }
 
 impl Memory {
-    /// Selects the way that packets take from now on, or the fastest.
+    /// Sets the way in which packets are processed from now on. `None` selects the fastest one.
     pub(crate) fn choose_way(&mut self, way: Option<Way>) {
         self.way = way;
     }
 
-    /// Returns the selected way.
+    /// Returns the way in which packets must be processed, or `None` for the fastest one.
     pub(crate) fn way(&self) -> Option<Way> {
         self.way
     }
 
-    /// Starts measuring the stages of bursts, or stops if there is no clock.
+    /// Starts measuring the time that bursts spend in each stage, with the given clock. `None`
+    /// stops the measurement.
     pub(crate) fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.timed = clock.map(|clock| Timed { clock, times: StageTimes::default() });
     }
 
-    /// Returns the times since the measurement started.
+    /// Returns the times of the stages since the measurement started, or `None` if none is running.
     pub(crate) fn stage_times(&self) -> Option<StageTimes> {
         self.timed.map(|timed| timed.times)
     }
 }
 
-/// Compiles on a stack that is large enough for the permitted nesting of statements and calls.
+/// Runs a compilation on a stack that is large enough for the deepest nesting of statements and
+/// calls that programs may have.
 fn on_large_stack<T: Send>(
     compile: impl FnOnce() -> Result<T, CompileError> + Send,
 ) -> Result<T, CompileError> {
@@ -135,15 +138,16 @@ fn on_large_stack<T: Send>(
 }
 
 impl Compiled {
-    /// Compiles the program of a switch.
+    /// Compiles the program of a switch to machine code.
     ///
     /// # Errors
-    /// Returns the construct that the compiled path lacks, and its place in the source.
+    /// Returns the construct that machine code cannot express, and its place in the source.
     pub fn new(core: &Core) -> Result<Self, CompileError> {
         on_large_stack(|| Self::of(core, ResolvedProgram::new(&core.layout)?))
     }
 
-    /// Compiles the program of a switch without lookups; see [`Core::compile_without_lookups`].
+    /// Compiles the program of a switch such that tables are not searched; see
+    /// [`Core::compile_without_lookups`].
     pub(crate) fn without_lookups(core: &Core) -> Result<Self, CompileError> {
         on_large_stack(|| {
             let mut resolved = ResolvedProgram::new(&core.layout)?;
@@ -166,13 +170,14 @@ impl Compiled {
         Ok(Self { resolved, machine_code, runs_alone, fast_path, prefetch_threshold, number })
     }
 
-    /// Packs the entries of a state for this code; see [`tables::activate`].
+    /// Stores the entries of a state's tables in the packed form that this code reads; see
+    /// [`tables::activate`].
     pub(crate) fn activate_tables(&self, state: &State) -> Result<(), RunError> {
         tables::activate(&self.resolved, state)
     }
 
-    /// Allocates the per-worker data of a state's tables, for a number of workers, before the
-    /// workers start.
+    /// Allocates the data that each of `workers` workers needs in the tables of a state. Called
+    /// before the workers start.
     pub(crate) fn reserve_workers(&self, state: &State, workers: usize) {
         let tables = self.resolved.packed.iter().filter_map(|position| state.tables.get(*position));
         for table in tables.filter_map(TableState::packed) {
@@ -182,27 +187,31 @@ impl Compiled {
         }
     }
 
-    /// Returns the steps that code leaves to the interpreter: the place of each in the source, and
-    /// the construct that code lacks. They have the same results, but take longer.
+    /// Returns the operations of the program that machine code leaves to the interpreter: for each,
+    /// its place in the source, and the construct that machine code cannot express. Such operations
+    /// have the same results as machine code would, but take longer.
     pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
         self.resolved.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
     }
 
-    /// Whether machine code accesses the entries of a table itself, in the storage that the program
-    /// specifies (`@tableconfig`). It does not if keys or data are too wide, among other reasons.
+    /// Returns whether machine code searches a table itself, in the storage that the program
+    /// specifies (`@tableconfig`), rather than by calls to the host. It does not if keys or action
+    /// data are too wide, among other reasons.
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
         self.resolved.packed.contains(&table.index())
     }
 
-    /// Whether machine code accesses the entries of any table itself.
+    /// Returns whether there is a table that machine code searches itself, rather than by calls to
+    /// the host.
     #[must_use]
     pub fn has_tables(&self) -> bool {
         !self.resolved.packed.is_empty()
     }
 
-    /// Returns the reason why packets are not processed in bursts, each stage of which is one
-    /// function call, or `None` if they are.
+    /// Returns why packets of this program cannot be processed in bursts. Returns `None` if they
+    /// can: then one call of a generated function takes a whole burst of packets through a stage of
+    /// the program.
     #[must_use]
     pub fn one_by_one(&self) -> Option<&'static str> {
         match &self.fast_path {
@@ -217,14 +226,15 @@ impl Compiled {
         self.machine_code.size
     }
 
-    /// Returns the maximum number of bytes of stack that the code uses, not including the
-    /// interpreter's functions that it calls.
+    /// Returns the largest number of bytes of stack that the machine code uses. Functions of the
+    /// interpreter that it calls are not included.
     #[must_use]
     pub fn stack_bytes(&self) -> u64 {
         self.machine_code.stack
     }
 
-    /// Returns the size in bytes of a packet's frame: headers, metadata and variables.
+    /// Returns the size in bytes of a packet's frame, the memory that holds the packet's headers,
+    /// metadata and variables while machine code processes it.
     #[must_use]
     pub fn frame_size(&self) -> usize {
         self.resolved.frame as usize

@@ -22,10 +22,10 @@ use ir::{ControlId, Direction, ParserId, Projection, TypeId};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// The violated invariant of a parameter's type that the resolved program does not know.
+/// The message of the internal error for a block's parameter whose type the resolved program lacks.
 const NO_TYPE: &str = "the type of a value that the architecture passes to a block";
 
-/// The state of a packet on its way through the compiled blocks.
+/// The state of one packet while the driver runs compiled blocks on it.
 pub(super) struct Run<'a, 'r> {
     pub(super) code: &'r Compiled,
     pub(super) core: &'r Core,
@@ -37,10 +37,10 @@ pub(super) struct Run<'a, 'r> {
 
 /// A value that the architecture passes from block to block, such as headers or metadata.
 pub(super) enum Image {
-    /// A value that has never been written, and so is all zeros.
+    /// A value that no block has written yet, so all of its bytes are zero.
     Initial,
-    /// A value in the frame, where a block left it. It is valid until the blocks of another packet
-    /// run.
+    /// A value that is still in the frame, where a block left it. It is overwritten when the blocks
+    /// run for another packet.
     Here {
         offset: u32,
         size: u32,
@@ -49,7 +49,8 @@ pub(super) enum Image {
 }
 
 impl Compiled {
-    /// Processes a packet like [`crate::Switch::process`], on the same state.
+    /// Processes a packet as [`crate::Switch::process`] does, on the same state, but with machine
+    /// code.
     ///
     /// # Errors
     /// Returns the errors of [`crate::Switch::process`].
@@ -69,8 +70,8 @@ impl Compiled {
         outcome
     }
 
-    /// Processes a packet like [`Self::process`], but keeps the packets that were sent before an
-    /// error.
+    /// Processes a packet like [`Self::process`]. If an error occurs, the packets that were
+    /// transmitted before it are returned with it.
     pub(crate) fn run(
         &self,
         core: &Core,
@@ -88,8 +89,8 @@ impl Compiled {
         outcome
     }
 
-    /// Processes a packet with an architecture's driver, in memory that is reused from packet to
-    /// packet.
+    /// Processes a packet with the driver of its architecture, in buffers that are reused from
+    /// packet to packet.
     fn run_in(
         &self,
         Memory { frame, key, data, joined, .. }: &mut Memory,
@@ -140,7 +141,8 @@ impl Run<'_, '_> {
         unsafe { std::slice::from_raw_parts_mut(self.frame.as_mut_ptr().cast(), length) }
     }
 
-    /// Returns the bytes of a value, or no bytes if the value was never written.
+    /// Returns the bytes of a value that the architecture passes to blocks. They are empty if no
+    /// block has written the value.
     fn shown<'v>(&'v self, value: &'v Image) -> &'v [u8] {
         match value {
             Image::Initial => &[],
@@ -152,8 +154,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Returns the bytes of a value for writing. A value that was never written becomes zeros of
-    /// its own.
+    /// Returns the bytes of a value that the architecture passes to blocks, for writing. A value
+    /// that no block has written first gets zeros of its own.
     fn changed<'v>(&'v mut self, value: &'v mut Image, type_id: TypeId) -> &'v mut [u8] {
         if let Image::Initial = value {
             let known = self.code.resolved.parameter_type(type_id);
@@ -173,7 +175,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Places the arguments of a block at the offsets of its parameters.
+    /// Copies the arguments of a block to the offsets of its parameters in the frame.
     fn copy_in(&mut self, parameters: &[BlockParameter], arguments: &mut [Image]) {
         // Values that lie at another offset are copied out first, before an argument overwrites
         // them.
@@ -200,7 +202,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs a block. The result matters for parsers only; for a control it is always accepted.
+    /// Runs a block. For a parser, returns whether it accepted the packet; a control always accepts
+    /// it.
     fn block(
         &mut self,
         callee: Callee,
@@ -275,7 +278,8 @@ impl Run<'_, '_> {
         Ok(outcome)
     }
 
-    /// Returns an error if an invariant was found violated while the packet was processed.
+    /// Returns an error if a host call has found an invariant violated while the packet was
+    /// processed.
     pub(super) fn check(&mut self) -> Result<(), RunError> {
         match self.host.take_broken() {
             Some(broken) => Err(RunError::Internal(broken)),
@@ -283,7 +287,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Sends the digest message that a block requested.
+    /// Sends the digest message that a block has requested, if any, to the control plane.
     pub(super) fn send_digest(&mut self) -> Result<(), RunError> {
         let Self { frame, host, interpreter, .. } = self;
         let length = frame.len() * 8;
@@ -294,7 +298,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Returns the error for which generated code ended with a fault.
+/// Returns the error of a packet whose processing generated code ended with a fault.
 pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> RunError {
     let number = context.fault;
     if number == WORK_LIMIT {
@@ -454,7 +458,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
     }
 }
 
-/// Returns the offset of a part of a struct and its size in bytes.
+/// Returns the offset and the size in bytes of the part of a struct that `path` selects.
 fn part(shape: &Shape, path: &[Projection]) -> Option<(u32, u32)> {
     let (mut offset, mut shape) = (0, shape);
     for step in path {

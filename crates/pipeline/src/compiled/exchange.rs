@@ -7,15 +7,18 @@ use crate::resolved::shape::{DATA, Header, Shape, Storage, TAIL};
 use crate::value::Value;
 use ir::bits::Bits;
 
-/// The violated invariant of a value that has another shape than its place in the frame.
+/// The message of the internal error for a value whose shape differs from that of its place in the
+/// frame.
 const OTHER_SHAPE: &str = "a value of another shape than its place in the frame";
-/// The violated invariant of a place that is not inside the frame.
+/// The message of the internal error for a value that does not lie inside the frame.
 const NOT_IN_FRAME: &str = "a value that is not inside the frame";
 
-/// The result of an exchange, which fails only if an invariant is violated.
+/// The result of copying a value between the frame and the interpreter. It is an error only if an
+/// invariant of this crate is violated.
 type Exchanged = Result<(), InternalError>;
 
-/// Returns the part of a variable's value at a path of positions.
+/// Returns the part of a variable's value that `path` selects. The path lists positions of struct
+/// fields and stack elements, the outermost first.
 pub(super) fn part<'v>(value: &'v mut Value, path: &[u32]) -> Result<&'v mut Value, InternalError> {
     path.iter().try_fold(value, |value, position| {
         let (Value::Struct(parts) | Value::Stack { elements: parts, .. }) = value else {
@@ -25,17 +28,17 @@ pub(super) fn part<'v>(value: &'v mut Value, path: &[u32]) -> Result<&'v mut Val
     })
 }
 
-/// Copies a value from the frame to a variable of the interpreter.
+/// Copies a value from the frame to the interpreter's variable.
 pub(super) fn load_move(frame: &[u8], from: &Move, variable: &mut Value) -> Exchanged {
     load(frame, from.offset, &from.shape, part(variable, &from.path)?)
 }
 
-/// Copies a variable of the interpreter to the frame.
+/// Copies a value from the interpreter's variable to the frame.
 pub(super) fn store_move(frame: &mut [u8], to: &Move, variable: &mut Value) -> Exchanged {
     store(frame, to.offset, &to.shape, part(variable, &to.path)?)
 }
 
-/// Reads a value of the given shape from the frame. `value` must have the same type.
+/// Reads a value of the given shape from the frame into `value`, which must have the same type.
 pub(super) fn load(frame: &[u8], offset: u32, shape: &Shape, value: &mut Value) -> Exchanged {
     let at = |distance: u32| offset.saturating_add(distance);
     match (shape, value) {
@@ -100,7 +103,8 @@ pub(super) fn load(frame: &[u8], offset: u32, shape: &Shape, value: &mut Value) 
     Ok(())
 }
 
-/// Reads the varbit whose bits begin at `data`, and whose width is at another offset.
+/// Reads a varbit from the frame. Its width in bits is stored at offset `width`, and its bits begin
+/// at offset `data`.
 fn varbit(frame: &[u8], width: u32, data: u32) -> Result<Value, InternalError> {
     let width = number(frame, width, 4)? as u32;
     let data = bytes(frame, data, width.div_ceil(8))?;
@@ -206,7 +210,7 @@ fn bytes(frame: &[u8], offset: u32, length: u32) -> Result<&[u8], InternalError>
     bytes.ok_or_else(|| InternalError::new(NOT_IN_FRAME))
 }
 
-/// Returns the number of at most eight bytes at an offset of the frame.
+/// Reads a number of `length` bytes, at most eight, at an offset of the frame.
 pub(super) fn number(frame: &[u8], offset: u32, length: u32) -> Result<u64, InternalError> {
     let mut number = [0; 8];
     let bytes = bytes(frame, offset, length)?;

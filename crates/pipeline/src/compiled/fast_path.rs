@@ -1,14 +1,14 @@
 //! The fast path of packets of v1model, PSA and PNA: from the parser to the deparser without the
 //! driver of the architecture.
 //!
-//! Packets come in batches, which enter the gate of the tables once, and are transmitted from
-//! memory that is reused (`way`, `batch`). Programs with a plan are processed in bursts (`burst`);
-//! a packet that requests a copy, another pass or a message to the control plane leaves its burst
-//! and continues in the driver. Without a plan, packets of programs that need no interpreter are
-//! processed one after another, a block of code at a time over one frame (`run`). Replicas for a
-//! multicast group are processed in that way too; before each of them, the frame is restored to the
-//! state in which ingress left it. Blocks without statements are skipped, and so is the work of the
-//! architecture that only an empty egress would see.
+//! Packets come in batches. A batch enters the gate of the tables once, so that entries stay where
+//! they are while its packets are processed (`way`). Its packets are transmitted from memory that
+//! the next batch reuses (`batch`). Programs with a plan are processed in bursts (`burst`). A
+//! packet that requests a copy, another pass or a message to the control plane leaves its burst,
+//! and the driver completes it. Without a plan, packets of programs that need no interpreter take
+//! the block path: one after another, with one call for each block, in a single frame (`run`).
+//! Replicas for a multicast group take the block path too; before each of them, the frame is
+//! restored to its state at the end of ingress. Blocks without statements are skipped.
 
 mod batch;
 mod glue;
@@ -29,7 +29,7 @@ use crate::layout::{LARGE, Layout};
 use crate::resolved::{BlockParameter, Body, Callee, Field, ResolvedProgram};
 use ir::{ExternType, TypeId};
 
-/// The position of the parser in [`FastPath::blocks`]. The constants below are the positions of the
+/// The position of the parser in [`FastPath::blocks`]. The next constants are the positions of the
 /// other blocks.
 pub(super) const PARSER: usize = 0;
 pub(super) const VERIFY: usize = 1;
@@ -46,44 +46,46 @@ pub(super) enum Kind {
     Pna,
 }
 
-/// The facts about a program that its fast path needs.
+/// The facts about a program that the fast path needs to process its packets.
 #[derive(Debug)]
 pub(super) struct FastPath {
     pub(super) kind: Kind,
     pub(super) glue: &'static Glue,
     /// The fields of v1model's standard metadata, or of the metadata that PSA's ingress or PNA's
-    /// main control receives, by the fields' numbers.
+    /// main control receives, indexed by the field's number. `None` for a field that the program
+    /// lacks.
     pub(super) standard: Vec<Option<Field>>,
-    /// The fields of metadata whose values are known when a packet is received.
+    /// The fields of metadata whose values are known as soon as a packet is received.
     pub(super) received: Vec<(Known, Field)>,
-    /// Whether a block reads the direction of packets.
+    /// Whether a block reads a packet's direction (PNA: from the host or from the network).
     pub(super) tells_direction: bool,
     pub(super) blocks: [Callee; 6],
-    /// Whether each of the blocks has statements.
+    /// Whether each of the blocks in `blocks` has statements. Blocks without any are skipped.
     pub(super) runs: [bool; 6],
-    /// Whether generated code can run the program one packet at a time without the interpreter.
-    /// This is only supported for v1model.
+    /// Whether packets can take the block path: generated code runs them one at a time, a block per
+    /// call, and needs no interpreter. Only programs for v1model can.
     pub(super) is_codes_alone: bool,
-    /// The offsets and sizes of the parameters that blocks share: headers, metadata and standard
-    /// metadata, of ingress and then of egress. For PSA and PNA, the third parameter is the
-    /// metadata that the control writes.
+    /// The offset and size in the frame of each parameter that blocks share: headers, metadata and
+    /// standard metadata. The first list is for ingress, the second for egress. For PSA and PNA,
+    /// the third parameter is the metadata that the control writes.
     pub(super) parameters: [Vec<(u32, u32)>; 2],
-    /// The units of work that a packet is charged by the end of ingress, and of egress, for blocks
-    /// without charges in their code.
+    /// The units of work that a packet is charged at the end of ingress, and at the end of egress.
+    /// They pay for the blocks whose code does not charge for itself.
     pub(super) costs: [u64; 2],
-    /// The charge for each block that goes alone, by its position.
+    /// The units of work that a packet is charged for each block on the block path, by the block's
+    /// position.
     block_costs: [u64; 6],
-    /// The plan for bursts, or the reason why packets are not processed in bursts.
+    /// The plan by which packets are processed in bursts, or the reason why they are not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
-    /// The glue with the places of its fields, for packets of v1model that are processed block by
-    /// block.
+    /// The rules of v1model by which packets pass between blocks, with the offsets of the fields
+    /// that they use. The block path applies them.
     glue_places: Box<ResolvedGlue>,
-    /// The facts that only PSA needs.
+    /// The facts that only programs for PSA have.
     pub(super) psa: Option<Box<Psa>>,
 }
 
-/// A field that decides where a packet goes.
+/// A metadata field that decides where a packet goes, such as its output port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciding {
     pub(super) field: Field,
@@ -95,8 +97,8 @@ pub(super) struct Deciding {
 const MISSING: Refusal = "a block of the architecture is missing";
 
 impl FastPath {
-    /// Analyses a program. Returns an error with the reason if no packet of the program can use the
-    /// fast path.
+    /// Collects the facts that the fast path needs about a program. Returns the reason as an error
+    /// if no packet of the program can take the fast path.
     pub(super) fn new(layout: &Layout, resolved: &ResolvedProgram) -> Result<Self, Refusal> {
         let mut fast_path = match layout.dialect {
             Dialect::SimpleSwitch => Self::of(layout, resolved, Kind::V1model),
@@ -136,7 +138,7 @@ impl FastPath {
         Ok(fast_path)
     }
 
-    /// Returns the fields that generated code reads to decide where a packet goes.
+    /// Returns the metadata fields that generated code reads to decide where a packet goes.
     pub(super) fn deciding(&self) -> Vec<Deciding> {
         let Glue { ingress_says, after_ingress, before_queue, before_egress, after_egress, .. } =
             self.glue;
@@ -162,8 +164,8 @@ impl FastPath {
         found.collect()
     }
 
-    /// Finds the blocks of a package, and the fields of the metadata that they exchange with the
-    /// architecture.
+    /// Finds the blocks of a package, and the fields of the metadata that these exchange with the
+    /// architecture. Returns the reason as an error if the program cannot take the fast path.
     fn of(layout: &Layout, resolved: &ResolvedProgram, kind: Kind) -> Result<Self, Refusal> {
         let glue = Glue::of(&layout.program.architecture).ok_or(OF_THE_USER)?;
         let package = glue.package(resolved.blocks.len()).ok_or(MISSING)?;
@@ -244,8 +246,8 @@ impl FastPath {
 const OF_THE_USER: Refusal = "the program declares the architecture itself";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 
-/// Returns those fields of a struct to which the glue assigns values that are known when a packet
-/// is received.
+/// Returns those fields of a metadata struct that the architecture sets to values that are known
+/// when a packet is received.
 fn known_on_receipt(
     sets: &'static [Set],
     fields: &[Option<Field>],
@@ -258,10 +260,10 @@ fn known_on_receipt(
     })
 }
 
-/// The roles of the parameters in which a block receives metadata of the packet.
+/// The roles of the parameters by which a block receives metadata of the packet.
 const RECEIVED: &[Role] = &[Role::Received, Role::Standard];
 
-/// The package of a program and the places of its parameters.
+/// A program's package, and the offsets in the frame of its blocks' parameters.
 struct Places<'p> {
     layout: &'p Layout,
     resolved: &'p ResolvedProgram,
@@ -269,8 +271,8 @@ struct Places<'p> {
 }
 
 impl Places<'_> {
-    /// Returns the fields of a parameter that the architecture knows, at their places in the frame,
-    /// by their numbers.
+    /// Returns the metadata fields that a stage's parameters with the given roles have in the
+    /// frame, indexed by the field's number. `None` for a field that the program lacks.
     fn fields(&self, stage: Stage, roles: &[Role]) -> Result<Vec<Option<Field>>, Refusal> {
         let (block, position) = self.package.parameter(stage, roles).ok_or(MISSING)?;
         let (type_id, place) = self.parameter(block, position).ok_or(MISSING)?;
@@ -279,7 +281,7 @@ impl Places<'_> {
         Ok(known.fields().iter().map(|field| field.map(in_frame)).collect())
     }
 
-    /// Returns the type and the place of a parameter of a block.
+    /// Returns the type of a block's parameter, and its storage in the frame.
     fn parameter(&self, block: usize, position: usize) -> Option<(TypeId, BlockParameter)> {
         let Self { layout, resolved, .. } = self;
         let block = resolved.blocks.get(block)?;
@@ -292,8 +294,8 @@ impl Places<'_> {
         Some((parameters.get(position)?.type_id, *place))
     }
 
-    /// Returns the offsets and sizes of the parameters of a stage that other blocks share. There
-    /// are none if the package has no such stage.
+    /// Returns the offset and size of each parameter of a stage that other blocks share. The list
+    /// is empty if the package has no such stage.
     fn shared(&self, stage: Stage) -> Vec<(u32, u32)> {
         let Some(position) = self.package.position(stage) else {
             // The architecture has no such stage.

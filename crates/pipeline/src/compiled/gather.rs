@@ -1,5 +1,4 @@
-//! Checksums and hashes over fields in the frame, for generated code that does not compute them
-//! itself.
+//! Computes checksums and hashes over fields in the frame for which there is no generated code.
 
 use super::context::Context;
 use super::exchange::number;
@@ -10,8 +9,9 @@ use crate::resolved::shape::{DATA, TAIL};
 use crate::sync::read;
 
 impl Host<'_> {
-    /// Returns the hash of the fields of a gather by its number. If the gather verifies a checksum
-    /// and the hash is not `found`, records a checksum error in the context.
+    /// Returns the hash of the fields that the program's gather with the given number lists. If the
+    /// gather verifies a checksum and the hash differs from `found`, records a checksum error in
+    /// the context.
     pub(super) fn gathered_hash(
         &mut self,
         frame: &[u8],
@@ -45,7 +45,8 @@ impl Host<'_> {
     }
 }
 
-/// Appends the fields of a gather to `data`, without the payload.
+/// Appends the fields that a gather (the list of inputs of a hash) names to `data`. The packet's
+/// payload is not appended.
 fn collect(gather: &Gather, frame: &[u8], data: &mut Vec<u8>) -> Result<(), InternalError> {
     let rest = |offset: u32| {
         frame

@@ -1,8 +1,8 @@
 //! The [`Host`], by which generated code reaches the tables and extern objects of a running switch.
 //!
-//! Generated code and the interpreter read and write the same entries, counters and registers. All
-//! accesses to that shared state on behalf of generated code are here, except for packed tables
-//! (`tables`), which come here only for a default action that packets write.
+//! Generated code and the interpreter read and write the same entries, counters and registers. When
+//! generated code makes a host call for that shared state, the call ends here. Packed tables need
+//! no host call (`tables`), except to run a default action whose parameters packets write.
 
 use super::tables::TableAccess;
 use crate::error::{InternalError, RunError};
@@ -22,50 +22,55 @@ use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-/// The bit of the result of [`Host::apply`] that is set if the lookup found an entry.
+/// The position of the bit in the result of [`Host::apply`] that says that the lookup found an
+/// entry.
 pub(super) const HIT: u32 = 32;
-/// The violated invariant of an action that is not among those of its table.
+/// The message of the internal error for an action that is not among those of its table.
 const NO_ACTION_THERE: &str = "an action that is not among those of its table";
-/// The violated invariant of an argument that does not fit the parameters of its action.
+/// The message of the internal error for an argument that does not fit the parameters of its
+/// action.
 const NO_PARAMETER: &str = "an argument that does not fit the parameters of its action";
 
-/// The environment of host calls: the resolved program, the state of the switch and reusable
-/// buffers.
+/// The environment of host calls, the functions that generated code calls for what it cannot do
+/// itself: the resolved program, the state of the switch and reusable buffers.
 pub(super) struct Host<'s> {
     pub(super) resolved: &'s ResolvedProgram,
     pub(super) layout: &'s Layout,
     pub(super) state: &'s State,
     pub(super) now: Duration,
-    /// The length in bytes of the packet as it was received, which counters add up.
+    /// The length in bytes of the packet as it was received. Byte counters count this length.
     pub(super) received_length: u64,
-    /// The running action of a table, if it writes its parameters.
+    /// The table action that is running, if it changes its own parameters. They are stored in the
+    /// table when the action ends. `None` if no such action is running.
     pub(super) found: Option<Found>,
     /// The key of the last lookup, kept so that its memory is reused.
     pub(super) key: &'s mut Vec<Bits>,
-    /// The bytes hashed last, kept so that their memory is reused.
+    /// The bytes that were hashed last, kept so that their memory is reused.
     pub(super) data: &'s mut Vec<u8>,
-    /// The error for which generated code ended, if a host call has set one.
+    /// The error with which a host call has ended the packet, if one has.
     pub(super) fault: Option<RunError>,
-    /// The first invariant that a host call found violated. Generated code does not end for it, so
-    /// the caller of generated code looks here before it uses the results.
+    /// The first invariant that a host call found violated. Generated code continues after such a
+    /// call, so its caller must read this field before it uses the results.
     broken: Option<InternalError>,
 }
 
-/// A running action that will write its parameters back.
+/// A running table action that changes its own parameters. When it ends, they are written back to
+/// the entry, or to the default action.
 pub(super) struct Found {
-    /// The lock on the cell, if the program asks for it (`synced` in `@tableconfig`). The field
+    /// The lock on `cell`, if the program asks for one (`synced` in `@tableconfig`). The field
     /// precedes `cell` so that it is dropped first.
     turn: Option<MutexGuard<'static, ()>>,
     cell: Arc<ActionCell>,
     call: Arc<ActionCall>,
-    /// The entry that was found, or `None` for the default action.
+    /// The entry whose action runs, or `None` for the default action.
     entry: Option<Arc<Stored>>,
     /// The position of the action in the table's list of actions.
     ran: usize,
 }
 
 impl Found {
-    /// Creates the record of an action. The caller sets `ran` once it knows the action's position.
+    /// Records that the action in `cell` runs, after acquiring the cell's lock if `synchronised` is
+    /// set. The caller sets `ran` once it knows the action's position.
     fn new(cell: Arc<ActionCell>, synchronised: bool) -> Self {
         if synchronised {
             return Self::alone(&cell);
@@ -73,8 +78,8 @@ impl Found {
         Self { turn: None, call: cell.call(), cell, entry: None, ran: 0 }
     }
 
-    /// Creates the record of an action while holding the lock on its cell, after waiting for the
-    /// lock.
+    /// Acquires the lock on an action's cell, waiting if necessary, and records that the action
+    /// runs. The record holds the lock until it is dropped.
     fn alone(cell: &Arc<ActionCell>) -> Self {
         let turn = cell.turn();
         // SAFETY: the guard borrows from the cell behind the `Arc` stored beside it. Moving the
@@ -86,7 +91,8 @@ impl Found {
     }
 }
 
-/// A function that copies the data of the action at a position to the frame.
+/// A function that copies an action's parameters to the frame. It receives the frame, the action's
+/// position in the table's list, and the values of the parameters.
 type Put<'p> = dyn Fn(&mut [u8], usize, &[Value]) -> Result<(), InternalError> + 'p;
 
 impl Found {
@@ -94,14 +100,14 @@ impl Found {
         self.ran
     }
 
-    /// Returns the argument of the action at a position.
+    /// Returns the argument at a position that the action had when it started.
     pub(super) fn argument(&self, position: usize) -> Option<&Value> {
         self.call.arguments.get(position)
     }
 }
 
 impl<'s> Host<'s> {
-    /// Creates a host whose key and data use the given buffers.
+    /// Creates a host that uses the given buffers for lookup keys and for the bytes to be hashed.
     pub(super) fn new(
         resolved: &'s ResolvedProgram,
         core: &'s Core,
@@ -124,13 +130,14 @@ impl<'s> Host<'s> {
 }
 
 impl<'s> Host<'s> {
-    /// Records that an invariant is violated where this function is called.
+    /// Records that an invariant is violated. The record names the caller of this function.
     #[track_caller]
     pub(super) fn broken(&mut self, what: &'static str) {
         self.broken.get_or_insert(InternalError::new(what));
     }
 
-    /// Records an invariant that was found violated, if any.
+    /// Returns the value of `outcome`. If it is an error, records the violated invariant and
+    /// returns `None`.
     pub(super) fn check<T>(&mut self, outcome: Result<T, InternalError>) -> Option<T> {
         match outcome {
             Ok(done) => Some(done),
@@ -141,8 +148,7 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns the first invariant that a host call found violated since the last call of this
-    /// function.
+    /// Returns the first invariant that a host call found violated, if any, and clears the record.
     pub(super) fn take_broken(&mut self) -> Option<InternalError> {
         self.broken.take()
     }
@@ -158,8 +164,9 @@ impl<'s> Host<'s> {
         last.map_or(0, |key| (key.offset + key.width.div_ceil(8)) as usize)
     }
 
-    /// Looks up a packed key and copies the data of the action to the frame. Returns the action's
-    /// position, with the bit [`HIT`] if an entry was found.
+    /// Looks up a packed key in a table and copies the parameters of the action that is to run to
+    /// the frame. Returns the action's position in the table's list, with bit [`HIT`] set if an
+    /// entry was found.
     pub(super) fn apply(&mut self, frame: &mut [u8], table: u64, key: &[u8]) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let (Some(resolved), Some(state)) =
@@ -187,15 +194,15 @@ impl<'s> Host<'s> {
         looked_up(is_hit, ran)
     }
 
-    /// Records the entry of the running action.
+    /// Records the entry to which the running action belongs, or `None` for the default action.
     pub(super) fn found_in(&mut self, entry: Option<Arc<Stored>>) {
         if let Some(found) = &mut self.found {
             found.entry = entry;
         }
     }
 
-    /// Prepares the default action of a packed table, if the action writes its parameters, and
-    /// returns its position. The parameters are copied to the access.
+    /// Starts the default action of a packed table if that action changes its own parameters.
+    /// Copies the parameters to `access` and returns the action's position in the table's list.
     pub(super) fn default_action(&mut self, table: u64, access: &mut TableAccess) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let state = self.state.tables.get(position);
@@ -227,8 +234,8 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns the direction of a PNA packet from a port, host or network, as programs represent
-    /// it.
+    /// Returns whether a PNA packet that arrived on `port` comes from the host or from the network,
+    /// as the number that programs use for that direction.
     pub(super) fn direction(&self, port: u32) -> u64 {
         self.layout.names.direction(self.state.is_host_port(port)).into()
     }
@@ -261,8 +268,8 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Copies the data of an action to the frame. Returns the action's position in the table's
-    /// list.
+    /// Copies the parameters of an action to the frame before it runs. Returns the action's
+    /// position in the table's list.
     fn prepare(
         &mut self,
         frame: &mut [u8],
@@ -277,8 +284,8 @@ impl<'s> Host<'s> {
         })
     }
 
-    /// Copies the data of an action to the frame with `put`. Returns the action's position in the
-    /// table's list.
+    /// Copies the parameters of an action to the frame with the function `put` before the action
+    /// runs. Returns the action's position in the table's list.
     pub(super) fn prepare_with(
         &mut self,
         frame: &mut [u8],
@@ -309,7 +316,8 @@ impl<'s> Host<'s> {
         Ok(ran)
     }
 
-    /// Writes back the parameters that the running action has changed in the frame.
+    /// Ends a table action: writes the parameters that it has changed in the frame back to the
+    /// table.
     pub(super) fn leave(&mut self, frame: &[u8], table: u64) {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let Some(found) = self.found.take() else {
@@ -331,7 +339,8 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Writes back the parameters that an action has changed.
+    /// Ends the table action `found`: writes `values`, the parameters that it has changed, back to
+    /// the table. Each value comes with its position among the parameters.
     pub(super) fn left(&mut self, table: u64, found: Found, values: Vec<(usize, Value)>) {
         let Found { turn, cell, call, entry, .. } = found;
         match (u32::try_from(table), self.table(table)) {
@@ -344,8 +353,9 @@ impl<'s> Host<'s> {
         drop(turn);
     }
 
-    /// Writes back the parameters of an action of a packed table whose entries are not written in
-    /// place. The parameters are those before and after the action at `position`.
+    /// Writes the changed parameters of an action back to a packed table whose entries generated
+    /// code does not write itself. The action is at `position` in the table's list; the last
+    /// argument holds its parameters before and after it ran.
     pub(super) fn defer(
         &self,
         table: u64,
@@ -374,7 +384,7 @@ impl<'s> Host<'s> {
         Ok(())
     }
 
-    /// Whether a parser value set with one subject contains a number.
+    /// Returns whether a parser value set whose members are single numbers contains a number.
     pub(super) fn is_member(
         &mut self,
         set: u64,
@@ -395,7 +405,7 @@ impl<'s> Host<'s> {
         self.state.externs.get(usize::try_from(id).ok()?)
     }
 
-    /// Returns the value of a register, or `None` if the index is out of range.
+    /// Returns an element of a register array, or `None` if the index is out of range.
     pub(super) fn read_register(&mut self, id: u64, index: u64) -> Option<u64> {
         let Some(ExternState::Register(registers)) = self.extern_state(id) else {
             self.broken("a register that is read");
@@ -430,13 +440,13 @@ impl<'s> Host<'s> {
     }
 }
 
-/// Encodes the result of a lookup for generated code: the position of the action, with the bit
-/// [`HIT`] if an entry was found.
+/// Encodes the result of a lookup as generated code expects it: the position of the action in the
+/// table's list, with bit [`HIT`] set if an entry was found.
 pub(super) fn looked_up(is_hit: bool, ran: Option<usize>) -> u64 {
     u64::from(is_hit) << HIT | ran.map_or(NO_ACTION, |ran| ran as u64)
 }
 
-/// Copies the arguments of an action to the offsets of its parameters.
+/// Copies the arguments of an action to the offsets of its parameters in the frame.
 fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) -> Result<(), InternalError> {
     if action.data.len() != arguments.len() {
         return Err(InternalError::new(NO_PARAMETER));
@@ -456,8 +466,8 @@ fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) -> Result<()
     Ok(())
 }
 
-/// Checks the fields that [`read`] and [`write`] access: each must be a number of its own that lies
-/// at a fixed place inside the frame, or inside the value of its parameter.
+/// Returns an error unless every field that [`read`] and [`write`] access is a number that is not
+/// part of a header and lies at a fixed offset inside the frame, or inside its parameter.
 pub(super) fn check_fields(resolved: &ResolvedProgram) -> Result<(), InternalError> {
     let is_inside = |field: &Field, size: u32| {
         let Storage::Native { bytes } = field.scalar.storage else { return false };
@@ -493,8 +503,8 @@ fn range(field: Field) -> Option<std::ops::Range<usize>> {
     Some(start..start + bytes as usize)
 }
 
-/// Reads a number that is not part of a header from the frame. Returns zero if `frame` is empty, as
-/// the bytes of a value that was never written are. Otherwise [`check_fields`] has shown that the
+/// Reads a number that is not part of a header from the frame. Returns zero if `frame` is empty,
+/// which stands for a value that was never written. Otherwise [`check_fields`] has shown that the
 /// field is a number inside the frame.
 #[inline]
 pub(super) fn read(frame: &[u8], field: Field) -> u64 {

@@ -1,26 +1,31 @@
-//! The ways by which a packet can pass through a program.
+//! The ways in which a packet can be processed: by the interpreter, or by generated code of several
+//! forms.
 //!
-//! The program, the sizes of its tables and what is measured decide which way a packet takes. All
-//! ways have the same results; tests and scripts choose each way in turn to show that.
+//! The fastest way depends on the program, on the sizes of its tables, and on whether times are
+//! measured. All ways have the same results; tests and scripts choose each in turn to show that.
 
 use super::Compiled;
 use std::fmt;
 
-/// A way by which packets go through a program.
+/// A way in which a program's packets are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Way {
-    /// The interpreter.
+    /// The interpreter runs the program.
     Interpreter,
-    /// Machine code with a function for each block, called by the architecture's driver.
+    /// Machine code with one function for each block. The driver of the architecture calls the
+    /// functions.
     Driver,
-    /// Machine code with a function for each block, called without the driver; v1model only.
+    /// Machine code with one function for each block. The functions are called directly, without
+    /// the driver of the architecture; only for v1model.
     Blocks,
-    /// Machine code in two functions: one parses all packets of a burst, the other does the rest.
+    /// Machine code in two functions. The first parses all packets of a burst, the second does the
+    /// rest.
     Stages,
-    /// Machine code in one fused function, from parser to deparser.
+    /// Machine code in one function, which takes each packet from the parser to the deparser.
     Fused,
-    /// The fused function behind a loop that prefetches entries of tables.
+    /// Machine code in one function, as in [`Way::Fused`]. A loop before it prefetches the table
+    /// entries that the packets of a burst will need.
     Prefetched,
 }
 
@@ -38,7 +43,7 @@ impl fmt::Display for Way {
 }
 
 impl Compiled {
-    /// Returns the ways by which generated code can process packets of this program.
+    /// Returns the ways in which packets of this program can be processed by generated code.
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![Way::Driver];
