@@ -1,5 +1,5 @@
-//! The host call by which a PNA packet adds the entry that it missed (`add_entry`) to a packed
-//! table.
+//! The host call with which a PNA packet that missed in a packed table adds an entry for its key
+//! (`add_entry`).
 
 use super::context::{Context, host, inside};
 use super::host::Host;
@@ -8,13 +8,14 @@ use crate::table::{ActionCell, Ageing, FieldMatch, Runs};
 use ir::ActionId;
 use ir::bits::Bits;
 
-/// The number of bytes of an entry's packed action data.
+/// The size in bytes of an entry's packed action parameters.
 pub(super) const DATA: usize = 32;
 
 /// The value of [`Adding::profile`] when the program names no expiry profile.
 pub(super) const NO_PROFILE: u64 = u64::MAX;
 
-/// An entry to be added for a packet that missed, as generated code writes it to its stack.
+/// An entry that a packet adds for the key with which it missed. Generated code writes it to its
+/// stack.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Adding {
@@ -30,7 +31,8 @@ pub(super) struct Adding {
     pub(super) data: [u8; DATA],
 }
 
-/// Adds the entry that a packet missed. Returns 1 if the entry was added and 0 otherwise.
+/// Adds the entry for the key with which a packet missed. Returns 1 if the entry was added, and 0
+/// otherwise.
 pub(super) unsafe extern "C" fn add_entry(context: *mut Context, adding: *const Adding) -> u64 {
     // SAFETY: generated code passes its own context, whose host and `Inside` only this call uses
     // until it returns, and a stack slot in which it has written every field of `Adding`.
@@ -50,8 +52,8 @@ pub(super) unsafe extern "C" fn add_entry(context: *mut Context, adding: *const 
 }
 
 impl Host<'_> {
-    /// Returns whether the entry was added. It is not if the table already has the entry, is full,
-    /// or does not have the action.
+    /// Adds an entry to a table and returns whether it did. It does not if the table already has an
+    /// entry with this key, is full, or lacks the action.
     fn add_entry(&self, table: u64, adding: &Adding) -> Result<bool, InternalError> {
         let Adding { action, low, high, profile, data, .. } = *adding;
         let key = u128::from(high) << 64 | u128::from(low);

@@ -1,6 +1,6 @@
-//! Tests that a violated invariant is reported as an internal error: by the code generator as a
-//! refusal of the program, and by host calls as an error of the packet. No packet is processed as
-//! if nothing had happened.
+//! Tests that a violated invariant of this crate is reported as an internal error. The code
+//! generator then refuses the program, and a host call ends the packet with the error. No packet is
+//! processed as if nothing had happened.
 
 use super::{Batch, Compiled, Way};
 use crate::error::{CompileError, InternalError, RunError};
@@ -39,7 +39,7 @@ fn switch() -> Switch {
     Switch::new(compiled.program.expect("a program")).expect("a switch")
 }
 
-/// Returns the error for a program whose resolved form was changed.
+/// Returns the error with which a program is refused after `change` has damaged its resolved form.
 fn refusal(change: impl FnOnce(&mut ResolvedProgram)) -> InternalError {
     let switch = switch();
     let mut resolved = ResolvedProgram::new(&switch.layout).expect("a resolved program");
@@ -51,7 +51,7 @@ fn refusal(change: impl FnOnce(&mut ResolvedProgram)) -> InternalError {
     }
 }
 
-/// Returns the body of the first block with statements.
+/// Returns the statements of the first block of the program that has any.
 fn statements(resolved: &mut ResolvedProgram) -> &mut Vec<Statement> {
     let callees: Vec<_> = resolved.blocks.iter().map(|block| block.callee).collect();
     let callee = callees.into_iter().find(

@@ -31,27 +31,28 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use tables::{Access, LINE, Probe, no_bucket, prefetch};
 
-/// The largest number of packets in a burst: enough for the prefetches of the first packet to
-/// complete before that packet is processed.
+/// The largest number of packets in a burst. It is large enough for the prefetches of the first
+/// packet to complete before that packet is processed.
 pub(super) const BURST: usize = 64;
 
-/// The number of packets that are prefetched, looked up by prefix or processed as one group while
-/// the memory system loads the data of the next group. It is roughly the number of cache misses
-/// that a core can have outstanding.
+/// The number of packets that are prefetched, looked up or processed as one group, while the memory
+/// system loads the data of the next group. It is roughly the number of cache misses that a core
+/// can have outstanding.
 const STEP: usize = 16;
 
-/// The bit of a stage's result that is set if the packet leaves the burst after ingress.
+/// The bit of a stage's result that is set if the stage stopped at a packet that the driver must
+/// complete after ingress.
 pub(super) const LEAVES_IN_INGRESS: u64 = 1 << 32;
 
-/// The bit of a stage's result that is set if the packet leaves the burst after egress. Its output
-/// port is then in the frame, at the place of the parser's error.
+/// The bit of a stage's result that is set if the stage stopped at a packet that the driver must
+/// complete after egress. The packet's output port is then in its frame, where the parser's error
+/// was.
 pub(super) const LEAVES_IN_EGRESS: u64 = 1 << 33;
 
-/// The number of bytes after a packet that a word load or store starting inside the packet may
-/// touch.
+/// The number of bytes behind a packet that loads and stores of whole words may touch.
 const SLACK: usize = 8;
 
-/// The alignment in bytes of packets in the output buffer; a power of two.
+/// The alignment of packets in the output buffer, in bytes. A power of two.
 const CHUNK: usize = 16;
 
 /// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
@@ -63,105 +64,108 @@ pub(super) const PREFETCH_THRESHOLD: u64 = 512 << 10;
 /// The largest number of tables whose buckets are prefetched ahead of the fused function.
 pub(super) const MAXIMUM_PREFETCHED: usize = 4;
 
-/// A received packet as generated code sees it.
+/// A received packet in the form in which generated code reads it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Packet {
     pub(super) input: *const u8,
     pub(super) length: u64,
-    /// The length with which the packet was received. It exceeds `length` if only the packet's head
-    /// is in memory here.
+    /// The length of the packet as it was received. It exceeds `length` if only the first bytes of
+    /// the packet are in memory.
     pub(super) received: u64,
     /// The offset of the packet's copy in the output buffer.
     pub(super) output: u64,
     pub(super) port: u32,
-    /// PNA: whether the packet comes from the host or from the network. Zero if the program does
-    /// not read it.
+    /// For PNA, whether the packet comes from the host or from the network, as programs represent
+    /// it. Zero if the program does not read it.
     pub(super) direction: u32,
 }
 
-/// A burst as generated code sees it.
+/// A burst of packets in the form in which generated code reads it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Burst {
     pub(super) packets: *const Packet,
     pub(super) count: u64,
-    /// `count` frames, each [`Plan::frame`] bytes long.
+    /// The frames of the `count` packets, each [`Plan::frame`] bytes long.
     pub(super) frames: *mut u8,
     pub(super) context: *mut Context,
     /// The current time in microseconds.
     pub(super) now: u64,
     /// The number of priority queues of each port.
     pub(super) queues: u64,
-    /// A buffer that holds the most bytes that a deparser can emit.
+    /// A buffer that is large enough for all bytes that a deparser can emit.
     pub(super) emitted: *mut u8,
     /// The output buffer, from which packets are transmitted.
     pub(super) bytes: *mut u8,
-    /// The record of the next packet to transmit; code advances this pointer.
+    /// The place for the record of the next packet to transmit. Generated code advances this
+    /// pointer.
     pub(super) sent: *mut Sent,
-    /// The position in the batch of the burst's first packet.
+    /// The position of the burst's first packet in the batch.
     pub(super) first: u64,
-    /// The bucket addresses that the prefetch stage computes, with the addresses of each packet
-    /// contiguous.
+    /// The buffer for the addresses of table buckets that the prefetch stage computes. The
+    /// addresses of each packet lie together.
     pub(super) bucket_addresses: *mut u64,
-    /// [`Plan::columns`] columns, one for each table whose keys are computed for a whole burst.
+    /// An array of [`Plan::columns`] columns, one for each table whose keys are computed for a
+    /// whole burst.
     pub(super) columns: *mut Column,
 }
 
-/// The keys that the packets of a burst have for one table, and the result of each lookup. For keys
-/// that are not exact, the result is the number of the entry; for exact keys, it is where the entry
-/// was found ([`Probe::FOUND`]).
+/// The keys of all packets of a burst for one table, and the result of each lookup. For tables that
+/// match prefixes or rules, the result is the number of the entry. For exact keys, it says where
+/// the entry was found ([`Probe::FOUND`]).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Column {
-    /// The keys, each of two words, the low word first.
+    /// The keys of the packets. Each has two words, the low one first.
     pub(super) keys: [[u64; 2]; BURST],
     pub(super) found: [u32; BURST],
 }
 
-/// A stage: processes a burst from the packet with the given number on, and returns the number of
-/// the packet at which it stopped. If that packet leaves the burst, [`LEAVES_IN_INGRESS`] or
-/// [`LEAVES_IN_EGRESS`] is set in the result. Otherwise, a number below the end of the burst means
-/// that the packet failed.
+/// A generated function that takes a burst through a stage of the program. It starts at the packet
+/// with the given number, and returns the number of the packet at which it stopped. The bit
+/// [`LEAVES_IN_INGRESS`] or [`LEAVES_IN_EGRESS`] is set in the result if the driver must complete
+/// that packet. Without such a bit, a number below the end of the burst means that the packet
+/// failed.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
-/// A packed table with keys that are not exact. All packets of a burst are looked up in it before
-/// the first of them reaches the table.
+/// A packed table that matches prefixes or rules. It is searched for all packets of a burst at
+/// once, before the first of them reaches the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchLookup {
     pub(super) table: u32,
-    /// The position of the burst's column that holds the keys for this table.
+    /// The position of the burst's column that holds the packets' keys for this table.
     pub(super) column: usize,
-    /// Whether the best entry is the one with the longest prefix.
+    /// Whether the entry with the longest prefix wins. Otherwise priorities decide.
     pub(super) by_prefix: bool,
-    /// The memory of the entries' counters and timers, if the entries have any.
+    /// The way to the memory of the entries' counters and timers. `None` if the entries have none.
     pub(super) owner: Option<Owner>,
 }
 
-/// A packed table of exact keys that are known after parsing, whose entries have counters or
-/// timers.
+/// A packed table with exact keys that are known after parsing, and whose entries have counters or
+/// timers. Their memory is prefetched after the entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// The position of the burst's column that holds the keys for this table, and where their
-    /// entries were found.
+    /// The position of the burst's column that holds the packets' keys for this table, and the
+    /// results of their lookups.
     pub(super) column: usize,
     pub(super) owner: Owner,
 }
 
-/// The memory that holds the counters and timers of a packed table's entries, described by where an
-/// entry has its address.
+/// The way from an entry of a packed table to the memory that holds its counters and timer: the
+/// entry stores that memory's address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
-    /// The offset in bytes of that memory's address in the values of an entry.
+    /// The offset in bytes, in an entry's values, of the address of its counters and timer.
     place: u32,
-    /// Whether the address leads to a meter too.
+    /// Whether the entries have meters too, which are in the same memory.
     meters: bool,
 }
 
 impl Owner {
-    /// Returns the description, if entries of this layout have counters, meters or timers that
-    /// generated code uses.
+    /// Returns the way to the counters, meters and timers of entries with this layout. Returns
+    /// `None` if they have none that generated code uses.
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
         let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
         let place = layout.owner.filter(|_| is_used)?;
@@ -169,8 +173,9 @@ impl Owner {
     }
 
     /// Prefetches the counters, timers and meters of the entries with the given keys. `computed`
-    /// holds the addresses of the first keys' buckets, if these are known already. `found` receives
-    /// for each key where its entry was found, or zero for keys that are entry numbers.
+    /// holds the addresses of the buckets of the first keys, as far as these were precomputed. The
+    /// function stores in `found` where it found the entry of each key, or zero if the keys are
+    /// entry numbers.
     ///
     /// # Safety
     ///
@@ -205,30 +210,31 @@ impl Owner {
     }
 }
 
-/// The generated functions of a program that runs in bursts.
+/// The generated functions that process the bursts of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stages {
     pub(super) parse: Stage,
     pub(super) pass: Stage,
     pub(super) fused: Option<Stage>,
-    /// The prefetch stage. It runs ahead of the fused function if entries may be missing from the
-    /// cache, or if all packets of the burst are looked up at once.
+    /// The prefetch stage, which runs before the fused function: it computes the keys and buckets
+    /// of all packets of a burst. It is used if entries may be missing from the cache, or if tables
+    /// are searched for all packets at once.
     pub(super) prefetch_stage: Option<Stage>,
 }
 
-/// The frames and columns of a burst, kept for the next one. Words of the frames that no packet
+/// The frames and columns of a burst, kept for the next burst. Words of the frames that no packet
 /// writes stay zero.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// The number of the program that used the frames last.
+    /// The number of the compiled program that used the frames last.
     of: u64,
     words: Vec<u64>,
     columns: Vec<Column>,
 }
 
 impl Frames {
-    /// Returns frames for the given number of packets of a program, at most [`BURST`], and the
-    /// columns of a burst. The frames are cleared if another program used them last.
+    /// Returns frames for at most [`BURST`] packets of a program, and the columns of a burst. The
+    /// frames are cleared if another program used them last.
     pub(super) fn of(
         &mut self,
         code: &Compiled,
@@ -344,8 +350,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Prefetches the bucket addresses that the prefetch stage computed: for each packet, one
-    /// bucket of each table.
+    /// Prefetches table buckets whose addresses the prefetch stage has computed. `buckets` holds
+    /// the addresses for one packet after another, one for each table.
     fn prefetch_computed(&self, accesses: &[TableAccess], buckets: &[u64]) {
         let tables = &self.code.machine_code.prefetched;
         for (position, table) in tables.iter().enumerate() {
@@ -355,7 +361,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Prefetches the memory that the lookups of some packets of a burst read first.
+    /// Prefetches the memory that the searches of prefix and rule tables read first, for some
+    /// packets of a burst.
     fn prefetch_searches(&self, accesses: &[TableAccess], packets: Range<usize>) {
         for BatchLookup { table, column, .. } in &self.code.machine_code.batch_lookups {
             if let (Some(table), Some(column)) =
@@ -367,9 +374,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Looks up all packets of a burst in the tables with prefixes or rules, and prefetches the
-    /// entries found and the memory to which those entries refer. `computed` holds the bucket
-    /// addresses of all packets, if the prefetch stage ran.
+    /// Looks up all packets of a burst in the tables that match prefixes or rules. Prefetches the
+    /// entries that were found, and their counters and timers. `computed` holds the addresses of
+    /// the buckets of all packets, if the prefetch stage has computed them.
     fn look_up_all(&mut self, accesses: &mut [TableAccess], computed: &[u64], packets: usize) {
         for BatchLookup { table, column, by_prefix, owner } in &self.code.machine_code.batch_lookups
         {
@@ -420,14 +427,15 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Returns the time, or zero if no times are measured.
+    /// Returns the time of the clock by which stages are measured, or zero if they are not
+    /// measured.
     fn clock(&self) -> u64 {
         self.timed.as_ref().map_or(0, |timed| (timed.clock)())
     }
 
-    /// Processes the packets of a burst to completion with the given stage. If there is a prefetch
-    /// stage, it runs ahead of each group of packets, and its buckets are prefetched if the tables
-    /// are larger than the cache.
+    /// Processes the packets of a burst to completion with the given stage. A prefetch stage, if
+    /// there is one, runs before each group of packets, and its buckets are prefetched if the
+    /// tables exceed the cache.
     fn passed(
         &mut self,
         plan: &Plan,
@@ -529,8 +537,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Records an error for packets of which one found an invariant violated. None of them is
-    /// transmitted: all but the first `sent` records are removed.
+    /// Records an error for a range of packets after one of them violated an invariant. Nothing is
+    /// transmitted for them: all records of packets to transmit except the first `sent` are
+    /// removed.
     #[cold]
     fn fail_all(
         &mut self,
@@ -546,14 +555,14 @@ impl Run<'_, '_> {
         self.frames.fill(0);
     }
 
-    /// Returns whether the prefetch stage only computes bucket addresses, so that no batch lookup
-    /// and no counter or timer depends on the buckets' contents.
+    /// Returns whether the prefetch stage computes only the addresses of buckets. If it does, the
+    /// contents of the buckets are not needed before packets are processed.
     fn computes_only_buckets(&self) -> bool {
         self.code.machine_code.batch_lookups.is_empty() && self.code.machine_code.owned.is_empty()
     }
 
-    /// Runs the prefetch stage for some packets of a burst. If the accesses are given, the buckets
-    /// are prefetched.
+    /// Computes the bucket addresses and keys of some packets of a burst with the prefetch stage.
+    /// If `accesses` are given, also prefetches the buckets.
     fn run_prefetch_stage(
         &self,
         prefetch_stage: Stage,
@@ -570,7 +579,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Returns the bucket addresses that the prefetch stage computed for some packets.
+    /// Returns the bucket addresses that the prefetch stage has computed for some packets of a
+    /// burst.
     fn bucket_addresses<'b>(&self, burst: &'b Burst, packets: Range<usize>) -> &'b [u64] {
         let prefetched = self.code.machine_code.prefetched.len();
         // SAFETY: for each of these packets the code wrote one address per prefetched table, and
@@ -582,8 +592,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Prefetches the buckets that follow full buckets, for some packets whose bucket addresses
-    /// were computed.
+    /// Prefetches the overflow buckets, in which entries are if their own bucket is full, for some
+    /// packets of a burst whose bucket addresses were computed.
     fn prefetch_overflow(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
         let computed = self.bucket_addresses(burst, packets);
         debug_assert!(
@@ -595,8 +605,8 @@ impl Run<'_, '_> {
         unsafe { Access::prefetch_overflow_buckets(computed) };
     }
 
-    /// Returns whether an address is that of a bucket of a table as the table lies in memory now,
-    /// or that of the placeholder for "no bucket".
+    /// Returns whether `address` is the address of a bucket of a table where the table is in memory
+    /// now, or that of the placeholder for "no bucket".
     fn may_be_read(&self, address: u64, accesses: &[TableAccess]) -> bool {
         let is_in = |start: usize, bytes: u64| {
             (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
@@ -613,8 +623,8 @@ impl Run<'_, '_> {
         address == no_bucket() || buckets.any(|(start, bytes)| is_in(start, bytes))
     }
 
-    /// Runs the prefetch stage for the given packets, to the end of the burst, and the batch
-    /// lookups if the range begins with the first packet.
+    /// Runs the prefetch stage for the given packets, which end the burst. If they are the whole
+    /// burst, also searches the tables that match prefixes or rules.
     fn prefetch_all(
         &mut self,
         prefetch_stage: Stage,
@@ -661,7 +671,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Processes a packet that goes to a multicast group, in the state in which the code left it.
+    /// Processes the replicas of a packet that goes to a multicast group. Ingress is complete, and
+    /// its results are in the frame.
     fn replicated(&mut self, packet: &[u8]) -> Result<(), RunError> {
         let cursor = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length_change = std::mem::take(&mut self.context.length_change);
@@ -670,9 +681,9 @@ impl Run<'_, '_> {
         self.multicast(length, length_change, payload)
     }
 
-    /// Hands a packet to the driver, in the state in which the code left it. Such a packet made a
-    /// request of the architecture (a copy, another pass or a message), or goes to a multicast
-    /// group in a program that may make such requests later.
+    /// Lets the driver complete a packet that generated code has processed in part. Such a packet
+    /// has requested a copy, another pass or a message, or goes to a multicast group in a program
+    /// whose egress may make such requests.
     fn goes_on(
         &mut self,
         (behind, interprets): (Behind, bool),
@@ -748,29 +759,29 @@ impl Run<'_, '_> {
     }
 }
 
-/// Returns the bucket addresses of the table at a position, out of addresses that hold one bucket
-/// of each table for each packet.
+/// Returns the bucket addresses of the table at `position`, one for each packet. `computed` holds
+/// the addresses of `tables` tables for each packet.
 fn of_table(computed: &[u64], position: usize, tables: usize) -> impl Iterator<Item = u64> {
     computed.iter().skip(position).step_by(tables).copied()
 }
 
 /// An estimate of how likely table entries are to be in the cache.
 enum Reach {
-    /// All entries are in the buckets of their tables and likely to be in the cache. No other
-    /// worker writes more than single words of them.
+    /// All entries are in the buckets of their tables and likely to be in the cache. Other workers
+    /// write at most single words of them.
     Near,
-    /// All entries are in the buckets of their tables, and some of these are in memory or in the
-    /// cache of another core.
+    /// All entries are in the buckets of their tables, but some buckets are likely to be in memory
+    /// or in the cache of another core.
     Far,
-    /// Some entries can only be found by host calls.
+    /// Some entries are outside of their tables' buckets, and only host calls find them.
     Calls,
 }
 
-/// Estimates where the entries of all tables are, given the size in bytes up to which tables fit in
-/// the cache.
+/// Estimates how likely the entries of all tables are to be in the cache. Tables of up to
+/// `prefetch_threshold` bytes in total are taken to fit there.
 fn reach(inside: &mut Inside<'_>, prefetch_threshold: u64) -> Reach {
-    /// The size in bytes above which a table that other workers write is prefetched. Prefetching a
-    /// smaller one is useless, because another core takes the cache lines back before the packet is
+    /// The size in bytes above which a table is prefetched if other workers write it. Prefetching a
+    /// smaller one is useless, because another core takes its cache lines back before the packet is
     /// processed.
     const CONTENDED: u64 = (BURST * Probe::BUCKET) as u64;
     let accesses = inside.accesses().iter().map(|table| &table.access);
@@ -786,7 +797,7 @@ fn reach(inside: &mut Inside<'_>, prefetch_threshold: u64) -> Reach {
     }
 }
 
-/// Returns the packet on which code runs, as the context describes it.
+/// Returns the bytes of the packet that the context describes.
 ///
 /// # Safety
 ///
@@ -801,12 +812,12 @@ unsafe fn passed_packet<'p>(context: &Context) -> &'p [u8] {
     unsafe { std::slice::from_raw_parts(context.packet, length) }
 }
 
-/// Returns the number of packets transmitted before those that stem from this packet.
+/// Returns the number of records in `sent` before those for the packet at a position of the batch.
 fn before_packet(sent: &[Sent], packet: usize) -> usize {
     sent.iter().take_while(|sent| sent.packet < packet).count()
 }
 
-/// Returns the addresses of the cache lines on which a value lies.
+/// Returns the addresses of the cache lines that contain a value.
 fn lines<T>(value: *const T) -> impl Iterator<Item = *const u8> {
     let start = value.cast::<u8>();
     let inside = start.addr() % LINE;
@@ -850,9 +861,10 @@ PNA_NIC(P(), I(), D()) main;";
         added_entries_are_found(ADDING);
     }
 
-    /// One packet finds that its entry has timed out, the next adds an entry that reuses the memory
-    /// of the first, and a later packet has the first key again. The place that was found for that
-    /// packet before now holds another key's entry.
+    /// Tests that a packet does not use the entry that was precomputed for its key after another
+    /// entry has taken its memory: a first packet removes its entry, which has timed out, and a
+    /// second one adds an entry that reuses the memory. A third packet with the first key must not
+    /// find that entry.
     #[test]
     fn entries_that_took_the_place_of_others_are_not_found_for_those() {
         let adds = "add_entry(\"open\", (None){ }, (ExpireTimeProfileId_t)1);";

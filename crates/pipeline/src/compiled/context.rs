@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The ways in which a block of generated code can end.
+/// The values that a generated function returns, which say how a block ended.
 pub(super) mod flow {
     pub(crate) const NEXT: i64 = 0;
     /// The block executed an `exit` statement.
@@ -30,25 +30,29 @@ pub(super) mod flow {
     pub(crate) const FAULT: i64 = 3;
 }
 
-/// The fault of a packet that exceeds its work limit. Smaller numbers are those of assertions.
+/// The value of [`Context::fault`] for a packet that exceeds its work limit. Values from zero
+/// upwards are the numbers of failed assertions.
 pub(super) const WORK_LIMIT: u64 = u64::MAX;
 
-/// The fault of a packet whose [`Host::fault`] holds the error.
+/// The value of [`Context::fault`] for a packet whose error is in [`Host::fault`].
 pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 
-/// The fault of a packet for which the driver asked for a block that the package does not have.
+/// The value of [`Context::fault`] for a packet for which the driver has called a block that the
+/// package does not have.
 pub(super) const NO_BLOCK: u64 = u64::MAX - 2;
 
-/// The flag in [`Context::asked`] that a step has requested a copy, another pass or a digest.
+/// The flag in [`Context::requests`] that is set once the interpreter has run a statement that
+/// requests a copy of the packet, another pass or a digest.
 pub(super) const REQUESTS: u64 = 1;
 
-/// The flag in [`Context::asked`] that the interpreter has not yet been reset for this packet.
+/// The flag in [`Context::requests`] that is set at the start of each packet, and cleared when the
+/// interpreter is reset for the packet.
 pub(super) const NEW_PACKET: u64 = 2;
 
-/// The value of [`Context::destination`] if no block has set a destination.
+/// The value of [`Context::destination`] while no block has set a destination.
 const UNTOUCHED: u64 = u64::MAX;
 
-/// The value of [`Context::destination`] if the packet is to be dropped.
+/// The value of [`Context::destination`] for a packet that is to be dropped.
 pub(super) const NOWHERE: u64 = u64::MAX - 1;
 
 /// The state that generated code and its caller share while a packet is processed.
@@ -58,72 +62,75 @@ pub(super) struct Context {
     pub(super) packet: *const u8,
     /// The length of the packet in bytes.
     pub(super) length: u64,
-    /// The offset of the parser's cursor in bytes.
+    /// The offset of the parser's cursor in the packet, in bytes.
     pub(super) cursor: u64,
     pub(super) emitted: *mut u8,
     pub(super) emitted_length: u64,
-    /// The units of work that the packet may take before generated code calls [`refill`].
+    /// The units of work that the packet may take until generated code must call [`refill`].
     pub(super) work_left: i64,
-    /// The units of work that [`refill`] has yet to add to `work_left`. They are kept apart so that
-    /// `stop` is checked once per slice.
+    /// The units of work that the packet may take in addition to `work_left`. [`refill`] moves them
+    /// there in slices, and checks `stop` before each slice.
     held: u64,
-    /// The flag that tells the worker to stop, or null.
+    /// The address of a flag that another thread sets to stop the worker, or null.
     stop: *const AtomicBool,
     pub(super) error: u64,
     pub(super) fault: u64,
-    /// The number of bytes by which headers that became valid or invalid change the packet's
-    /// length.
+    /// The number of bytes by which the packet has become longer because headers became valid, less
+    /// those of headers that became invalid.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
-    /// PNA: the port of the last `send_to_port`, or [`NOWHERE`], or [`UNTOUCHED`].
+    /// For PNA, the port of the last `send_to_port`. [`NOWHERE`] if the packet was dropped after
+    /// it, and [`UNTOUCHED`] if neither has happened.
     pub(super) destination: u64,
-    /// The address of the account of the entry whose action runs, if entries of its table time out;
-    /// otherwise zero.
+    /// The address of the account (counters and timer) of the entry whose action runs. Zero if
+    /// entries of its table do not time out.
     pub(super) timed: u64,
     /// The current time in nanoseconds, as [`Timer`] represents it.
     pub(super) now: u64,
-    /// A nonzero value if a checksum was verified and is wrong.
+    /// Nonzero if a checksum of the packet was verified and is wrong.
     pub(super) checksum_error: u64,
-    /// The length in bytes of the packet as it was received, which counters add up.
+    /// The length in bytes of the packet as it was received. Byte counters count this length.
     pub(super) received_length: u64,
-    /// The flags of a packet in a burst: [`NEW_PACKET`] before the interpreter runs the packet's
-    /// first step, then [`ASKED`] once a step has made a request to the architecture.
+    /// The flags of a packet in a burst. [`NEW_PACKET`] is set until the interpreter runs for the
+    /// packet. [`REQUESTS`] is set once a statement has made a request to the architecture.
     pub(super) requests: u64,
-    /// The first of the accesses to packed tables, one for each table.
+    /// An array with the worker's access to each packed table.
     pub(super) tables: *mut TableAccess,
-    /// The first of the addresses of extern arrays, one for each extern instance; zero for an
-    /// instance without an array.
+    /// An array with the address of each extern instance's elements (registers or counters). Zero
+    /// for an instance without such elements.
     pub(super) arrays: *const u64,
-    /// The address of a word that is 1 while no other worker counts, in which case generated code
-    /// counts without atomic instructions, and 0 otherwise.
+    /// The address of a word that is 1 while this is the only worker, and 0 otherwise. While it is
+    /// 1, generated code counts without atomic instructions.
     pub(super) is_alone: *const u64,
-    /// The address of a word that is 1 if the worker has left the gate since buckets were
-    /// prefetched, in which case tables may have moved and bucket addresses are computed again, and
-    /// 0 otherwise.
+    /// The address of a word that is 1 if other threads may have changed tables since bucket
+    /// addresses were precomputed, and 0 otherwise. While it is 1, generated code computes the
+    /// addresses again.
     pub(super) has_left: *const u64,
     inside: *mut c_void,
     host: *mut c_void,
-    /// The interpreter, which is an object apart from the host, or null if the program leaves no
-    /// steps to the interpreter.
+    /// The interpreter, which is an object apart from the host. Null if generated code leaves no
+    /// statements to the interpreter.
     interpreter: *mut c_void,
 }
 
-/// The units of work between two checks of the stop flag.
+/// The units of work that generated code takes between two checks of the stop flag.
 const SLICE: u64 = 1 << 16;
 
-/// The word that `is_alone` refers to outside the gate, where a worker cannot know whether it is
-/// alone.
+/// The word to which `is_alone` points while the worker does not hold the tables in place (outside
+/// their gate). It cannot know then whether there are other workers.
 static NOBODY_KNOWS: u64 = 0;
 
-/// The word that `has_left` refers to outside the gate, where a table may change at any time.
+/// The word to which `has_left` points while the worker does not hold the tables in place (outside
+/// their gate). A table may change at any time then.
 static ALWAYS: u64 = 1;
 
-/// A compiled block: takes the frame and the context, and returns a value of [`flow`].
+/// The generated function of a block. It takes the frame and the context, and returns a value of
+/// [`flow`].
 pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
-    /// Creates the context of one packet. It has no host yet; `arrays` are the addresses that
-    /// [`crate::state::State`] holds.
+    /// Creates the context of one packet, without a host. `arrays` holds the addresses of extern
+    /// arrays, as [`crate::state::State`] stores them.
     pub(super) fn new(work_left: u32, now: Duration, arrays: &[u64]) -> Self {
         Self {
             packet: std::ptr::null(),
@@ -154,15 +161,16 @@ impl Context {
         }
     }
 
-    /// Allows generated code `units` of work, and has it check `stop` after each slice. The flag
-    /// must live until generated code returns.
+    /// Sets the units of work that the packet may take, and the flag that generated code checks
+    /// after each slice of work. The flag must live until generated code returns.
     pub(super) fn begin_work(&mut self, units: u64, stop: Option<&AtomicBool>) {
         let slice = units.min(SLICE);
         (self.work_left, self.held) = (slice.cast_signed(), units - slice);
         self.stop = stop.map_or(std::ptr::null(), std::ptr::from_ref);
     }
 
-    /// Charges units of work. Returns false, and charges nothing, if fewer are left.
+    /// Charges units of work to the packet and returns true. If the packet may not take that much
+    /// work, charges nothing and returns false.
     #[inline]
     pub(super) fn charge(&mut self, units: u64) -> bool {
         let left = u64::try_from(self.work_left).ok().and_then(|left| left.checked_sub(units));
@@ -175,7 +183,8 @@ impl Context {
         }
     }
 
-    /// Charges units of which some are held.
+    /// Charges more units of work than `work_left` has, taking the rest from `held`. Returns false
+    /// if there are not enough.
     #[cold]
     fn charge_held(&mut self, units: u64) -> bool {
         let left = u64::try_from(self.work_left).unwrap_or(0) + self.held;
@@ -185,15 +194,16 @@ impl Context {
         true
     }
 
-    /// Returns the units of work that remain, and forgets the stop flag.
+    /// Returns the units of work that the packet may still take, and clears the stop flag's
+    /// address.
     pub(super) fn end_work(&mut self) -> u64 {
         self.stop = std::ptr::null();
         let held = std::mem::take(&mut self.held);
         u64::try_from(self.work_left).map_or(0, |left| left + held)
     }
 
-    /// Sets the accesses by which generated code reaches tables. `inside` must live while generated
-    /// code runs.
+    /// Sets the accesses by which generated code reaches packed tables. `inside` must live while
+    /// generated code runs.
     pub(super) fn set_tables(&mut self, inside: &mut Inside<'_>) {
         self.tables = inside.accesses().as_mut_ptr();
         self.is_alone = inside.is_alone();
@@ -201,8 +211,8 @@ impl Context {
         self.inside = std::ptr::from_mut(inside).cast();
     }
 
-    /// Returns the destination that the blocks have set for the packet, if any, and clears it.
-    /// `Some(None)` means that the packet is to be dropped.
+    /// Returns the destination that blocks have set for the packet, and clears it. `None` means
+    /// that they have set none, and `Some(None)` that the packet is to be dropped.
     pub(super) fn take_destination(&mut self) -> Option<Option<u32>> {
         match std::mem::replace(&mut self.destination, UNTOUCHED) {
             UNTOUCHED => None,
@@ -216,15 +226,15 @@ impl Context {
         self.host = std::ptr::from_mut(host).cast();
     }
 
-    /// Sets the interpreter that runs the steps left to it. `interpreter` must live while generated
-    /// code runs.
+    /// Sets the interpreter that runs the statements that generated code leaves to it.
+    /// `interpreter` must live while generated code runs.
     pub(super) fn set_machine(&mut self, interpreter: &mut Interpreter<'_>) {
         self.interpreter = std::ptr::from_mut(interpreter).cast();
     }
 }
 
-/// Adds another slice to the work that the packet may take, unless the worker is to stop. Returns
-/// the remaining work, which is negative if the packet must end.
+/// Gives the packet another slice of its work budget, unless the worker is to stop. Returns the new
+/// `work_left`, which is negative if the packet must end.
 pub(super) unsafe extern "C" fn refill(context: *mut Context) -> i64 {
     // SAFETY: generated code passes its own context, which nothing else uses during the call.
     let context = unsafe { &mut *context };
@@ -266,8 +276,8 @@ pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
     interpreter.map(|interpreter| Steps { host: unsafe { host(context) }, interpreter })
 }
 
-/// Ends a host call that needs the interpreter, which the context of a program with steps always
-/// has. Returns the value of [`flow`] with which generated code ends.
+/// Ends a host call that needs the interpreter although the context has none, which violates an
+/// invariant. Returns the value of [`flow`] with which generated code ends.
 ///
 /// # Safety
 /// `context` must be the pointer that a block of generated code was called with, its host must
@@ -282,7 +292,8 @@ unsafe fn end_without_interpreter(context: *mut Context) -> i64 {
     flow::FAULT
 }
 
-/// The violated invariant of a program with steps for an interpreter that is not there.
+/// The message of the internal error for a host call that needs the interpreter of a program that
+/// has none.
 const NO_INTERPRETER: &str = "a step of a program without an interpreter";
 
 /// Returns the state that the worker has inside the gate, or `None` if the program has no packed
@@ -347,7 +358,8 @@ unsafe fn owned(address: u64) -> Option<Arc<Stored>> {
     }
 }
 
-/// Removes an entry that a packet found after its timeout, and counts the lookup as a miss.
+/// Removes an entry that has timed out but that a packet's lookup has found. The lookup counts as a
+/// miss.
 pub(super) unsafe extern "C" fn expire(
     context: *mut Context,
     table: u64,
@@ -374,7 +386,8 @@ pub(super) unsafe extern "C" fn expire(
     }
 }
 
-/// Tells the interpreter which table is applied, with which key, and which entry was found, if any.
+/// Informs the interpreter of a lookup in generated code: the table, the key, and the address of
+/// the entry that was found, or zero. Statements that the interpreter runs later may depend on it.
 pub(super) unsafe extern "C" fn begin_look_up(
     context: *mut Context,
     table: u64,
@@ -396,8 +409,8 @@ pub(super) unsafe extern "C" fn begin_look_up(
     steps.begin_look_up(table, u128::from(high) << 64 | u128::from(low), entry);
 }
 
-/// Restarts the timer of the entry whose action runs. A profile that is not `u64::MAX` also sets
-/// the entry's timeout.
+/// Restarts the timer of the entry whose action runs. `profile` is the expiry profile from which
+/// the entry gets its timeout; it keeps its timeout if `profile` is `u64::MAX`.
 pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u64) {
     let profile = (profile != u64::MAX).then_some(profile);
     // SAFETY: `timed` is zero or belongs to the entry of the current lookup, since which the worker
@@ -421,7 +434,8 @@ pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u6
     // then a default action, which has no timer.
 }
 
-/// Looks up a packed key and copies the action data that was found to the frame.
+/// Looks up a packed key in a table and copies the parameters of the action that is to run to the
+/// frame. Returns the result of [`Host::apply`].
 pub(super) unsafe extern "C" fn apply(
     frame: *mut u8,
     context: *mut Context,
@@ -442,7 +456,8 @@ pub(super) unsafe extern "C" fn apply(
     host.apply(frame, table, key)
 }
 
-/// Prepares a default action that writes its parameters, and returns the action's position.
+/// Starts the default action of a packed table if that action changes its own parameters, which are
+/// copied to `access`. Returns the action's position in the table's list.
 pub(super) unsafe extern "C" fn default_action(
     context: *mut Context,
     table: u64,
@@ -453,9 +468,9 @@ pub(super) unsafe extern "C" fn default_action(
     unsafe { host(context).default_action(table, &mut *access) }
 }
 
-/// Hands the parameters that an action has written to the table as a change to be made later. The
-/// action is at `position`; `values` points to the entry's parameters, which are unchanged, and the
-/// access holds the new ones.
+/// Ends a table action that has changed its own parameters: tells the table to write them back to
+/// the entry later. `position` is the action's position in the table's list, `values` points to the
+/// old parameters in the entry, and `access` holds the new ones.
 pub(super) unsafe extern "C" fn defer(
     context: *mut Context,
     table: u64,
@@ -489,7 +504,8 @@ pub(super) unsafe extern "C" fn defer(
     host.check(made);
 }
 
-/// Writes back to the entry the parameters that the action has changed in the frame.
+/// Ends a table action that has changed its own parameters: writes them from the frame back to the
+/// table.
 pub(super) unsafe extern "C" fn leave(frame: *mut u8, context: *mut Context, table: u64) {
     // SAFETY: generated code passes its own context, whose host only this call uses until it
     // returns.
@@ -500,7 +516,7 @@ pub(super) unsafe extern "C" fn leave(frame: *mut u8, context: *mut Context, tab
     host.leave(frame, table);
 }
 
-/// Returns the value of a register, or `current` if the index is out of range.
+/// Returns an element of a register array, or `current` if the index is out of range.
 pub(super) unsafe extern "C" fn read_register(
     context: *mut Context,
     register: u64,
@@ -512,7 +528,7 @@ pub(super) unsafe extern "C" fn read_register(
     unsafe { host(context) }.read_register(register, index).unwrap_or(current)
 }
 
-/// Writes a register. Does nothing if the index is out of range.
+/// Writes an element of a register array. Does nothing if the index is out of range.
 pub(super) unsafe extern "C" fn write_register(
     context: *mut Context,
     register: u64,
@@ -538,7 +554,7 @@ pub(super) unsafe extern "C" fn is_member(
     u64::from(host.is_member(set, number, (width as u32, signed != 0)))
 }
 
-/// Counts the packet in an element of a counter array.
+/// Counts the packet in an element of a counter array. Does nothing if the index is out of range.
 pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index: u64) {
     // SAFETY: generated code passes its own context, whose host only this call uses until it
     // returns.
@@ -548,7 +564,8 @@ pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index
     host.count(counter, index);
 }
 
-/// Has the interpreter run a step, and returns a value of [`flow`].
+/// Runs a statement or expression that generated code leaves to the interpreter, given by its
+/// number. Returns a value of [`flow`].
 pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context, step: u64) -> i64 {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else {
@@ -575,8 +592,8 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
-/// Has the interpreter look up a table. Returns the same value as [`apply`], or `u64::MAX` if the
-/// lookup ended with a fault.
+/// Looks up a table by the interpreter, for a table that is not packed. Returns the result of
+/// [`Host::apply`], or `u64::MAX` if the lookup ended with a fault.
 pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, table: u64) -> u64 {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else {
@@ -593,7 +610,8 @@ pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, t
     steps.host.ended(context, outcome).unwrap_or(u64::MAX)
 }
 
-/// Ends the action of a table that [`look_up`] has looked up, and returns a value of [`flow`].
+/// Ends the action that [`look_up`] has selected, and writes back the parameters that it has
+/// changed. Returns a value of [`flow`].
 pub(super) unsafe extern "C" fn end_look_up(
     frame: *mut u8,
     context: *mut Context,
@@ -612,8 +630,8 @@ pub(super) unsafe extern "C" fn end_look_up(
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
-/// Returns the hash of the fields that a gather lists, and compares it with `found` if the gather
-/// verifies a checksum.
+/// Returns the hash of the fields that a gather (the list of a hash's inputs) names. If the gather
+/// verifies a checksum, records an error in the context if the hash differs from `found`.
 pub(super) unsafe extern "C" fn hash(
     frame: *mut u8,
     context: *mut Context,

@@ -80,8 +80,8 @@ fn append_number(data: &mut Vec<u8>, used: &mut u32, number: u64, width: u32) {
     append(data, used, &number.to_be_bytes(), (64 - width, width));
 }
 
-/// Appends `width` bits of `from`, beginning at `bit`, to `data`. `used` is the number of bits in
-/// use in the last byte of `data`.
+/// Appends `width` bits of `from`, beginning at bit `bit`, to `data`. `used` is the number of bits
+/// in use in the last byte of `data`, and is updated.
 fn append(data: &mut Vec<u8>, used: &mut u32, from: &[u8], (bit, width): (u32, u32)) {
     if *used == 8 && bit.is_multiple_of(8) && width.is_multiple_of(8) {
         let start = (bit / 8) as usize;

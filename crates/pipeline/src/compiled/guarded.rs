@@ -1,5 +1,5 @@
-//! Tests that run generated code on memory between guard pages: an access beyond packet, frame or
-//! output ends the process of the test.
+//! Tests that run generated code on memory between guard pages. An access beyond the packet, the
+//! frame or the output buffer kills the process of the test.
 
 #[allow(dead_code, reason = "programs are not made smaller here")]
 #[path = "../../tests/compiled/differential/grammar.rs"]
@@ -36,14 +36,15 @@ const READ_AND_WRITE: c_int = 3;
 const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
 const PAGE: usize = 4096;
 
-/// The edge of the accessible pages at which the memory lies, next to a guard page.
+/// The end of the accessible pages to which the memory is aligned, so that a guard page follows it
+/// or precedes it.
 #[derive(Clone, Copy)]
 enum Edge {
     Begin,
     End,
 }
 
-/// Memory between two pages that cannot be accessed.
+/// Memory between two guard pages, which cannot be accessed.
 struct Guarded {
     pages: *mut u8,
     inner: usize,
@@ -91,8 +92,9 @@ impl Drop for Guarded {
     }
 }
 
-/// Runs all blocks of a program in order until one faults, and returns how many blocks ended
-/// normally. The worker joins the tables if the program has packed ones.
+/// Runs the blocks of a program in order until one ends with a fault, and returns how many blocks
+/// ended normally before. If the program has packed tables, the caller becomes one of the tables'
+/// workers.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     if code.resolved.packed.is_empty() {
         return blocks(code, switch, packet, edge, None);
@@ -238,7 +240,8 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
     }
 }
 
-/// Shows that the guard works: a process that reads beyond guarded memory is ended by a signal.
+/// Shows that the guard pages work: a process that reads beyond guarded memory is killed by a
+/// signal.
 #[test]
 fn who_reads_beyond_guarded_memory_is_stopped() {
     const NAME: &str = "compiled::guarded::who_reads_beyond_guarded_memory_is_stopped";

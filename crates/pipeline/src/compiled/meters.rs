@@ -10,14 +10,14 @@ use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
 
-/// The result if no meter was executed.
+/// The value that stands for a color if no meter was executed.
 const NONE: u64 = u64::MAX;
 
-/// The length that stands for that of the packet as it was received.
+/// The value that stands for the length of the packet as it was received.
 pub(super) const AS_RECEIVED: u64 = u64::MAX;
 
-/// Executes an element of a meter array and returns the packet's color, or `u64::MAX` if the index
-/// is out of range.
+/// Executes an element of a meter array for the packet and returns the resulting color, or
+/// `u64::MAX` if the index is out of range.
 pub(super) unsafe extern "C" fn meter(
     context: *mut Context,
     id: u64,
@@ -40,8 +40,8 @@ pub(super) unsafe extern "C" fn meter(
     color.map_or(NONE, |color| host.shown(color, is_number))
 }
 
-/// Executes the direct meter of an entry and returns the packet's color, or `u64::MAX` if there is
-/// no such entry.
+/// Executes the direct meter of the entry at `address` for the packet and returns the resulting
+/// color, or `u64::MAX` if there is no such entry.
 pub(super) unsafe extern "C" fn entry_meter(
     context: *mut Context,
     id: u64,
@@ -99,8 +99,8 @@ pub(super) unsafe extern "C" fn entry_meter(
     color.map_or(NONE, |color| host.shown(color, is_bmv2))
 }
 
-/// Counts a packet in the direct counter of the default entry, or of an entry whose account's
-/// address generated code does not have.
+/// Counts a packet in the direct counter of the default entry, or of an entry that the interpreter
+/// has looked up, whose address generated code does not have.
 pub(super) unsafe extern "C" fn count_entry(
     context: *mut Context,
     id: u64,
@@ -134,7 +134,7 @@ fn number(id: u64) -> ExternId {
     ExternId(u32::try_from(id).unwrap_or(u32::MAX))
 }
 
-/// Returns the number of bytes to count.
+/// Returns `length`, or the length of the packet as it was received if `length` is [`AS_RECEIVED`].
 ///
 /// # Safety
 /// `context` must be that of generated code, which must not use it during the call.
@@ -158,13 +158,13 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns a color as the program represents it: the number of BMv2, or the member of the
-    /// enumeration.
+    /// Returns the value that stands for a color in the program: BMv2's number if `is_number` is
+    /// set, otherwise the member of the program's enumeration.
     fn shown(&self, color: Color, is_number: bool) -> u64 {
         if is_number { color as u64 } else { self.layout.names.color(color).into() }
     }
 
-    /// Returns the table whose entries have a given direct counter or meter.
+    /// Returns the table whose entries have the direct counter or meter `id`.
     fn table_of(&self, id: ExternId) -> Option<&'s TableState> {
         let table = self.layout.program.externs.get(id.index())?.table?;
         self.state.tables.get(table.index())

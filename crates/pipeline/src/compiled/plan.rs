@@ -23,90 +23,99 @@ use crate::table::{Ageing, EntryLayout};
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The size in bytes of a stack's next index, which is stored at the offset of the stack.
+/// The size in bytes of a header stack's next index, which is stored in front of the elements.
 const NEXT_INDEX: u32 = 4;
 
-/// The largest number of statements of a stage, with all calls inlined. Longer stages take more
-/// time to compile than they gain.
+/// The largest number of statements in a stage, with all calls inlined. Code for longer stages
+/// takes longer to compile than it saves.
 const MAXIMUM_STATEMENTS: usize = 4096;
 
-/// The places of a program's values in stages, and the facts about the program on which the
-/// generated code depends.
+/// The plan by which the code generator makes functions that process bursts: the place of each
+/// value of the program, and facts on which the generated code depends.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The bytes of each number that is a variable, by its offset in the frame. Validity flags are
-    /// among these slots.
+    /// The numbers that become variables of the generated functions: the size in bytes of each, by
+    /// its offset in the frame. They are called slots below, and include validity flags.
     pub(super) slots: BTreeMap<Offset, u32>,
-    /// The headers, by the offsets of their flags.
+    /// The headers of the program, by the offsets of their validity flags.
     pub(super) headers: BTreeMap<Offset, PlannedHeader>,
-    /// The bytes of each wide number, by its offset. Wide numbers stay in the frame.
+    /// The numbers of more than 64 bits, which stay in the frame: the size in bytes of each, by its
+    /// offset.
     pub(super) wide: BTreeMap<Offset, u32>,
-    /// The slots that the parser writes and a later block uses.
+    /// The slots that the parser writes and that a later block uses, so that they must be passed
+    /// on.
     pub(super) saved: BTreeSet<Offset>,
-    /// The slots that may become non-zero.
+    /// The slots whose value may become nonzero.
     pub(super) changed: BTreeSet<Offset>,
-    /// Whether the interpreter runs steps of the program or looks up tables.
+    /// Whether the interpreter runs some statements of the program, or looks up some tables.
     pub(super) interprets: bool,
-    /// Whether a step may request a copy, another pass or a message to the control plane.
+    /// Whether a statement that the interpreter runs may request a copy of the packet, another pass
+    /// or a message to the control plane.
     pub(super) requests: bool,
     /// Whether packets may be truncated.
     pub(super) truncates: bool,
-    /// Whether a packet may leave the gate of the tables: to add an entry, to have one changed, or
-    /// to remove one that has timed out. Meanwhile other workers may change the tables and the ways
-    /// in which these are reached.
+    /// Whether a packet may have tables changed while it is processed: to add an entry, to change
+    /// one, or to remove one that has timed out. The worker leaves the gate of the tables
+    /// meanwhile, so other threads may change and move their entries.
     pub(super) leaves_gate: bool,
-    /// Whether packets have entries changed from outside the gate.
+    /// Whether there are tables whose entries actions change, but not in place, so that the worker
+    /// leaves the gate of the tables for the change.
     pub(super) defers: bool,
-    /// Whether there are packed tables with prefixes or rules that must be searched for each packet
-    /// by itself, because packets may change tables.
+    /// Whether tables that match prefixes or rules are searched for each packet when the packet
+    /// reaches them, and not for a whole burst at once. This is so if earlier packets may have
+    /// changed the tables.
     pub(super) seeks_alone: bool,
-    /// The number of statements, with all calls inlined.
+    /// The number of statements in the program, with all calls inlined.
     pub(super) statements: usize,
-    /// Whether the parser does more to headers than extract them.
+    /// Whether the parser changes headers in other ways than to extract them.
     pub(super) parser_writes_headers: bool,
-    /// The size of the frame in bytes. Behind the places of variables, the frame holds the values
-    /// that one stage passes to the next: the pointers to headers, the cursor, the error, the
-    /// change of length and the work left.
+    /// The size of a packet's frame in bytes. Behind the variables, the frame holds the values that
+    /// one stage passes to the next: the pointers to headers, the cursor, the parser's error, the
+    /// change of the packet's length and the remaining work.
     pub(super) frame: u32,
     pub(super) cursor: Offset,
     pub(super) error: Offset,
     pub(super) length_change: Offset,
     pub(super) work_left: Offset,
-    /// The burst's columns of packed tables with prefixes or rules, by the tables' numbers. The
-    /// columns hold keys and the results of the batch lookup.
+    /// The packed tables that match prefixes or rules and are searched for a whole burst: by table
+    /// number, the column of the burst that holds the keys and the results of the search.
     pub(super) ahead: BTreeMap<u32, usize>,
-    /// The burst's columns of packed tables of exact keys whose entries have counters or timers, by
-    /// the tables' numbers.
+    /// The packed tables with exact keys whose entries have counters or timers: by table number,
+    /// the column of the burst that holds the keys.
     pub(super) keys: BTreeMap<u32, usize>,
-    /// The number of columns of a burst.
+    /// The number of columns of a burst. A column holds the keys of all packets for one table.
     pub(super) columns: usize,
 }
 
 /// The facts about a header that the code generator needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PlannedHeader {
-    /// The number of bytes of the header's data that any code accesses. The data begins [`DATA`]
-    /// bytes after the flag.
+    /// The number of bytes of the header that the program accesses. The header's first byte is
+    /// [`DATA`] bytes after its validity flag.
     pub(super) bytes: u32,
-    /// The number of bytes that the first parser extracts, if it extracts the header.
+    /// The number of bytes that the first parser extracts. `None` if it does not extract the
+    /// header.
     pub(super) extracted: Option<u32>,
-    /// Whether the header may come to lie in the frame.
+    /// Whether the header may lie in the frame and not in the packet, because the program writes it
+    /// there.
     pub(super) written: bool,
     /// Whether the parser reads fields of the header.
     pub(super) parser_reads: bool,
-    /// The offset in the header's data of the varbit at its end, if the header has one.
+    /// The offset of the varbit at the end of the header from the header's first byte. `None` if
+    /// there is no varbit.
     pub(super) tail: Option<u32>,
-    /// The place in the frame of the pointer that one stage passes to the next.
+    /// The offset in the frame of the pointer to the header that one stage passes to the next.
     pub(super) pointer: Offset,
 }
 
-/// The reason why a program has no plan.
+/// The reason why packets of a program cannot be processed in bursts, or on the fast path at all.
 pub(super) type Refusal = &'static str;
 
 type Outcome = Result<(), Refusal>;
 
 impl Plan {
-    /// Makes the plan for a program, by a walk through all of its blocks.
+    /// Makes the plan for a program by a walk through its blocks. Returns the reason as an error if
+    /// packets of the program cannot be processed in bursts.
     pub(super) fn new(resolved: &ResolvedProgram, fast_path: &FastPath) -> Result<Self, Refusal> {
         let mut walk = Walk {
             resolved,
@@ -165,31 +174,34 @@ impl Plan {
         walk.finish()
     }
 
-    /// Returns the column of the burst of a packed table, if it has one.
+    /// Returns the column of the burst that holds the keys for a packed table, if there is one.
     pub(super) fn column(&self, table: u32) -> Option<usize> {
         self.ahead.get(&table).or(self.keys.get(&table)).copied()
     }
 
-    /// Returns the slots in a range of the frame.
+    /// Returns the numbers in a range of the frame that are variables, each with its offset and
+    /// size.
     pub(super) fn slots_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.slots.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
-    /// Returns the wide numbers in a range of the frame.
+    /// Returns the numbers of more than 64 bits in a range of the frame, each with its offset and
+    /// size.
     pub(super) fn wide_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.wide.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
-    /// Returns the headers in a range of the frame.
+    /// Returns the headers whose validity flags are in a range of the frame, each with the flag's
+    /// offset.
     pub(super) fn headers_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, PlannedHeader)> {
         let range = self.headers.range(start..start.saturating_add(bytes));
         range.map(|(offset, header)| (*offset, *header)).collect()
     }
 }
 
-/// A move of a whole range of the frame to another range.
+/// A move of a range of the frame to another range, as for a parameter of a call.
 struct Moved {
     to: Offset,
     from: Offset,
@@ -198,7 +210,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// Returns whether a side of one move overlaps a side of the other move.
+    /// Returns whether the source or the target of one move overlaps that of the other move.
     fn meets(&self, other: &Self) -> bool {
         [self.to, self.from].into_iter().any(|here| {
             [other.to, other.from].into_iter().any(|there| {
@@ -208,32 +220,36 @@ impl Moved {
     }
 }
 
-/// The walk through a program's blocks that collects the plan.
+/// A walk through the blocks of a program, which collects the facts for its plan.
 struct Walk<'b> {
     resolved: &'b ResolvedProgram,
     plan: Plan,
-    /// Whether the walk is in the first parser that packets reach.
+    /// Whether the walk is in the parser that packets reach first, rather than in one of a later
+    /// block.
     in_parser: bool,
-    /// Whether the walk is in any parser of the package.
+    /// Whether the walk is in a parser of the package, rather than in a control.
     parses: bool,
-    /// The number of statements that the plan may still take.
+    /// The number of statements that the walk may still visit before the program is too long for
+    /// bursts.
     left: usize,
-    /// Whether a step of the current block may request a copy, another pass or a message.
+    /// Whether the interpreter runs a statement of the current block that may request a copy of the
+    /// packet, another pass or a message to the control plane.
     requested: bool,
-    /// Whether the current block computes a checksum step by step.
+    /// Whether the interpreter computes a checksum of the current block by several statements
+    /// (`InternetChecksum`).
     sums: bool,
-    /// The slots that the parser writes.
+    /// The numbers that the parser writes, by their offsets in the frame.
     parsed: BTreeSet<Offset>,
-    /// The slots that a later block uses.
+    /// The numbers that blocks after the parser use, by their offsets in the frame.
     later: BTreeSet<Offset>,
-    /// The slots that may become non-zero.
+    /// The numbers that may become nonzero, by their offsets in the frame.
     changed: BTreeSet<Offset>,
     moves: Vec<Moved>,
-    /// The bytes of all headers in the plan.
+    /// The total of the accessed bytes of all headers that the walk has found so far.
     header_bytes: u64,
 }
 
-/// The kind of an access to a value.
+/// The way in which a statement uses a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,
@@ -279,8 +295,8 @@ impl Walk<'_> {
         block.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    /// Records the values that a statement uses. Returns an error if the statement cannot be part
-    /// of a stage.
+    /// Records the values that a statement uses. Returns the reason as an error if the statement
+    /// cannot be part of the code for bursts.
     fn statement(&mut self, statement: &Statement) -> Outcome {
         ir::meter::count(1);
         self.left = self.left.checked_sub(1).ok_or("the program is too long")?;
@@ -521,7 +537,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Records a step of the interpreter, with all values that it uses.
+    /// Records a statement or expression that the interpreter runs, with all values that it uses.
     fn step(&mut self, step: u32) -> Outcome {
         let resolved = self.resolved;
         let step = resolved.steps.get(step as usize).ok_or("a step is not there")?;
@@ -592,7 +608,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records a value that is passed to the interpreter or comes from it.
+    /// Records a value that is copied to the interpreter's variables or from them.
     fn shape(&mut self, offset: Offset, shape: &Shape, how: Use) -> Outcome {
         match shape {
             Shape::Scalar(scalar) => match scalar.storage {
@@ -765,7 +781,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Records a number that is a variable in stages.
+    /// Records a number that becomes a variable of the generated functions.
     fn slot(&mut self, offset: Offset, bytes: u32) -> Outcome {
         if *self.plan.slots.entry(offset).or_insert(bytes) != bytes {
             return Err("a number is used with two sizes");
@@ -776,7 +792,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Records that a slot may become non-zero.
+    /// Records that a number may become nonzero.
     fn wrote(&mut self, slot: Offset) {
         self.changed.insert(slot);
         if self.in_parser {
@@ -784,7 +800,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records an access to a header, and the bytes that it needs.
+    /// Records that a statement uses a header, and how many of its bytes.
     fn header(&mut self, flag: Offset, bytes: u32, how: Use) {
         self.plan.slots.insert(flag, 1);
         let known = self.plan.headers.entry(flag).or_default();
@@ -801,14 +817,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that the first parser extracts a header.
+    /// Records that the first parser extracts a header of the given size.
     fn extracted(&mut self, header: Offset, bytes: u32) {
         if let Some(known) = self.plan.headers.get_mut(&header).filter(|_| self.in_parser) {
             known.extracted = Some(bytes);
         }
     }
 
-    /// Records that a header has a varbit at its end.
+    /// Records that a header has a varbit at its end, `at` bytes after its first byte.
     fn tail(&mut self, flag: Offset, at: u32) {
         self.plan.slots.insert(flag + TAIL, 4);
         self.plan.headers.entry(flag).or_default().tail = Some(at);
@@ -817,7 +833,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Completes the moves: each value on one side of a move gets a counterpart on the other side.
+    /// Gives each number, header and flag on one side of a recorded move a counterpart on the other
+    /// side.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
         // A move is processed again when another move has added values to one of its sides.
@@ -873,22 +890,23 @@ impl Walk<'_> {
         }
     }
 
-    /// Keeps fields that the parser writes and that the architecture reads, though no later block
-    /// does.
+    /// Records that the fields by which the architecture decides about packets are used after the
+    /// parser, so that the values which the parser writes to them are passed on.
     fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
         let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
         let touched = offsets.filter(|offset| self.plan.slots.contains_key(offset));
         self.later.extend(touched.collect::<Vec<_>>());
     }
 
-    /// Returns figures that grow whenever the walk learns of another value in the frame.
+    /// Returns four counts that grow whenever the walk finds another value. They stay equal once
+    /// nothing is left to be found.
     fn extent(&self) -> (usize, usize, usize, u64) {
         let Plan { slots, wide, headers, .. } = &self.plan;
         (slots.len(), wide.len(), headers.len(), self.header_bytes)
     }
 
-    /// Completes the plan: checks that no numbers overlap, and assigns the places that pass values
-    /// from stage to stage.
+    /// Completes the plan: checks that no numbers overlap, and assigns the offsets at which one
+    /// stage passes values to the next.
     fn finish(self) -> Result<Plan, Refusal> {
         let Self { resolved, mut plan, left, parsed, later, changed, .. } = self;
         plan.changed = changed;
@@ -960,7 +978,7 @@ fn is_of_packet(statement: &Statement) -> bool {
     )
 }
 
-/// Returns the offset of an address, or an error if it depends on the index of a stack.
+/// Returns the offset of a value in the frame, or an error if it depends on a stack's next index.
 fn fixed(address: Address) -> Result<Offset, Refusal> {
     match address.element {
         None => Ok(address.offset),

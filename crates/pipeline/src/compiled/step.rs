@@ -1,5 +1,6 @@
-//! Steps that generated code leaves to the interpreter. The values that a step uses are copied to
-//! the interpreter's variables before it and back to the frame after it.
+//! Runs the statements and expressions, called steps, that generated code leaves to the
+//! interpreter. The values that a step uses are copied to the interpreter's variables before it,
+//! and back to the frame after it.
 
 use super::context::{Context, NEW_PACKET};
 use super::exchange::{load, load_move, store, store_move};
@@ -21,7 +22,7 @@ pub(super) struct Steps<'h, 's> {
 }
 
 impl Steps<'_, '_> {
-    /// Resets the interpreter before the first step of a packet in a burst.
+    /// Resets the interpreter if it has not yet run for the current packet of a burst.
     pub(super) fn prepare(&mut self, context: &mut Context) {
         if context.requests & NEW_PACKET != 0 {
             context.requests = 0;
@@ -29,8 +30,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Whether a step adds the entry that the packet missed to a packed table. The packet then
-    /// holds no lock on an entry.
+    /// Returns whether a step adds an entry to a packed table for the key with which the packet
+    /// missed. The packet holds no lock on an entry then.
     pub(super) fn changes_tables(&self, number: u64) -> bool {
         let ResolvedProgram { steps, tables, .. } = self.host.resolved;
         let step = usize::try_from(number).ok().and_then(|number| steps.get(number));
@@ -39,7 +40,8 @@ impl Steps<'_, '_> {
         step.is_some_and(Step::adds_entry) && table.is_some_and(|table| table.packed.is_some())
     }
 
-    /// Tells the interpreter which table generated code has looked up, with which key and result.
+    /// Informs the interpreter of a lookup in generated code: the table, the key, and the entry
+    /// that was found, if any. Steps that run later may depend on it.
     pub(super) fn begin_look_up(&mut self, number: u64, key: u128, entry: Option<Arc<Stored>>) {
         let position = usize::try_from(number).unwrap_or(usize::MAX);
         let resolved = self.host.resolved.tables.get(position);
@@ -56,7 +58,8 @@ impl Steps<'_, '_> {
         self.interpreter.begin_look_up(Lookup { table, keys, entry, colors: Vec::new() });
     }
 
-    /// Runs a step by its number.
+    /// Runs the step with the given number: a statement or expression that generated code leaves to
+    /// the interpreter.
     pub(super) fn step(
         &mut self,
         frame: &mut [u8],
@@ -115,8 +118,8 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// Runs an emit statement whose output follows what generated code has emitted in the same
-    /// buffer.
+    /// Runs an emit statement in the interpreter, and appends the emitted bytes to the output of
+    /// generated code.
     fn emit(&mut self, context: &mut Context, statement: &Statement) -> Result<Flow, Stop> {
         let before = usize::try_from(context.emitted_length).unwrap_or(usize::MAX);
         let emitted = &mut self.interpreter.scratch.emitted;
@@ -148,8 +151,8 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Looks up a table that is not packed, and copies the data of the action to the frame. Returns
-    /// the same value as [`Host::apply`].
+    /// Looks up a table that is not packed, and copies the parameters of the action that is to run
+    /// to the frame. Returns the result of [`Host::apply`].
     pub(super) fn look_up(&mut self, frame: &mut [u8], number: u64) -> Result<u64, Stop> {
         let resolved = self.host.resolved;
         let position = usize::try_from(number).unwrap_or(usize::MAX);
@@ -178,8 +181,8 @@ impl Steps<'_, '_> {
         Ok(super::host::looked_up(is_hit, ran))
     }
 
-    /// Ends the action of a table that [`Self::look_up`] has looked up, and writes back the
-    /// parameters that the action has changed.
+    /// Ends the action that [`Self::look_up`] has selected, and writes back the parameters that it
+    /// has changed in the frame.
     pub(super) fn end_look_up(&mut self, frame: &[u8], number: u64) -> Result<(), Stop> {
         self.interpreter.end_look_up();
         let Some(found) = self.host.found.take() else {
@@ -208,7 +211,7 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Sends the digest message that a block requested, if any.
+    /// Sends the digest message that a block has requested, if any, to the control plane.
     pub(super) fn send_digest(&mut self, frame: &[u8]) -> Result<(), RunError> {
         if self.interpreter.effects.digest.is_some() {
             let resolved = self.host.resolved;
@@ -220,8 +223,8 @@ impl Steps<'_, '_> {
 }
 
 impl Host<'_> {
-    /// Turns an outcome into a value of [`flow`](super::context::flow), and records the parser
-    /// error or fault for the caller.
+    /// Turns the outcome of a step into a value of [`flow`](super::context::flow). If the step
+    /// failed, also records the parser's error or the fault in the context.
     pub(super) fn ended<T>(
         &mut self,
         context: &mut Context,

@@ -11,32 +11,34 @@ use crate::table::{ActionCall, CompiledTable, EntryLayout, NO_ACTION};
 use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 
-/// The default action writes its parameters, so it is fetched and written back by host calls.
+/// The value of [`TableAccess::default_action`] for a default action that changes its own
+/// parameters. Such an action starts and ends with a host call.
 pub(super) const BY_HOST_CALL: u64 = 1 << 33;
 
-/// The default action is replaced by a sample entry, for programs compiled without lookups.
+/// The bit of [`TableAccess::default_action`] that is set in programs compiled without lookups.
+/// There the action of a sample entry replaces the default action.
 pub(super) const SAMPLE: u64 = 1 << 34;
 
-/// A packed table as generated code accesses it.
+/// A packed table as generated code accesses it: its buckets, its functions and its default action.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct TableAccess {
     pub(super) access: Access,
-    /// The search for the key of the best matching entry, in tables whose keys are not matched
+    /// The function that searches for the best matching entry, in tables whose keys are not matched
     /// exactly.
     pub(super) searcher: Searcher,
-    /// The position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_HOST_CALL`]. In a
-    /// program compiled without lookups, the position of a sample entry's action with the bit
-    /// [`SAMPLE`].
+    /// The position of the default action in the table's list, or [`NO_ACTION`], or
+    /// [`BY_HOST_CALL`]. In a program compiled without lookups, the position of a sample entry's
+    /// action, with bit [`SAMPLE`] set.
     pub(super) default_action: u64,
-    /// The packed parameters of the default action or of the sample entry.
+    /// The packed parameters of the default action, or of the sample entry's action.
     pub(super) default: [u64; 4],
-    /// The buffer for parameters that an action has changed, in tables whose entries are not
-    /// written in place.
+    /// The buffer in which an action stores the parameters that it has changed, in tables whose
+    /// entries generated code does not write itself.
     pub(super) made: [u64; 4],
 }
 
-/// A worker that has joined the group of workers of a switch's state.
+/// A worker that has joined the group of workers that use a state's packed tables.
 #[derive(Debug)]
 pub(super) struct Joined {
     worker: Worker,
@@ -46,7 +48,7 @@ pub(super) struct Joined {
     samples: bool,
 }
 
-/// A packed table that a worker uses.
+/// A packed table, and the counters in which a worker adds up its lookups.
 #[derive(Debug)]
 struct JoinedTable {
     /// The position of the table in the state.
@@ -55,25 +57,27 @@ struct JoinedTable {
     lookups: Arc<Lookups>,
 }
 
-/// The accesses that a worker reuses until tables change.
+/// The accesses to packed tables that a worker keeps from batch to batch, and renews when a table
+/// changes.
 #[derive(Debug, Default)]
 struct Made {
-    /// The version of the group when the accesses were made, or `None` before that.
+    /// The version of the group of workers when the accesses were made last, or `None` before the
+    /// first time. The version changes whenever the way to access a table changes.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
-    /// 1 if the group had no other worker when the accesses were made, and 0 otherwise.
+    /// 1 if there was no other worker when the accesses were made, and 0 otherwise.
     is_alone: u64,
-    /// 1 if tables may have changed since bucket addresses were last computed ahead, and 0
+    /// 1 if other threads may have changed tables since bucket addresses were precomputed, and 0
     /// otherwise.
     has_left: u64,
-    /// The state of each table's storage when its access was made. An unequal value means that the
-    /// access must be made again.
+    /// The state of each table's storage when its access was made. If the storage's state differs
+    /// from it, the access must be made again.
     reached: Vec<Reached>,
 }
 
 impl Made {
-    /// Stores the access of a table at its position, or appends it. An access that is replaced
-    /// passes its counts of hits and misses to its successor.
+    /// Stores the access to the table at a position, or appends it. A new access takes over the
+    /// counts of hits and misses from the one that it replaces.
     fn put(&mut self, position: usize, reached: Reached, mut new: TableAccess) {
         match (self.accesses.get_mut(position), self.reached.get_mut(position)) {
             (Some(old), Some(known)) => {
@@ -88,7 +92,8 @@ impl Made {
     }
 }
 
-/// The state of a worker while it is inside the gate.
+/// The state of a worker while it is inside the gate of the tables, so that no other thread moves
+/// their entries.
 #[derive(Debug)]
 pub(super) struct Inside<'j> {
     worker: &'j Worker,
@@ -102,30 +107,30 @@ impl Inside<'_> {
         &mut self.made.accesses
     }
 
-    /// Returns the address of the word that is 1 if no other worker is in the group.
+    /// Returns the address of the word that is 1 while there is no other worker, and 0 otherwise.
     pub(super) fn is_alone(&self) -> *const u64 {
         &raw const self.made.is_alone
     }
 
-    /// Returns the address of the word that is 1 if the worker has left the gate since
-    /// [`Inside::tells`].
+    /// Returns the address of the word that is 1 if other threads may have changed tables since the
+    /// last call of [`Inside::tells`], and 0 otherwise.
     pub(super) fn has_left(&self) -> *const u64 {
         &raw const self.made.has_left
     }
 
-    /// Marks bucket addresses that are computed from now on as valid until the worker leaves the
-    /// gate.
+    /// Must be called before bucket addresses are precomputed. They are valid until the worker next
+    /// leaves the gate of the tables, which sets the word at [`Inside::has_left`].
     pub(super) fn tells(&mut self) {
         self.made.has_left = 0;
     }
 
-    /// Releases the locks of actions that did not end.
+    /// Releases the locks on entries whose actions did not run to their end.
     pub(super) fn abandon(&mut self) {
         self.accesses().iter_mut().for_each(|table| table.access.abandon());
     }
 
-    /// Updates the accesses of tables that have changed. They keep their addresses, which running
-    /// code holds.
+    /// Renews the accesses to tables that have changed. The accesses keep their addresses, because
+    /// running code holds these.
     fn look_again(&mut self, state: &State) {
         let now = self.worker.group().version();
         if self.made.version == Some(now) {
@@ -152,8 +157,9 @@ impl Inside<'_> {
         TableAccess { access, searcher, default_action, default, made: [0; 4] }
     }
 
-    /// Calls `work`, which changes tables for the current packet, outside the gate, so that other
-    /// threads can close the gate. The packet must hold no lock on an entry.
+    /// Calls `work`, which changes tables for the current packet. During the call the worker is
+    /// outside the gate of the tables, so that other threads can change tables too. The packet must
+    /// hold no lock on an entry.
     pub(super) fn outside<R>(&mut self, state: &State, work: impl FnOnce() -> R) -> R {
         let result = self.worker.outside(work);
         self.made.has_left = 1;
@@ -177,7 +183,7 @@ pub(super) fn activate(resolved: &ResolvedProgram, state: &State) -> Result<(), 
 }
 
 impl Joined {
-    /// Joins the group of workers of a state.
+    /// Joins the group of workers that use the packed tables of a state.
     fn new(resolved: &ResolvedProgram, state: &State) -> Result<Self, RunError> {
         // This does nothing if the program was compiled for this state.
         activate(resolved, state)?;
@@ -197,8 +203,8 @@ impl Joined {
         Ok(joined)
     }
 
-    /// Returns the worker that has joined the group of this state, and joins the group first if
-    /// necessary.
+    /// Returns the worker that uses the packed tables of this state. If `joined` does not hold it
+    /// yet, joins the state's group of workers first.
     pub(super) fn of<'j>(
         joined: &'j mut Option<Self>,
         resolved: &ResolvedProgram,
@@ -214,8 +220,8 @@ impl Joined {
         joined.as_mut().ok_or_else(|| RunError::internal("a worker without tables"))
     }
 
-    /// Calls `run` inside the gate, where generated code may use the accesses. Afterwards adds the
-    /// hits and misses to the tables' counts.
+    /// Calls `run` inside the gate of the tables, where no other thread moves their entries and
+    /// generated code may use the accesses. Then adds the hits and misses to the tables' counts.
     pub(super) fn inside<R>(&mut self, state: &State, run: impl FnOnce(&mut Inside<'_>) -> R) -> R {
         let Self { worker, tables, made, samples } = self;
         let _inside = worker.enter();
@@ -259,7 +265,8 @@ fn default_of(position: usize, table: &CompiledTable, state: &State) -> (u64, [u
     }
 }
 
-/// Packs an action as generated code reads it: its position and its parameters.
+/// Returns the action of an entry as generated code reads it: the action's position in the table's
+/// list, and its packed parameters.
 pub(super) fn pack(layout: &EntryLayout, call: &ActionCall) -> Option<(u16, [u64; 4])> {
     let (position, bytes) = layout.pack(call)?;
     Some((position, words(&bytes)))

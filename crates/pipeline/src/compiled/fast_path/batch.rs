@@ -7,37 +7,38 @@ use crate::error::RunError;
 /// next batch, and the errors.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The packets that were transmitted on the block path or by the driver, contiguously.
+    /// The bytes of packets that were processed one by one, by the driver or block by block. Their
+    /// bytes lie one packet after another.
     pub(super) bytes: Vec<u8>,
-    /// The output buffer of bursts. Bytes that generated code does not write keep their old
-    /// contents.
+    /// The output buffer of packets that are processed in bursts. It is not cleared between
+    /// batches: bytes that generated code does not write keep their old contents.
     pub(in crate::compiled) room: Vec<u8>,
     pub(in crate::compiled) sent: Vec<Sent>,
     pub(super) errors: Vec<(usize, RunError)>,
 }
 
-/// A packet to transmit. Generated code writes such records.
+/// The record of a packet to transmit. Generated code writes such records.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::compiled) struct Sent {
     pub(in crate::compiled) packet: usize,
     pub(in crate::compiled) start: usize,
     pub(in crate::compiled) end: usize,
-    /// The output port in the low half. The high half is zero in records that bursts write;
-    /// otherwise it holds [`IN_BYTES`] and the packet's generation, which counts its resubmissions,
-    /// recirculations and clones.
+    /// The output port, in the low 32 bits. The high bits are zero in records that generated code
+    /// for bursts writes. Otherwise they hold [`IN_BYTES`] and the packet's generation, the number
+    /// of resubmissions, recirculations and clones that led to it.
     pub(in crate::compiled) port: u64,
 }
 
-/// The bit of [`Sent::port`] that is set if the packet is in [`Batch::bytes`], and not in the
-/// output buffer of bursts.
+/// The bit of [`Sent::port`] that is set if the packet's bytes are in [`Batch::bytes`], and clear
+/// if they are in the output buffer of bursts.
 pub(super) const IN_BYTES: u64 = 1 << 32;
 /// The lowest bit of the generation in [`Sent::port`].
 pub(super) const GENERATION: u32 = 33;
 
 impl Batch {
-    /// Returns the packets to transmit, in order: for each, the position in the batch of the packet
-    /// from which it stems, its port, and its bytes.
+    /// Returns the packets to transmit, in order. Each comes with the position in the batch of the
+    /// received packet that led to it, its output port, and its bytes.
     pub fn sent(&self) -> impl ExactSizeIterator<Item = (usize, u32, &[u8])> {
         self.sent.iter().map(|sent| {
             let memory = if sent.port & IN_BYTES == 0 { &self.room } else { &self.bytes };
@@ -46,14 +47,15 @@ impl Batch {
         })
     }
 
-    /// Returns the errors of packets that could not be processed to completion, with their
-    /// positions in the batch. Nothing is transmitted for such a packet.
+    /// Returns the errors of packets whose processing failed, each with the packet's position in
+    /// the batch. Nothing is transmitted for such a packet.
     #[must_use]
     pub fn errors(&self) -> &[(usize, RunError)] {
         &self.errors
     }
 
-    /// Processes packets one by one. If a packet fails, nothing is transmitted for it.
+    /// Processes the packets of a batch one by one with the given function. If a packet fails,
+    /// nothing is transmitted for it.
     pub(crate) fn each(
         &mut self,
         packets: &[(u32, &[u8])],
@@ -71,7 +73,8 @@ impl Batch {
         }
     }
 
-    /// Records the packets that the driver returned for one packet of the batch.
+    /// Appends the packets that the driver has transmitted for the packet at a position of the
+    /// batch.
     pub(in crate::compiled) fn push(&mut self, position: usize, outputs: &[Output]) {
         for output in outputs {
             let start = self.bytes.len();
@@ -83,8 +86,8 @@ impl Batch {
         }
     }
 
-    /// Returns the number of packets for which nothing is transmitted although they caused no
-    /// error, given that `packets` packets were processed.
+    /// Returns how many of the `packets` packets of the batch caused no error and yet have nothing
+    /// to transmit.
     pub(crate) fn silent(&self, packets: usize) -> u64 {
         let mut last = None;
         let sent = self.sent.iter().filter(|sent| last.replace(sent.packet) != Some(sent.packet));
@@ -97,7 +100,7 @@ impl Batch {
         self.errors.clear();
     }
 
-    /// Grows the output buffer to the given number of bytes.
+    /// Grows the output buffer of bursts to at least the given number of bytes.
     pub(in crate::compiled) fn make_room(&mut self, bytes: usize) {
         if self.room.len() < bytes {
             self.room.resize(bytes, 0);

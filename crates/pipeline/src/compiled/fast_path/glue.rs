@@ -1,9 +1,10 @@
-//! The glue of v1model, resolved for one program: fields are given by their places instead of their
-//! names.
+//! The rules of v1model for what happens between blocks, resolved for one program: they name fields
+//! by their offsets in the frame.
 //!
-//! The glue is the same for all programs, but the block path runs it for each packet. What cannot
-//! affect a packet of the program is therefore removed here once: assignments to fields that the
-//! metadata lack or that nothing reads, and cases whose condition never holds.
+//! The rules ([`crate::architecture::glue`]) are the same for all programs, but the block path
+//! applies them to each packet. What cannot affect a packet of this program is therefore removed
+//! here once: assignments to fields that the metadata lack or that no code reads, and cases whose
+//! condition never holds.
 
 use crate::architecture::glue::{
     Case, Condition, Fate, Glue, Input, Inputs, Packet, Port, REPLICA, Rules, Set, TO_GROUP,
@@ -13,11 +14,11 @@ use crate::compiled::host::{read, write};
 use crate::layout::{MetadataField as Of, MetadataFields};
 use crate::resolved::Field;
 
-/// The resolved glue between v1model's blocks.
+/// The rules of v1model for what happens between blocks, with the offsets of this program's fields.
 #[derive(Debug)]
 pub(super) struct ResolvedGlue {
-    /// The assignments when a packet is received. Its metadata are zero before, so assignments of
-    /// zero are left out.
+    /// The assignments to a packet's metadata when it is received. The metadata are zero before, so
+    /// assignments of zero are left out.
     pub(super) received: Assignments,
     pub(super) before_ingress: Assignments,
     pub(super) after_ingress: Decision,
@@ -31,8 +32,9 @@ pub(super) struct ResolvedGlue {
 }
 
 impl ResolvedGlue {
-    /// Resolves the glue for metadata whose fields have the places in `standard`, by the fields'
-    /// numbers. Blocks write numbers other than zero only to the fields in `written`.
+    /// Resolves the rules of v1model for one program. `standard` holds the storage of the metadata
+    /// fields, indexed by the field's number. Blocks write numbers other than zero only to the
+    /// fields in `written`.
     pub(super) fn new(
         glue: &'static Glue,
         standard: &[Option<Field>],
@@ -62,7 +64,7 @@ impl ResolvedGlue {
     }
 }
 
-/// Assignments to fields that the program's metadata have.
+/// Assignments by the architecture to those metadata fields that the program has.
 #[derive(Debug)]
 pub(super) struct Assignments(Vec<(Field, Input)>);
 
@@ -80,7 +82,8 @@ impl Assignments {
     }
 }
 
-/// Rules whose fields are resolved. A field that the metadata lack counts as zero.
+/// The rules that decide where a packet goes after a block, with the offsets of the fields that
+/// they read. A field that the program's metadata lack counts as zero.
 #[derive(Debug)]
 pub(super) struct Decision {
     cases: Vec<Case<Option<Field>>>,
@@ -88,7 +91,8 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// Resolves rules. A field is zero if `may_be_set` returns false for it.
+    /// Resolves the rules for one program. Fields for which `may_be_set` returns false are always
+    /// zero, so cases that need another value are left out.
     fn new(rules: &Rules, standard: &[Option<Field>], may_be_set: impl Fn(Of) -> bool) -> Self {
         let field = |of| place(standard, of);
         let possible = rules.cases.iter().filter(|(condition, _)| match condition {
@@ -102,7 +106,8 @@ impl Decision {
         Self { cases: cases.collect(), otherwise: rules.otherwise.map(field) }
     }
 
-    /// Decides the fate of a packet that goes to `port`.
+    /// Decides what happens to a packet whose output port is `port`: whether it is dropped, sent,
+    /// copied or processed again.
     #[inline]
     pub(super) fn decide(&self, frame: &[u8], port: u32, drop_port: u16, queues: u32) -> Fate {
         let number = |field: Option<Field>| field.map_or(0, |field| read(frame, field).into());

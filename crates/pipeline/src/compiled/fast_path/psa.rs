@@ -1,8 +1,8 @@
-//! The fast path of PSA: through ingress, and for one port through egress.
+//! The fast path of PSA: ingress, and egress for one output port.
 //!
-//! Both halves have the places of their parameters in one frame, and values that pass from ingress
-//! to egress are moved there. Clones, resubmission, recirculation and packets for groups are left
-//! to the driver.
+//! The parameters of ingress and egress lie in one frame, and values that pass from one to the
+//! other are moved within it. The driver of the architecture processes clones, resubmission,
+//! recirculation and packets for multicast groups.
 
 use super::{MISSING, Places};
 use crate::architecture::glue::{Role, Stage};
@@ -12,35 +12,38 @@ use crate::layout::PacketPath;
 use crate::resolved::shape::Shape;
 use crate::resolved::{Address, Block, Callee, Field, Offset, ResolvedProgram, Statement};
 
-/// The position of the ingress control in the package. The constants below are the positions of
+/// The position of the ingress control in the package. The next constants are the positions of
 /// other blocks.
 const INGRESS_CONTROL: usize = 1;
 const INGRESS_DEPARSER: usize = 2;
 const EGRESS_PARSER: usize = 3;
 
-/// The facts about a program that only PSA needs. Fields are given by their numbers.
+/// The facts about a PSA program that programs for other architectures do not have. Metadata fields
+/// are indexed by the field's number.
 #[derive(Debug)]
 pub(in crate::compiled) struct Psa {
     pub(in crate::compiled) ingress_deparser: Callee,
     pub(in crate::compiled) egress_parser: Callee,
-    /// Whether a packet that ingress drops skips the ingress deparser. This holds where the
-    /// deparser has no other effects than to emit the packet, and for the dialect of psa_switch.
+    /// Whether a packet that ingress drops skips the ingress deparser. It may if the deparser has
+    /// no effect besides the packet that it emits; psa_switch always skips it.
     pub(in crate::compiled) drops_early: bool,
-    /// Whether counters and meters in egress count the bytes of the packet as it was received.
+    /// Whether counters and meters in egress use the packet's length as it was received, not its
+    /// length at the start of egress.
     pub(in crate::compiled) keeps_length: bool,
-    /// The fields of the metadata that ingress writes.
+    /// The metadata fields that ingress writes to tell the architecture where the packet goes.
     pub(in crate::compiled) at_ingress: Vec<Option<Field>>,
-    /// The fields of the metadata that the egress parser, the egress control and the egress
-    /// deparser receive.
+    /// The metadata fields that the egress parser, the egress control and the egress deparser
+    /// receive, in this order.
     pub(in crate::compiled) received: [Vec<Option<Field>>; 3],
-    /// The fields of the metadata that egress writes.
+    /// The metadata fields that egress writes to tell the architecture where the packet goes.
     pub(in crate::compiled) at_egress: Vec<Option<Field>>,
-    /// The numbers of two packet paths: that of packets as they are received, and that of packets
-    /// to one port.
+    /// The values of PSA's packet path for a packet as it is received, and for a unicast packet in
+    /// egress.
     pub(in crate::compiled) paths: [u64; 2],
-    /// The moves of values before and after the ingress deparser.
+    /// The moves of values from ingress to egress: those made before the ingress deparser, and
+    /// those made after it.
     pub(in crate::compiled) moves: [Block; 2],
-    /// The offset at which the places of egress begin; they end at `locals`.
+    /// The offset in the frame at which the parameters of egress begin. They end at `locals`.
     pub(in crate::compiled) egress: Offset,
     pub(in crate::compiled) locals: Offset,
 }
@@ -77,7 +80,7 @@ impl Psa {
     }
 }
 
-/// Returns whether a deparser has no effects besides the packet that it emits.
+/// Returns whether a deparser has no effect besides the packet that it emits.
 fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
     fn is_silent(block: &Block) -> bool {
         block.iter().all(|statement| match statement {
@@ -126,12 +129,12 @@ fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
     matches!(resolved.bodies.get(deparser), Some(crate::resolved::Body::Block(block)) if is_silent(block))
 }
 
-/// Returns the moves of values from ingress to egress for a packet to one port: those before, and
-/// those after the ingress deparser.
+/// Returns the moves of values from ingress to egress for a packet to one port: those made before
+/// the ingress deparser, and those made after it.
 ///
 /// By the specification, these values are the metadata that the deparser returns. As in the driver,
-/// the user's metadata are moved too if both halves have the same type for them. psa_switch keeps
-/// metadata by their types; see the driver.
+/// the user's metadata are moved too if ingress and egress have the same type for them. psa_switch
+/// keeps metadata by their types; see the driver.
 fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal> {
     let resolved = places.resolved;
     let place = |block, position| places.parameter(block, position).ok_or(MISSING);

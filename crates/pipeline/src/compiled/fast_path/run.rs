@@ -1,5 +1,6 @@
-//! The block path: processes packets one after another, a block of code at a time over one frame,
-//! and processes the replicas for multicast groups. Bursts use the type [`Run`] too.
+//! The block path: processes packets one after another in a single frame, with one call of
+//! generated code for each block. Replicas for multicast groups take it too. Bursts use the type
+//! [`Run`] as well.
 
 use super::batch::{IN_BYTES, Sent};
 use super::glue::{Assignments, Decision};
@@ -20,48 +21,51 @@ use crate::switch::Core;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A batch in progress.
+/// The state of a batch of packets while it is processed on the fast path.
 pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) code: &'r Compiled,
     pub(in crate::compiled) core: &'r Core,
     pub(in crate::compiled) fast_path: &'r FastPath,
-    /// The frames, contiguously; a single one outside of bursts.
+    /// The frames of the packets in progress, one after another. There is only one outside of
+    /// bursts.
     pub(in crate::compiled) frames: &'b mut [u64],
-    /// The columns of a burst.
+    /// The columns of a burst: for each of some tables, the keys of all packets and the results of
+    /// their lookups. See [`Column`].
     pub(in crate::compiled) columns: &'b mut [Column],
-    /// The number of words of a frame.
+    /// The size of a frame in 64-bit words.
     pub(in crate::compiled) words: usize,
     /// The index of the frame of the current packet.
     pub(in crate::compiled) at: usize,
     pub(super) saved: &'b mut Vec<u64>,
     pub(in crate::compiled) context: Context,
     pub(in crate::compiled) host: Host<'r>,
-    /// The interpreter, if it runs steps of the program.
+    /// The interpreter, if generated code leaves some statements of the program to it.
     pub(in crate::compiled) interpreter: Option<&'b mut Interpreter<'r>>,
     pub(in crate::compiled) batch: &'b mut Batch,
-    /// The position in the batch of the current packet.
+    /// The position of the current packet in the batch.
     pub(in crate::compiled) packet: usize,
-    /// Tables up to this total size in bytes are not prefetched.
+    /// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
     pub(in crate::compiled) prefetch_threshold: u64,
-    /// The number of bytes of each packet of the batch that are not in memory here, because only
-    /// the packet's head was given. Empty if all packets are complete.
+    /// For each packet of the batch, the number of its bytes that are not in memory, because only
+    /// its first bytes were passed. Empty if all packets are complete.
     pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
-    /// The flag that is set when the worker is to stop.
+    /// A flag that another thread sets to stop the worker.
     pub(in crate::compiled) stop: Option<&'b AtomicBool>,
-    /// The inputs of the glue for the current packet.
+    /// The inputs of the architecture's rules for the current packet, such as its port and its
+    /// length.
     pub(super) inputs: Inputs<u64>,
 }
 
-/// The queues of the ports to which the replicas of a packet go.
+/// The numbers of replicas of one packet that wait in the queue of each port.
 enum Queues<'r> {
-    /// Few replicas, which are counted where a number is needed.
+    /// A list of few replicas, which are counted anew whenever a number is needed.
     Few(&'r [Replica]),
-    /// Many replicas, and the queue of each port.
+    /// A list of many replicas, with their numbers by port.
     Many(&'r [Replica], HashMap<u32, Queued>),
 }
 
-/// The queue of a port to which replicas go.
+/// The numbers of replicas of one packet that go to one port: all, and those that were transmitted.
 #[derive(Clone, Copy, Default)]
 struct Queued {
     all: u64,
@@ -69,7 +73,7 @@ struct Queued {
 }
 
 impl<'r> Queues<'r> {
-    /// The number of replicas up to which counting is faster than a map.
+    /// The largest number of replicas for which counting is faster than a map by port.
     const FEW: usize = 16;
 
     fn new(replicas: &'r [Replica]) -> Self {
@@ -83,8 +87,8 @@ impl<'r> Queues<'r> {
         Self::Many(replicas, queues)
     }
 
-    /// Returns the numbers of replicas of the port of the replica at `position`: those before it,
-    /// and those behind it. Positions must come in ascending order.
+    /// Returns how many replicas go to the port of the replica at `position`: the number before it
+    /// in the list, and the number after it. Must be called for ascending positions.
     fn around(&mut self, position: usize) -> (u64, u64) {
         match self {
             Self::Few(replicas) => {
@@ -108,7 +112,7 @@ impl<'r> Queues<'r> {
     }
 }
 
-/// The parts of a packet that pass from ingress to egress.
+/// The values that a packet takes from ingress to egress outside of the frame.
 #[derive(Clone, Copy)]
 struct Passing<'p> {
     payload: &'p [u8],
@@ -116,7 +120,7 @@ struct Passing<'p> {
 }
 
 impl Run<'_, '_> {
-    /// Processes packets one after another, each from the parser to the deparser.
+    /// Processes packets one after another on the block path, each from the parser to the deparser.
     pub(super) fn packets(
         &mut self,
         mut inside: Option<&mut Inside<'_>>,
@@ -132,8 +136,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Records an error for the current packet. Nothing is transmitted for it: all but the first
-    /// `sent` records are removed. Unfinished updates of entries are dropped.
+    /// Records an error for the current packet, so that nothing is transmitted for it: all records
+    /// of packets to transmit except the first `sent` are removed. Changes of entries by an action
+    /// that did not end are discarded.
     pub(in crate::compiled) fn failed(
         &mut self,
         inside: Option<&mut Inside<'_>>,
@@ -152,13 +157,12 @@ impl Run<'_, '_> {
         self.batch.errors.push((self.packet, error));
     }
 
-    /// Returns the number of bytes of the packet at a position of the batch that are not in memory
-    /// here.
+    /// Returns how many bytes of the packet at a position of the batch are not in memory.
     pub(in crate::compiled) fn beyond(&self, position: usize) -> u64 {
         self.beyond.get(position).copied().unwrap_or(0)
     }
 
-    /// Begins a packet in a cleared frame and parses it. Returns the parser's error.
+    /// Clears the frame and parses a packet into it. Returns the parser's error.
     fn parse(
         &mut self,
         inside: Option<&mut Inside<'_>>,
@@ -181,7 +185,8 @@ impl Run<'_, '_> {
         self.block(PARSER)
     }
 
-    /// Processes a packet after its parser, up to the output.
+    /// Processes a packet from the end of the parser until it is recorded for transmission or
+    /// dropped.
     fn pass(&mut self, packet: &[u8], parser_error: u64) -> Result<(), RunError> {
         self.block(VERIFY)?;
         let checksum_failed = std::mem::take(&mut self.context.checksum_error);
@@ -215,8 +220,9 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Processes the replicas of a packet of the given length and payload, for the multicast group
-    /// that ingress left in the frame.
+    /// Processes the replicas of a packet for the multicast group that ingress has stored in the
+    /// frame. `length` is the packet's length before ingress, `length_change` the number of bytes
+    /// that ingress has added, and `payload` what follows the parsed headers.
     pub(in crate::compiled) fn multicast(
         &mut self,
         length: u64,
@@ -267,7 +273,7 @@ impl Run<'_, '_> {
         &mut self.frames[begin..begin + self.words]
     }
 
-    /// Runs assignments of the glue on the standard metadata.
+    /// Assigns the values that the architecture sets to fields of the standard metadata.
     #[inline]
     fn assign(&mut self, assignments: &Assignments) {
         let begin = self.at * self.words;
@@ -279,7 +285,7 @@ impl Run<'_, '_> {
         assignments.run(&self.inputs, frame);
     }
 
-    /// Returns a field of the standard metadata, or zero if the program's metadata have no such
+    /// Returns the value of a field of the standard metadata, or zero if the program lacks the
     /// field.
     fn get(&self, field: Of) -> u64 {
         match self.fast_path.standard.get(field as usize) {
@@ -294,7 +300,7 @@ impl Run<'_, '_> {
         self.context.cursor = 0;
     }
 
-    /// Sets the host and the interpreter on which host calls work.
+    /// Sets the host and the interpreter that host calls of generated code use.
     pub(in crate::compiled) fn host_calls(&mut self) {
         self.context.set_host(&mut self.host);
         if let Some(interpreter) = &mut self.interpreter {
@@ -302,7 +308,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs a block. Returns the parser's error, or zero.
+    /// Runs one block of the program. Returns the error of a parser that rejects the packet, and
+    /// zero otherwise.
     fn block(&mut self, block: usize) -> Result<u64, RunError> {
         let fast_path = self.fast_path;
         self.charge(fast_path.block_costs.get(block).copied().unwrap_or(0))?;
@@ -335,30 +342,33 @@ impl Run<'_, '_> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Returns an error if the worker is to stop.
+    /// Returns an error if another thread has asked the worker to stop.
     fn stops(&self) -> Result<(), RunError> {
         if self.is_stopped() { Err(RunError::Stopped) } else { Ok(()) }
     }
 
-    /// Charges units of work to the current packet. Returns an error if the packet has fewer left.
+    /// Charges units of work to the current packet. Returns an error if the packet may not take
+    /// that much work.
     #[inline]
     fn charge(&mut self, units: u64) -> Result<(), RunError> {
         if self.context.charge(units) { Ok(()) } else { Err(self.core.layout.work_limit()) }
     }
 
-    /// Decides by the standard metadata about a packet that goes to `port`.
+    /// Returns what happens to the current packet, by its standard metadata, if its output port is
+    /// `port`.
     #[inline]
     fn decided(&self, decision: &Decision, port: u32) -> Fate {
         let queues = self.host.state.priority_queues.load(Ordering::Relaxed);
         decision.decide(self.bytes(), port, self.core.layout.drop_port, queues)
     }
 
-    /// Returns the number of packets that wait for a port outside of this run.
+    /// Returns the number of earlier packets that wait in the queue of a port.
     fn behind(&self, port: u32) -> u64 {
         self.host.state.waiting(port).into()
     }
 
-    /// Runs egress for each replica, over the frame as ingress left it.
+    /// Runs egress for each replica of a packet. Before each, the frame is restored to its state at
+    /// the end of ingress.
     fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
         let begin = self.at * self.words;
         self.saved.clear();
@@ -381,8 +391,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Runs egress, checksum update and deparser for one port, in whose queue `waiting` replicas
-    /// are left.
+    /// Runs egress, checksum update and deparser for one output port. `waiting` is the number of
+    /// replicas that still wait in the queue of the port.
     fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
         let locals = (self.code.resolved.locals / 8) as usize;
         if let Some(locals) = self.frame().get_mut(locals..) {

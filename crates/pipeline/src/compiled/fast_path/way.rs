@@ -1,5 +1,5 @@
-//! The entry of batches: selects the path that their packets take, provides the memory that is
-//! reused, and enters the gate of the tables.
+//! Processes batches of packets: selects the way in which the packets are processed, provides the
+//! buffers that are reused from batch to batch, and holds the tables' entries in place meanwhile.
 
 use super::batch::GENERATION;
 use super::{Batch, FastPath, Run};
@@ -16,18 +16,20 @@ use crate::interpreter::{Interpreter, Scratch};
 use crate::switch::{Core, Heads, Processor};
 use std::time::Duration;
 
-/// The fast path as it is at this moment: bursts, or the block path without the interpreter.
+/// The form of the fast path that packets can take at this moment: bursts, or one packet after
+/// another with one call for each block.
 #[derive(Clone, Copy)]
 pub(in crate::compiled) struct FastPathRun<'c> {
     fast_path: &'c FastPath,
     bursts: Option<(&'c Plan, Stages)>,
-    /// Tables up to this total size in bytes are not prefetched.
+    /// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
     prefetch_threshold: u64,
 }
 
 impl Compiled {
-    /// Processes packets, given with the ports on which they were received, in order, as
-    /// [`Self::process`] does for each. The results replace the contents of `batch`.
+    /// Processes a batch of packets in order, each as [`Self::process`] does. `packets` holds for
+    /// each the port on which it was received and its bytes. The results replace the contents of
+    /// `batch`.
     pub fn process_batch(
         &self,
         core: &Core,
@@ -39,8 +41,9 @@ impl Compiled {
         self.run_batch(core, &mut worker.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Processes packets of which only the heads are in memory, as
-    /// [`Switch::process_heads`](crate::Switch::process_heads) does.
+    /// Processes a batch of packets of which only the first bytes are in memory, as
+    /// [`Switch::process_heads`](crate::Switch::process_heads) does. The results replace the
+    /// contents of `batch`.
     pub fn process_heads(
         &self,
         core: &Core,
@@ -52,7 +55,8 @@ impl Compiled {
         self.run_batch(core, &mut worker.scratch, heads, now, batch);
     }
 
-    /// Processes packets with a worker's memory.
+    /// Processes a batch of packets in the buffers of one worker. The results replace the contents
+    /// of `batch`.
     pub(crate) fn run_batch(
         &self,
         core: &Core,
@@ -77,7 +81,8 @@ impl Compiled {
         }
     }
 
-    /// Returns the fast path that packets can take at this moment, if there is one.
+    /// Returns the form of the fast path that packets can take at this moment. Returns `None` if
+    /// the driver of the architecture must process them.
     pub(in crate::compiled) fn fast_path_run(
         &self,
         core: &Core,
@@ -108,7 +113,7 @@ impl Compiled {
         })
     }
 
-    /// Processes a single packet on the fast path.
+    /// Processes a single packet on the fast path, as a batch of one.
     pub(in crate::compiled) fn process_on_fast_path(
         &self,
         way: FastPathRun<'_>,
@@ -135,7 +140,8 @@ impl Compiled {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Processes packets on the fast path. An error is only returned before the first packet.
+    /// Processes the packets of a batch on the fast path. An error is returned only if no packet
+    /// was processed.
     fn run_fast_path(
         &self,
         way: &FastPathRun<'_>,
@@ -151,7 +157,8 @@ impl Compiled {
         outcome
     }
 
-    /// Processes packets on the fast path with the memory that is reused.
+    /// Processes the packets of a batch on the fast path, in buffers that are reused from batch to
+    /// batch.
     fn run_fast_path_in(
         &self,
         memory: &mut Memory,
