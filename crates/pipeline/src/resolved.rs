@@ -54,23 +54,24 @@ use std::sync::Arc;
 /// An offset in the frame, in bytes.
 pub(crate) type Offset = u32;
 
-/// The location of a value in the frame: a fixed offset, or the element of a header stack that the
-/// stack's next index selects at run time.
+/// The location of a value in the frame: a fixed offset, or, for an element of a header stack, one
+/// that depends on the stack's next index at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) offset: Offset,
     pub(crate) element: Option<Element>,
 }
 
-/// The element `next` or `last` of the stack whose elements begin at the address. Only parsers use
-/// it.
+/// The element `next` or `last` of a header stack, which the stack's next index selects at run
+/// time. Only parsers use such elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The offset of the stack's next index.
+    /// The offset in the frame of the stack's next index.
     pub(crate) next: Offset,
     pub(crate) stride: u32,
     pub(crate) size: u32,
-    /// Whether this is `last`, the element before the next index, rather than `next`.
+    /// Whether this is the stack's `last`, the element before the next index. Otherwise it is
+    /// `next`.
     pub(crate) is_last: bool,
 }
 
@@ -84,7 +85,7 @@ impl Address {
     }
 }
 
-/// A number of at most 64 bits in the frame.
+/// A number of at most 64 bits in the frame, with its location and representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) address: Address,
@@ -96,7 +97,7 @@ pub(crate) struct Field {
 pub(crate) enum Expression {
     Constant(u64),
     Load(Field),
-    /// A table key in a header: the value if the header is valid, otherwise zero.
+    /// A header field as a table key: its value if the header is valid, otherwise zero.
     LoadIfValid {
         header: Address,
         value: Box<Expression>,
@@ -117,7 +118,7 @@ pub(crate) enum Expression {
         left: Box<Expression>,
         right: Box<Expression>,
     },
-    /// `left ++ right`, where `right` has `right_width` bits.
+    /// The concatenation `left ++ right`, where `right` has `right_width` bits.
     Concatenate {
         left: Box<Expression>,
         right: Box<Expression>,
@@ -128,7 +129,7 @@ pub(crate) enum Expression {
         low: u32,
         width: u32,
     },
-    /// A conversion to another width, sign-extending if `signed`.
+    /// The conversion of a number to another width. A signed number is sign-extended.
     Resize {
         operand: Box<Expression>,
         from: u32,
@@ -141,7 +142,7 @@ pub(crate) enum Expression {
         otherwise: Box<Expression>,
     },
     IsValid(Address),
-    /// `lastIndex` of the stack whose next index has this offset.
+    /// The `lastIndex` of the header stack whose next index has this offset in the frame.
     LastIndex(Offset),
     PacketLength,
 }
@@ -149,7 +150,7 @@ pub(crate) enum Expression {
 /// Statements in the order of their execution.
 pub(crate) type Block = Vec<Statement>;
 
-/// A statement of the resolved program.
+/// A statement of the resolved program, with offsets in the frame instead of names.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Store {
@@ -162,20 +163,20 @@ pub(crate) enum Statement {
         width: u32,
         value: Expression,
     },
-    /// The assignment of P4: a header that becomes invalid keeps the values of its fields.
+    /// The assignment of P4. A header that becomes invalid by it keeps the values of its fields.
     Assign {
         to: Address,
         from: Address,
         shape: Shape,
     },
-    /// A copy of `bytes` bytes, including the fields of invalid headers.
+    /// A copy of `bytes` bytes from one offset to another, including the fields of invalid headers.
     Move {
         to: Offset,
         from: Address,
         bytes: u32,
     },
-    /// Stores the fields of a struct, or of a header, which becomes valid. All values are computed
-    /// before the first one is stored.
+    /// Stores new values to the fields of a struct, or of a header, which also becomes valid. All
+    /// values are computed before the first one is stored.
     Build {
         header: Option<Address>,
         fields: Vec<(Field, Expression)>,
@@ -200,13 +201,12 @@ pub(crate) enum Statement {
         update: Block,
         body: Block,
     },
-    /// Charges the packet this number of units of work, and stops the packet if it exceeds its
-    /// limit.
+    /// Charges the packet this many units of work. Stops the packet if it exceeds its limit.
     Charge(u32),
     Break,
     Continue,
-    /// A call. `after` runs unless the callee ends with a fault, `result` only if the callee
-    /// returns normally.
+    /// A call of an action, function, parser or control. The statements in `after` run unless the
+    /// callee ends with a fault, and those in `result` only if it returns normally.
     Call {
         callee: Callee,
         after: Block,
@@ -217,15 +217,15 @@ pub(crate) enum Statement {
         hit: Option<Field>,
         action_run: Option<Field>,
     },
-    /// Copies `bytes` bytes of the packet to a header, or skips them, and increments the stack's
-    /// index `next`.
+    /// Extracts a header of `bytes` bytes from the packet, or skips these bytes. Increments the
+    /// next index `next` of the header's stack, if it is an element of one.
     Extract {
         header: Option<Address>,
         bytes: u32,
         next: Option<Offset>,
     },
-    /// Like [`Statement::Extract`], followed by a varbit of `width` bits, which may be at most
-    /// `most`.
+    /// Extracts a header like [`Statement::Extract`], and then the varbit at its end, which has
+    /// `width` bits. The packet is rejected if that is more than `most`.
     ExtractWithTail {
         header: Address,
         bytes: u32,
@@ -242,7 +242,7 @@ pub(crate) enum Statement {
     },
     /// Moves the parser's cursor by this number of bits.
     Advance(Expression),
-    /// Emits a header, and up to `tail` bytes of the varbit that follows its fields.
+    /// Emits a header if it is valid, with the varbit that follows its fields.
     Emit {
         header: Address,
         bytes: u32,
@@ -256,13 +256,14 @@ pub(crate) enum Statement {
         header: Address,
         bytes: u32,
         bits: u32,
-        /// Whether a varbit follows the fields of the header.
+        /// Whether a varbit follows the fields of the header, which is emitted too.
         tail: bool,
         valid: bool,
     },
-    /// `truncate` to this number of bytes.
+    /// Limits the length of the transmitted packet to this many bytes (v1model's `truncate`).
     Truncate(Expression),
-    /// Ends the packet with fault number `fault` unless the condition holds.
+    /// Ends the packet with the fault of this number unless the condition holds (`assert` and
+    /// `assume`).
     Assert {
         condition: Expression,
         fault: u32,
@@ -284,48 +285,51 @@ pub(crate) enum Statement {
         array: Option<FlatArray>,
         index: Expression,
     },
-    /// Computes the packet's colour with one element of an indexed meter. If the index is out of
-    /// range, `to` keeps its value if `stays` is set, and otherwise becomes the colour from before.
+    /// Computes the packet's colour with one element of an indexed meter, and stores it in `to`. If
+    /// the index is out of range, `to` keeps its value if `stays` is set. Otherwise it receives the
+    /// colour that the packet had before the meter.
     Meter {
         meter: Metered,
         index: Expression,
         stays: bool,
     },
-    /// Counts the packet in the counter of the entry whose action runs.
+    /// Counts the packet in the direct counter of the entry whose action runs.
     CountEntry {
         counter: u32,
         table: u32,
         entry: Field,
         bytes: Option<Expression>,
     },
-    /// Computes the packet's colour with the meter of the entry whose action runs.
+    /// Computes the packet's colour with the direct meter of the entry whose action runs.
     MeterEntry {
         meter: Metered,
         entry: Field,
     },
-    /// Stores the colour that the entry's meter returned at the lookup. `color` holds that colour
-    /// plus one, or zero if there is none, and then nothing is stored.
+    /// Stores in `to` the colour that the entry's direct meter computed when the packet was looked
+    /// up. The field `color` holds that colour plus one. If it holds zero, there is no colour and
+    /// nothing is stored.
     Color {
         meter: u32,
         color: Field,
         to: Field,
     },
-    /// Computes the checksum over the data of a gather, and stores it in `field` or compares it
-    /// with `field`.
+    /// Computes the checksum over the data that a gather lists, and stores it in `field` or
+    /// compares it with `field`.
     Checksum {
         gather: u32,
         field: Field,
         updates: bool,
     },
-    /// Stores `base + hash % most`, or `base` if `most` is zero. Without `most`, it stores `base +
-    /// hash`.
+    /// Stores in the target `base + hash % most`, or `base` if `most` is zero. If there is no
+    /// `most`, stores `base + hash`. The hash is that of the data that a gather lists.
     Hash {
         gather: u32,
         base: Expression,
         most: Option<Expression>,
         to: Field,
     },
-    /// Adds the words of a gather to a one's complement sum, or subtracts them from it (RFC 1624).
+    /// Adds the 16-bit words of the data that a gather lists to a one's complement sum, or
+    /// subtracts them from it (RFC 1624).
     Sum {
         gather: u32,
         sum: Field,
@@ -333,46 +337,49 @@ pub(crate) enum Statement {
     },
     Return,
     Exit,
-    /// PNA: sends the packet to a port, or drops it if there is none.
+    /// PNA: sets the output port of the packet. `None` drops the packet.
     SendTo(Option<Expression>),
-    /// PNA: adds an entry for the lookup that the packet missed.
+    /// PNA: adds a table entry for the key with which the packet missed.
     AddEntry(Box<Added>),
-    /// PNA: restarts the timer of the entry whose action runs, with the timeout of a profile if one
-    /// is named.
+    /// PNA: restarts the timer of the entry whose action runs. If a profile is given, the entry
+    /// also gets that profile's timeout.
     RestartTimer(Option<Expression>),
-    /// A step that the interpreter runs. It emits at most `emits` bytes.
+    /// Runs a statement or expression that generated code leaves to the interpreter, given by its
+    /// number. It emits at most `emits` bytes.
     Interpret {
         step: u32,
         emits: u32,
     },
 }
 
-/// The operands of a meter that colours a packet.
+/// The inputs and the target of a meter that computes a packet's colour.
 #[derive(Clone, Debug)]
 pub(crate) struct Metered {
     pub(crate) meter: u32,
-    /// The packet's colour before the meter, in the encoding of the program.
+    /// The colour of the packet before the meter, as the number that the program uses for it.
     pub(crate) before: Expression,
-    /// The packet's length in bytes, if it differs from the length received.
+    /// The packet's length in bytes for the meter. `None` stands for the length that was received.
     pub(crate) length: Option<Expression>,
     pub(crate) to: Option<Field>,
 }
 
-/// A table entry that a packet adds.
+/// A table entry that a packet adds with `add_entry`.
 #[derive(Clone, Debug)]
 pub(crate) struct Added {
     pub(crate) missed: Missed,
     pub(crate) action: u32,
-    /// The action data: for each value, its offset in the packed data and its size in bytes.
+    /// The parameters of the entry's action: the value of each, its offset in the packed
+    /// parameters, and its size in bytes.
     pub(crate) values: Vec<(Expression, Offset, u32)>,
-    /// The expression that selects the timeout profile.
+    /// The number of the expiry profile that sets the entry's timeout, if the program names one.
     pub(crate) profile: Option<Expression>,
-    /// The field that receives the outcome, and the values that stand for "not done" and "done".
+    /// The field that receives whether the entry was added, and the numbers that stand for "no" and
+    /// "yes".
     pub(crate) status: Option<(Field, u64, u64)>,
 }
 
-/// The lookup whose action runs, if it was a miss in a table to which packets add entries: the
-/// table's number plus one, and the two halves of the packed key.
+/// The fields that record the lookup whose action runs, if the packet missed in a table to which
+/// packets add entries: the table's number plus one, and the two halves of the packed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missed {
     pub(crate) table: Field,
@@ -380,7 +387,7 @@ pub(crate) struct Missed {
     pub(crate) high: Field,
 }
 
-/// The body of a callee.
+/// The resolved body of a parser, control, action or function.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Block(Block),
@@ -396,13 +403,13 @@ pub(crate) struct Parser {
 }
 
 impl Parser {
-    /// Whether a packet can visit a state more than once.
+    /// Returns whether a packet can visit a state of the parser more than once.
     pub(crate) fn has_loop(&self) -> bool {
         self.order().is_none()
     }
 
-    /// Returns the states in topological order, each before its successors, or `None` if the states
-    /// have a cycle.
+    /// Returns the states of the parser in topological order, each before its successors. Returns
+    /// `None` if the states have a cycle.
     pub(crate) fn order(&self) -> Option<Vec<usize>> {
         let count = self.states.len();
         let mut before = vec![0_usize; count];
@@ -432,12 +439,13 @@ pub(crate) struct State {
     pub(crate) body: Block,
     pub(crate) subjects: Vec<Subject>,
     pub(crate) cases: Vec<Case>,
-    /// The target if no case matches, or the error with which the parser rejects the packet.
+    /// The target if no case matches, or the number of the error with which the parser then rejects
+    /// the packet.
     pub(crate) otherwise: Result<Target, u32>,
 }
 
 impl State {
-    /// Returns the successors of this state, once for each case that leads to them.
+    /// Returns the states that can follow this state, each once for each case that leads to it.
     pub(crate) fn next(&self) -> impl Iterator<Item = usize> + '_ {
         let targets = self.cases.iter().map(|case| case.target).chain(self.otherwise.ok());
         targets.filter_map(|target| match target {
@@ -454,7 +462,7 @@ pub(crate) struct Subject {
     pub(crate) signed: bool,
 }
 
-/// A case of a `select`, with one set for each subject.
+/// A case of a `select`: the set of values that each subject must be in, and the next state.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) sets: Vec<Set>,
@@ -473,7 +481,7 @@ pub(crate) enum Set {
         low: Expression,
         high: Expression,
     },
-    /// A parser value set, for a `select` with one subject.
+    /// The members of a parser value set, given by its number. The `select` has one subject then.
     Members(u32),
 }
 
@@ -488,120 +496,135 @@ pub(crate) enum Target {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) before_keys: Block,
-    /// The keys, which code stores for the lookup: byte-aligned, big-endian and contiguous.
+    /// The fields of the key. For the lookup, generated code stores each of them big-endian in
+    /// whole bytes, one after another.
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<TableAction>,
-    /// The number among the packed tables, and the layout of the entries, for a packed table, whose
-    /// entries code reads without a host call.
+    /// For a packed table, whose entries generated code reads without a host call: its number among
+    /// the packed tables, and the layout of its entries.
     pub(crate) packed: Option<(u32, Arc<EntryLayout>)>,
-    /// The choice of a member, for a packed table with an action profile or an action selector.
+    /// How a member is chosen, for a packed table with an action profile or an action selector.
     pub(crate) members: Option<Members>,
-    /// The places that a lookup by the interpreter uses. `keys` and the fields of action data are
-    /// then empty.
+    /// The values that the lookup uses, for a table that the interpreter looks up. `keys` and the
+    /// fields of action parameters are then empty.
     pub(crate) general: Option<General>,
-    /// The direct counters and meters, for a packed table that has any.
+    /// The direct counters and meters of the entries, for a packed table that has any.
     pub(crate) directs: Option<Directs>,
 }
 
-/// The choice of the member of a group.
+/// How an action selector chooses a member of a group for a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
-    /// The block that computes the hash, and the field that holds it. `None` if the table has no
-    /// groups.
+    /// The statements that compute the hash by which a member is chosen, and the field that holds
+    /// it. `None` if the table has no groups.
     pub(crate) hash: Option<(Block, Field)>,
 }
 
-/// The direct counters and meters of a packed table.
+/// The direct counters and meters of a packed table's entries, and the fields that generated code
+/// needs for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Directs {
-    /// The entry whose action runs: its address, [`DEFAULT_ENTRY`], or zero.
+    /// The field that says whose action runs: the address of an entry, [`DEFAULT_ENTRY`], or zero
+    /// if that is not known.
     pub(crate) entry: Field,
-    /// Whether each hit is counted.
+    /// Whether every hit is counted, as in BMv2. Otherwise, actions count explicitly.
     pub(crate) counts_hits: bool,
     /// Whether the default entry has counters and meters too.
     pub(crate) has_default: bool,
-    /// The meters that run on each hit: the number of each, the field that holds its colour plus
-    /// one while the action runs, and the field where the program reads the result.
+    /// The meters that run on each hit, as in BMv2. For each: its number, the field that holds the
+    /// resulting colour plus one while the action runs, and the field where the program reads the
+    /// result.
     pub(crate) meters: Vec<(u32, Field, Option<Field>)>,
 }
 
-/// The value that stands for the default entry where the address of an entry is expected.
+/// The value in [`Directs::entry`] that stands for the default entry, instead of an entry's
+/// address.
 pub(crate) const DEFAULT_ENTRY: u64 = 1;
 
-/// A table that the interpreter looks up, with the places that the lookup reads and writes (the
-/// colours of meters).
+/// A table that the interpreter looks up, with the values that the lookup reads and those that it
+/// writes (the colours of meters).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct General {
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// The places of the control plane's parameters, for each action.
+    /// For each action, the offset in the frame and the shape of each parameter that the control
+    /// plane sets.
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// The lowest 64 bits of the key.
+    /// The lowest 64 bits of the key field.
     pub(crate) value: Expression,
-    /// The bits above the lowest 64. Only packed tables have keys as wide as that.
+    /// The bits of the key field above the lowest 64. `None` if it has no more than 64 bits, which
+    /// is always so for tables that are not packed.
     pub(crate) high: Option<Expression>,
     pub(crate) width: u32,
     pub(crate) signed: bool,
-    /// The offset of this key in the packed key.
+    /// The offset of this field in the packed key, in bytes.
     pub(crate) offset: Offset,
 }
 
-/// An action of a table: the places of an entry's values, and the copies around the action.
+/// An action of a table: the fields that receive its parameters, and the statements around its
+/// call.
 #[derive(Clone, Debug)]
 pub(crate) struct TableAction {
     pub(crate) action: ActionId,
-    /// Whether the control plane must not add entries with this action.
+    /// Whether the action is for the default entry only, so that the control plane must not add
+    /// entries with it.
     pub(crate) is_default_only: bool,
-    /// The fields that receive the control plane's parameters.
+    /// The fields that receive the parameters that the control plane sets.
     pub(crate) data: Vec<Field>,
-    /// The positions in `data` of the values that are written back to the entry.
+    /// The positions in `data` of the parameters that the action changes and that are written back
+    /// to its entry.
     pub(crate) references: Vec<usize>,
     pub(crate) before: Block,
     pub(crate) after: Block,
-    /// Whether the action calls externs of the interpreter that read the lookup.
+    /// Whether the action calls externs that run in the interpreter and depend on the table's last
+    /// lookup.
     pub(crate) reads_lookup: bool,
-    /// The lookup for which the action may add an entry, if it may.
+    /// The fields that record the lookup for which the action may add an entry. `None` if it adds
+    /// none.
     pub(crate) adds: Option<Missed>,
 }
 
 /// A resolved program. See the [module](self) for its design.
 #[derive(Debug)]
 pub(crate) struct ResolvedProgram {
-    /// The size of the frame in bytes.
+    /// The size of a packet's frame in bytes.
     pub(crate) frame: u32,
-    /// The offset at which the locals begin, which are cleared at the start of each pass. The
-    /// parameters of the package's blocks precede them.
+    /// The offset in the frame at which local variables begin. They are cleared whenever a packet
+    /// starts ingress or egress. The parameters of the package's blocks precede them.
     pub(crate) locals: u32,
-    /// Whether the blocks charge for units of work.
+    /// Whether generated code charges packets for their work while it runs.
     pub(crate) counts: bool,
-    /// The maximum number of units of work for one packet.
+    /// The maximum number of units of work that one packet may take.
     pub(crate) packet_work: u32,
-    /// The maximum number of bytes that a deparser emits.
+    /// The maximum number of bytes that a deparser of the program emits.
     pub(crate) emitted: u32,
     /// The types of the parameters of the package's blocks.
     types: Vec<ParameterType>,
-    /// The steps that are left to the interpreter.
+    /// The statements and expressions that generated code leaves to the interpreter.
     pub(crate) steps: Vec<Step>,
-    /// The inputs of checksums and hashes.
+    /// The inputs of checksums and hashes, by the numbers by which statements refer to them.
     pub(crate) gathers: Vec<Gather>,
-    /// Whether packets add entries and code, not the interpreter, does so.
+    /// Whether packets add table entries by generated code and not by the interpreter.
     pub(crate) adds_entries: bool,
-    /// The values that the messages of v1model's `digest` read.
+    /// The values that the messages of v1model's `digest` contain, which the interpreter reads.
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Bodies,
     pub(crate) tables: Vec<Table>,
-    /// The positions of the packed tables, by their numbers.
+    /// The packed tables: the position of each among all tables, by its number among the packed
+    /// ones.
     pub(crate) packed: Vec<usize>,
-    /// Whether every lookup in a packed table returns one particular entry, whatever its key.
+    /// Whether tables are not searched, so that a lookup in a packed table always returns the same
+    /// sample entry. Serves to measure what lookups cost.
     pub(crate) samples: bool,
-    /// The faults of `assert` and `assume`: the place in the source and the name of the function.
+    /// The calls of `assert` and `assume`, by the number of the fault with which each ends a
+    /// packet: its place in the source, and the name of the function.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) errors: CoreErrors,
-    /// The blocks of the package, in its order.
+    /// The parsers and controls of the package, in the order of its arguments.
     pub(crate) blocks: Vec<PackageBlock>,
 }
 
@@ -610,11 +633,11 @@ pub(crate) struct ResolvedProgram {
 pub(crate) struct PackageBlock {
     pub(crate) callee: Callee,
     pub(crate) parameters: Vec<BlockParameter>,
-    /// Whether the block may emit headers.
+    /// Whether the block may emit headers, as a deparser does.
     pub(crate) emits: bool,
 }
 
-/// The storage of a block's parameter.
+/// The offset and layout in the frame of a block's parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockParameter {
     pub(crate) offset: Offset,
@@ -622,12 +645,13 @@ pub(crate) struct BlockParameter {
     pub(crate) direction: Direction,
 }
 
-/// The layout in memory of a type that the architecture passes to blocks.
+/// The layout of a type of values that the architecture passes to blocks, such as metadata.
 #[derive(Debug)]
 pub(crate) struct ParameterType {
     type_id: TypeId,
     pub(crate) shape: Shape,
-    /// The fields that the architecture knows and that something reads, by the number of the field.
+    /// The fields that the architecture knows, indexed by the field's number. `None` for a field
+    /// that the type lacks or that no code reads.
     fields: Vec<Option<Field>>,
 }
 
@@ -636,15 +660,15 @@ pub(crate) struct ParameterType {
 pub(crate) struct CoreErrors {
     pub(crate) none: u32,
     pub(crate) too_short: u32,
-    /// The error for a varbit that does not fit its header.
+    /// The error for a varbit that is too long for its header.
     pub(crate) header_too_short: u32,
     pub(crate) out_of_bounds: u32,
     pub(crate) timeout: u32,
     pub(crate) invalid_argument: u32,
 }
 
-/// The maximum size of a frame in bytes. Offsets must fit the 31 bits that instructions have for
-/// them.
+/// The maximum size of a frame in bytes. It ensures that offsets fit the 31 bits that instructions
+/// have for them.
 const MAXIMUM_FRAME: u32 = 1 << 24;
 
 /// The maximum number of bytes that a deparser may emit, which exceeds the longest packet.
@@ -654,41 +678,46 @@ const MAXIMUM_EMITTED: u64 = 1 << 20;
 pub(crate) struct Resolver<'p> {
     layout: &'p Layout,
     shapes: Shapes,
-    /// The offset of each variable that has one.
+    /// The offset in the frame of each variable, by the variable's number. `None` before its first
+    /// use.
     places: Vec<Option<Offset>>,
     frame: u32,
     here: Option<Location>,
     in_parser: bool,
-    /// Whether the pass is in an action or a function.
+    /// Whether the statements that are being resolved are those of an action or a function.
     in_action: bool,
     bodies: Bodies,
     tables: Vec<Option<Table>>,
     packed: Vec<usize>,
     faults: Vec<(String, String)>,
-    /// The places in which functions leave their return values.
+    /// The offset and shape of each function's return value in the frame.
     returned: HashMap<FunctionId, (Offset, Shape)>,
-    /// The place for the return value of the current function.
+    /// The offset and shape of the return value of the function that is being resolved, if there is
+    /// one.
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     gathers: Vec<Gather>,
-    /// The lookup for which packets add entries, if code adds them; `None` until it is first
-    /// needed.
+    /// The fields that record the lookup for which packets add entries. `Some(None)` if generated
+    /// code adds none, and `None` before the fields are first needed.
     missed: Option<Option<Missed>>,
-    /// The direct counters and meters of tables, or `None` for a table that cannot be packed.
+    /// The direct counters and meters of the tables resolved so far, or `None` for a table that has
+    /// none or cannot be packed.
     directs: HashMap<TableId, Option<Directs>>,
-    /// The sums of the instances of `InternetChecksum` that code computes.
+    /// The field that holds the sum of each instance of `InternetChecksum`, or `None` for an
+    /// instance that generated code does not implement.
     sums: HashMap<ExternId, Option<Field>>,
     messages: Vec<Move>,
-    /// The next indexes of stacks, while a parser is being unrolled.
+    /// The next index of each header stack in the current state, while a parser is being unrolled.
     next: Option<unrolled::NextIndexes>,
-    /// Whether the last refusal was for a construct that the interpreter cannot run either.
+    /// Whether the last construct that was refused is one that the interpreter cannot run either.
     is_final: std::cell::Cell<bool>,
 }
 
 type Outcome<T = ()> = Result<T, CompileError>;
 
 impl ResolvedProgram {
-    /// Resolves a program.
+    /// Resolves a program. Returns the construct and its place in the source as an error if the
+    /// compiled path does not support the program.
     pub(crate) fn new(layout: &Layout) -> Outcome<Self> {
         let program = &layout.program;
         let mut resolver = Resolver {
@@ -771,13 +800,14 @@ impl ResolvedProgram {
 }
 
 impl ParameterType {
-    /// Returns a field that the architecture knows and that something reads, with its offset from
-    /// the beginning of the value.
+    /// Returns a field of this type that the architecture knows, with its offset from the beginning
+    /// of the value. Returns `None` if the type lacks the field or no code reads it.
     pub(crate) fn field(&self, field: MetadataField) -> Option<Field> {
         self.fields.get(field as usize).copied().flatten()
     }
 
-    /// Returns the fields that the architecture knows and that something reads, by their numbers.
+    /// Returns the fields of this type that the architecture knows, indexed by the field's number.
+    /// `None` stands for a field that the type lacks or that no code reads.
     pub(crate) fn fields(&self) -> &[Option<Field>] {
         &self.fields
     }

@@ -19,31 +19,32 @@ use ir::{
     StatementKind, TypeId, VariableId,
 };
 
-/// A value that has a place both in the frame and in a variable of the interpreter.
+/// A value that is copied between the frame and a variable of the interpreter.
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
     pub(crate) variable: VariableId,
-    /// The positions of struct fields and stack elements that lead to the value, the outermost
-    /// first.
+    /// The positions of struct fields and stack elements that lead from the variable to the value,
+    /// the outermost first.
     pub(crate) path: Vec<u32>,
     pub(crate) offset: Offset,
     pub(crate) shape: Shape,
 }
 
-/// A step that the interpreter runs.
+/// A statement or expression that generated code leaves to the interpreter, with the values that
+/// are copied to the interpreter before it and back after it.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// The place in the source.
+    /// The position of the construct in the source.
     pub(crate) place: String,
-    /// A description of the construct that code cannot express.
+    /// A description of the construct that generated code cannot express.
     pub(crate) what: String,
 }
 
 impl Step {
-    /// Whether this step adds an entry to a table.
+    /// Returns whether this step adds an entry to a table (PNA's `add_entry`).
     pub(crate) fn adds_entry(&self) -> bool {
         use ExternFunction::{AddEntry, AddEntryIf};
         match &self.kind {
@@ -59,21 +60,23 @@ impl Step {
     }
 }
 
-/// The operation of a step.
+/// The operation that the interpreter runs in a step.
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {
     Statement(ir::Statement),
-    /// Evaluates an expression and stores its value at the offset.
+    /// Evaluates an expression and stores its value at an offset of the frame.
     Evaluate(ir::Expression, Offset, Shape),
-    /// Writes the value at the offset, which has this type, to the place.
+    /// Reads a value of the given type at an offset of the frame and writes it to a place of the
+    /// program.
     Write(Place, TypeId, Offset, Shape),
-    /// Stores the number of the first case that matches in the field, or the number of cases if
-    /// none does.
+    /// Stores in the field the number of the first case of a `select` that matches, or the number
+    /// of cases if none does.
     Select(Vec<ir::Expression>, Vec<SelectCase>, Field),
 }
 
 impl Resolver<'_> {
-    /// Leaves a statement to the interpreter. `why` names the construct that code cannot express.
+    /// Appends a step that runs a whole statement in the interpreter. `why` names the construct
+    /// that generated code cannot express.
     pub(super) fn interpreted(
         &mut self,
         statement: &ir::Statement,
@@ -118,8 +121,8 @@ impl Resolver<'_> {
         self.add_step(kind, &touched, why, emits, out)
     }
 
-    /// Resolves an expression whose value is a number. If code cannot compute it, a step of the
-    /// interpreter computes it first.
+    /// Resolves an expression whose value is a number. If generated code cannot compute it, first
+    /// appends a step in which the interpreter does, and returns the field with the result.
     pub(super) fn computed(
         &mut self,
         expression: &ir::Expression,
@@ -135,7 +138,8 @@ impl Resolver<'_> {
         Ok(Expression::Load(field))
     }
 
-    /// Appends a step that evaluates an expression and leaves its value in the frame.
+    /// Appends a step in which the interpreter evaluates an expression and stores its value in the
+    /// frame.
     pub(super) fn evaluated(
         &mut self,
         expression: &ir::Expression,
@@ -152,7 +156,8 @@ impl Resolver<'_> {
         self.add_step(kind, &touched, why, 0, out)
     }
 
-    /// Appends a step that writes a value of the frame to a place.
+    /// Appends a step in which the interpreter writes a value of the frame to a place of the
+    /// program.
     pub(super) fn written(
         &mut self,
         place: &Place,
@@ -167,8 +172,8 @@ impl Resolver<'_> {
         self.add_step(kind, &touched, why, 0, out)
     }
 
-    /// Leaves a `select` to the interpreter, and returns the field that will hold the number of the
-    /// case.
+    /// Appends a step in which the interpreter chooses the case of a `select`. Returns the field
+    /// that will hold the number of the case.
     pub(super) fn selected(
         &mut self,
         subjects: &[ir::Expression],
@@ -214,7 +219,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the moves that cover the given places, without moving any value twice.
+    /// Returns the values that must be copied for the interpreter to use the given places. No value
+    /// is copied twice.
     pub(super) fn moves(&mut self, places: &[&Place]) -> Outcome<Vec<Move>> {
         let mut moves: Vec<Move> = Vec::new();
         for place in places {
@@ -232,8 +238,8 @@ impl Resolver<'_> {
         Ok(moves)
     }
 
-    /// Returns the smallest value around the place that can be moved: a struct, header, union,
-    /// stack or number.
+    /// Returns the smallest value that contains a place and that can be copied as a whole: a
+    /// struct, header, union, stack or number.
     fn moved(&mut self, place: &Place) -> Outcome<Move> {
         let (mut offset, mut shape) = self.variable(place.variable)?;
         let mut path = Vec::new();
@@ -265,8 +271,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses headers whose size is not a whole number of bytes, because code counts its position
-    /// in the packet in bytes.
+    /// Refuses a header whose size is not a whole number of bytes, because generated code counts
+    /// its position in the packet in bytes.
     fn in_whole_bytes(&mut self, shape: &Shape) -> Outcome {
         let bits = match shape {
             Shape::Header(header) => header.bits,
@@ -285,8 +291,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether an `advance` is by whole bytes, either evidently or because switches refuse any
-    /// other.
+    /// Returns whether an `advance` is by whole bytes, because its argument shows it or because the
+    /// target's switches refuse other numbers of bits.
     pub(super) fn moves_by_bytes(&self, bits: &ir::Expression) -> bool {
         self.layout.dialect.is_of_switches() || is_multiple_of_eight(bits)
     }
