@@ -788,8 +788,7 @@ impl ResolvedProgram {
         })
     }
 
-    /// Returns the layout of a type, if a block has a parameter of that type.
-    /// Returns the types of the parameters of the package's blocks.
+    /// Returns the types that the parameters of the package's blocks have, with their layouts.
     pub(crate) fn parameter_types(&self) -> &[ParameterType] {
         &self.types
     }

@@ -12,7 +12,7 @@ use crate::layout::{CoreError, MetadataField};
 use ir::{KeySet, Package, PackageValue, Transition, TypeId};
 
 impl Resolver<'_> {
-    /// Returns the parsers and controls of the package in its order.
+    /// Returns the parsers and controls of the package, in the order of its arguments.
     pub(super) fn package(&self) -> Outcome<Vec<Callee>> {
         fn collect(package: &Package, blocks: &mut Vec<Callee>) {
             for argument in &package.arguments {
@@ -29,7 +29,7 @@ impl Resolver<'_> {
         Ok(blocks)
     }
 
-    /// Allocates the parameters of the package's blocks.
+    /// Allocates the parameters of the package's blocks in the frame.
     pub(super) fn parameters_of_blocks(
         &mut self,
         blocks: &[Callee],
@@ -76,8 +76,8 @@ impl Resolver<'_> {
         Ok((places, types))
     }
 
-    /// Records the places of the fields of a type that the architecture knows, except for fields
-    /// that no block and no rule of the architecture reads, whose numbers affect nothing.
+    /// Records the offsets of those fields of a parameter's type that the architecture knows.
+    /// Leaves out fields that no block and no rule of the architecture reads.
     fn parameter_type(&mut self, glue: &Glue, type_id: TypeId, types: &mut Vec<ParameterType>) {
         if types.iter().any(|known| known.type_id == type_id) {
             return;
@@ -110,7 +110,8 @@ impl Resolver<'_> {
         .map_or(&[], |parameters| parameters)
     }
 
-    /// Resolves a callee, unless it has been resolved already.
+    /// Resolves the body of a parser, control, action or function, unless that has been done
+    /// already.
     pub(super) fn callee(&mut self, callee: Callee) -> Outcome {
         if self.bodies.contains(callee) {
             return Ok(());
@@ -196,7 +197,7 @@ impl Resolver<'_> {
         Ok(Parser { prologue, states, start: parser.start.0 })
     }
 
-    /// Resolves the statements of a state.
+    /// Resolves the statements of a parser's state.
     pub(super) fn state_body(&mut self, state: &ir::State) -> Outcome<super::Block> {
         let visit = self.layout.costs.of_state(state).map(super::Statement::Charge);
         let mut body: super::Block = visit.into_iter().collect();
@@ -278,7 +279,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Resolves a number in a set. A constant without a type gets the type of the subject, `like`.
+    /// Resolves a number in a set of a `select` case. A constant without a type gets the type
+    /// `like`, that of the value that is matched.
     fn key_value(&mut self, value: &ir::Expression, like: TypeId) -> Outcome<super::Expression> {
         match &value.kind {
             ir::ExpressionKind::Constant(constant) => {

@@ -3,7 +3,8 @@
 use super::{Body, Callee};
 use std::collections::HashMap;
 
-/// The bodies in the order in which they were resolved, so that each follows its callees.
+/// The resolved bodies in the order in which they were completed, so that each comes after those
+/// that it calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bodies {
     list: Vec<(Callee, Body)>,
@@ -11,7 +12,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// Returns the body of a callee, if it has been resolved.
+    /// Returns the body of a parser, control, action or function, if it has been resolved.
     pub(crate) fn get(&self, callee: Callee) -> Option<&Body> {
         let position = *self.positions.get(&callee)?;
         self.list.get(position).map(|(_, body)| body)
@@ -39,7 +40,7 @@ impl Bodies {
         self.list.push((callee, body));
     }
 
-    /// Removes all bodies but the first `length`.
+    /// Removes all bodies except the first `length`.
     pub(super) fn truncate(&mut self, length: usize) {
         for (callee, _) in self.list.drain(length.min(self.list.len())..) {
             self.positions.remove(&callee);

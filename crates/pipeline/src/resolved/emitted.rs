@@ -5,11 +5,13 @@ use super::bodies::Bodies;
 use super::{Block, Body, Callee, Statement};
 use std::collections::HashMap;
 
-/// The maximum number of bytes that each body emits, including its callees.
+/// The maximum number of bytes that each parser, control, action or function emits, including those
+/// that it calls.
 pub(super) struct Emitted(HashMap<Callee, u64>);
 
 impl Emitted {
-    /// Visits each body once. A body follows its callees in the list, so their maxima are known.
+    /// Computes the maximum number of bytes that each body emits. A body comes after those that it
+    /// calls in the list, so one pass suffices.
     pub(super) fn of(bodies: &Bodies) -> Self {
         let mut emitted = Self(HashMap::new());
         for (callee, body) in bodies {

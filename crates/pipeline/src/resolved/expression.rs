@@ -123,8 +123,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns bits `high` to `low` of a wide number that is read from a place, or `None` for any
-    /// other operand.
+    /// Returns bits `high` to `low` of a number of more than 64 bits, as an expression. Returns
+    /// `None` if the operand is not such a number in a variable or header.
     fn part_of_wide(
         &mut self,
         operand: &ir::Expression,
@@ -180,7 +180,8 @@ impl Resolver<'_> {
 }
 
 impl Expression {
-    /// Whether evaluating the expression can end a parser, because it reads `next` or `last`.
+    /// Returns whether evaluating the expression can end a parser with an error, because it reads
+    /// `next` or `last` of a header stack.
     pub(crate) fn can_reject(&self) -> bool {
         match self {
             Self::Constant(_) | Self::LastIndex(_) | Self::PacketLength => false,

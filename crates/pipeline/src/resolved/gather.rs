@@ -1,5 +1,5 @@
-//! The inputs of checksums and hashes: a list of pieces of the frame, which are concatenated bit by
-//! bit.
+//! The inputs of checksums and hashes. Each is a list of pieces of the frame, called a gather; the
+//! bits of the pieces are concatenated.
 
 use super::shape::{DATA, Shape, Storage};
 use super::{Address, Block, Expression, Field, Offset, Outcome, Resolver, Statement};
@@ -7,21 +7,24 @@ use crate::externs::hash::Algorithm;
 use crate::value::Value;
 use ir::{Argument, ExpressionKind, ExternFunction, Place, Projection};
 
-/// The input of a checksum or hash, and its algorithm.
+/// The input of a checksum or hash as a list of pieces of the frame, and the algorithm.
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
     pub(crate) algorithm: Algorithm,
     pub(crate) pieces: Vec<Piece>,
-    /// Whether the payload, which the parser left in the packet, follows the pieces.
+    /// Whether the packet's payload, which is what the parser has not extracted, follows the
+    /// pieces.
     pub(crate) payload: bool,
-    /// Whether the checksum is compared, a mismatch being an error of the packet.
+    /// Whether the checksum is only verified: it is compared with a field, and a difference is
+    /// recorded as a checksum error of the packet.
     pub(crate) verifies: bool,
     /// Whether fields of invalid headers are included.
     pub(crate) takes_invalid: bool,
 }
 
 impl Gather {
-    /// Returns the number of bits of all pieces, or `None` if it varies from packet to packet.
+    /// Returns the number of bits of all pieces together, or `None` if it varies from packet to
+    /// packet.
     pub(crate) fn bits(&self) -> Option<u32> {
         self.pieces.iter().try_fold(0_u32, |sum, piece| match *piece {
             Piece::Bits { width, .. }
@@ -31,8 +34,9 @@ impl Gather {
         })
     }
 
-    /// Returns the size of each piece in bytes. Returns `None` if a piece is not in whole bytes or
-    /// varies in size, if the payload is included, or if the result is compared.
+    /// Returns the size of each piece in bytes. Returns `None` if the size of a piece varies or is
+    /// not a number of whole bytes, if the payload is included, or if the checksum is only
+    /// verified.
     pub(crate) fn bytes_of_pieces(&self) -> Option<Vec<u32>> {
         let bytes = self.pieces.iter().map(|piece| match *piece {
             Piece::Bits { bit, width, .. } => (bit % 8 == 0).then_some(width),
@@ -43,7 +47,8 @@ impl Gather {
         bytes.collect::<Option<_>>().filter(|_| !self.payload && !self.verifies)
     }
 
-    /// Whether this is the Internet checksum over pieces of whole 16-bit words, without a payload.
+    /// Returns whether this is the Internet checksum of pieces that consist of whole 16-bit words,
+    /// without the payload.
     pub(crate) fn is_in_words(&self) -> bool {
         self.algorithm == Algorithm::OnesComplement16
             && !self.payload
@@ -59,11 +64,11 @@ impl Gather {
     }
 }
 
-/// A piece of the input.
+/// A piece of the input of a checksum or hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece {
-    /// `width` bits from bit `bit` on of the data at `offset`. They are skipped if the flag of
-    /// their header says invalid, unless the gather takes invalid headers.
+    /// A range of `width` bits, from bit `bit` on, of the data at `offset`. The range is skipped if
+    /// its header is invalid, unless the gather includes fields of invalid headers.
     Bits {
         flag: Offset,
         offset: Offset,
@@ -172,7 +177,8 @@ impl Resolver<'_> {
         Ok(number)
     }
 
-    /// Adds the input of an algorithm, and returns its number.
+    /// Adds the value of an expression to the program's gathers as the input of an algorithm.
+    /// Returns the number of the gather.
     pub(super) fn gathered(&mut self, data: &ir::Expression, algorithm: Algorithm) -> Outcome<u32> {
         let mut pieces = Vec::new();
         self.pieces(data, &mut pieces)?;
@@ -180,7 +186,8 @@ impl Resolver<'_> {
         self.gathered_pieces(pieces, algorithm, takes_invalid)
     }
 
-    /// Adds a list of pieces as the input of an algorithm, and returns the number of the gather.
+    /// Adds a list of pieces to the program's gathers as the input of an algorithm. Returns the
+    /// number of the gather.
     pub(super) fn gathered_pieces(
         &mut self,
         pieces: Vec<Piece>,
@@ -255,7 +262,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Appends a piece, merging it with the last one if they are adjacent.
+    /// Appends a piece to `pieces`, or extends the last piece if the new one follows it in the
+    /// frame.
     fn append(&self, piece: Piece, pieces: &mut Vec<Piece>) {
         if let (
             Some(Piece::Bits { flag, offset, bit, width }),
@@ -269,7 +277,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the piece for a varbit at the end of a header, if the place is one.
+    /// Returns the piece for a place that is the varbit at the end of a header, or `None` for any
+    /// other place.
     fn tail(&mut self, place: &Place) -> Outcome<Option<Piece>> {
         let Some((Projection::Field(position), path)) = place.path.split_last() else {
             return Ok(None);

@@ -8,7 +8,8 @@ use crate::externs::hash::Algorithm;
 use ir::{BinaryOperator, ExpressionKind, ExternId, MatchKind, TableImplementation};
 
 impl Resolver<'_> {
-    /// Returns how a table with these keys chooses members.
+    /// Returns how a table with these keys chooses a member of its action profile or action
+    /// selector.
     pub(super) fn members(
         &mut self,
         implementation: TableImplementation,
@@ -42,7 +43,8 @@ impl Resolver<'_> {
         Ok(Members { hash: Some((block, to)) })
     }
 
-    /// Returns the algorithm and output width of a selector.
+    /// Returns the hash algorithm of an action selector, and the number of bits of the hash that it
+    /// uses.
     fn selector(&mut self, id: ExternId) -> Outcome<(Algorithm, u32)> {
         let instance = self.layout.program.externs.get(id.index());
         let state = instance.map(|instance| ExternState::new(self.layout, instance));
@@ -52,8 +54,9 @@ impl Resolver<'_> {
         Ok((profile.algorithm.unwrap_or(Algorithm::Crc32), profile.output_width))
     }
 
-    /// Adds an input of the hash. In BMv2 a field is hashed in its header, so that it can be left
-    /// out if the header is invalid. All other inputs are computed into temporary numbers first.
+    /// Adds an input to the hash by which an action selector chooses. In BMv2, a header field is
+    /// hashed where it is, so that it can be left out if the header is invalid. All other inputs
+    /// are first computed into temporary numbers.
     fn input_of_selector(
         &mut self,
         input: &ir::Expression,

@@ -1,4 +1,5 @@
-//! Resolves the places of the IR to addresses in the frame and the shapes of the values there.
+//! Resolves the places of the IR (variables, and parts of them) to addresses in the frame and the
+//! shapes of the values there.
 
 use super::shape::{DATA, Header, Scalar, Shape, Storage};
 use super::{Address, Element, Field, MAXIMUM_FRAME, Offset, Outcome, Resolver};
@@ -6,18 +7,20 @@ use crate::error::CompileError;
 use ir::{Expression, ExpressionKind, Place, Projection, TypeId, Value, VariableId};
 use std::sync::Arc;
 
-/// The result of resolving a place.
+/// A variable or a part of one, with its address in the frame.
 pub(super) struct ResolvedPlace {
     pub(super) address: Address,
     pub(super) shape: Shape,
-    /// The address of the header that the place is, or is a field of.
+    /// The address of the header that this place is, or that it is a field of. `None` for all other
+    /// places.
     pub(super) header: Option<Address>,
-    /// The high and low bit, if the place is a slice.
+    /// The numbers of the highest and lowest bit, if the place is a slice of a number.
     pub(super) slice: Option<(u32, u32)>,
-    /// The stack whose next index the last `next` of the place uses.
+    /// The offset of the next index that the last `next` in the place refers to. `None` if the
+    /// place has no `next`.
     pub(super) next: Option<Offset>,
-    /// Whether the place is a member of a header union, which invalidates all members but the one
-    /// made valid.
+    /// Whether the place is a member of a header union. Making a member valid invalidates the
+    /// others.
     pub(super) is_member: bool,
 }
 
@@ -27,14 +30,14 @@ impl Resolver<'_> {
         Err(CompileError::Unsupported { what: what.to_owned(), place })
     }
 
-    /// Refuses a construct that the interpreter cannot run in place of code either.
+    /// Returns the error for a construct that neither generated code nor the interpreter can run.
     pub(super) fn refuse_for_good<T>(&self, what: &str) -> Outcome<T> {
         self.is_final.set(true);
         self.refuse(what)
     }
 
-    /// Returns the description of a refused construct if the interpreter can run it instead;
-    /// otherwise returns the error.
+    /// Returns the description of a construct that was refused with `error`, if the interpreter can
+    /// run the construct. Otherwise returns the error again.
     pub(super) fn soft(&self, error: CompileError) -> Outcome<String> {
         match error {
             CompileError::Unsupported { what, .. } if !self.is_final.get() => Ok(what),
@@ -57,7 +60,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Allocates a number that only generated code uses.
+    /// Allocates a number in the frame that only generated code uses, and no variable of the
+    /// program.
     pub(super) fn temporary(&mut self, width: u32, signed: bool) -> Outcome<Field> {
         let bytes = width.div_ceil(8).next_power_of_two();
         let scalar = Scalar { width, signed, storage: Storage::Native { bytes } };
@@ -65,7 +69,8 @@ impl Resolver<'_> {
         Ok(Field { address, scalar })
     }
 
-    /// Returns the offset and shape of a variable, allocating it on the first use.
+    /// Returns the offset and shape of a variable in the frame. Allocates the variable on its first
+    /// use.
     pub(super) fn variable(&mut self, id: VariableId) -> Outcome<(Offset, Shape)> {
         let variable = self.layout.program.variables.get(id.index());
         let Some(variable) = variable else { return self.refuse("a variable that does not exist") };
@@ -199,7 +204,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a place that must be one number.
+    /// Resolves a place that must be one number of at most 64 bits.
     pub(super) fn field(&mut self, place: &Place) -> Outcome<Field> {
         let found = self.resolve(place)?;
         match (found.shape, found.slice) {

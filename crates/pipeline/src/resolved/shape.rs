@@ -38,20 +38,21 @@ pub(crate) struct Scalar {
 pub(crate) enum Storage {
     /// The machine's byte order, in 1, 2, 4 or 8 bytes.
     Native { bytes: u32 },
-    /// Network order, `bit` bits after the address, which is that of the header's first bit.
+    /// Network order, `bit` bits after the address. The address is that of the first bit of the
+    /// header in which the number is.
     Packed { bit: u32 },
     /// A part of a number of more than 64 bits, in network order, `bit` bits after the address of
     /// that number, which has `bytes` bytes.
     Wide { bit: u32, bytes: u32 },
 }
 
-/// The layout of a value in the frame.
+/// The layout in the frame of the values of a type.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     Scalar(Scalar),
     /// A header whose fields lie without padding, as in the packet.
     Header(Arc<Header>),
-    /// A struct: its parts by offset, and its size.
+    /// A struct: each part with its offset, and the size of the struct in bytes.
     Struct(Arc<Vec<(u32, Shape)>>, u32),
     Stack {
         element: Arc<Header>,
@@ -62,16 +63,17 @@ pub(crate) enum Shape {
         width: u32,
         signed: bool,
     },
-    /// A varbit: its length in bits as a 32-bit number, and from the eighth byte on its bits as in
-    /// the packet.
+    /// A varbit: its length in bits as a 32-bit number, and its contents from the eighth byte on,
+    /// in the order of the packet.
     Varbit {
         most: u32,
     },
-    /// A header with padded fields: from [`DATA`] on it has the layout of a struct.
+    /// A header whose fields are aligned numbers and not in the order of the packet. From [`DATA`]
+    /// on, it has the layout of a struct.
     Loose(Arc<Vec<(u32, Shape)>>, u32),
-    /// A header union: its members by offset, and its size.
+    /// A header union: each member with its offset, and the size of the union in bytes.
     Union(Arc<Vec<(u32, Shape)>>, u32),
-    /// A stack of padded headers or of unions.
+    /// A stack whose elements are [`Shape::Loose`] headers or unions.
     Row {
         element: Arc<Shape>,
         size: u32,
@@ -81,14 +83,14 @@ pub(crate) enum Shape {
     None(&'static str),
 }
 
-/// The layout of a header.
+/// The layout of a header whose fields lie as in the packet.
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// The number of bits of all fields.
+    /// The number of bits of all fields, without the varbit at the end.
     pub(crate) bits: u32,
     pub(crate) fields: Vec<PackedField>,
-    /// The maximum number of bits of the varbit after the fields, which then end at a byte; zero if
-    /// there is no varbit.
+    /// The maximum number of bits of the varbit at the end of the header. Zero if there is none. If
+    /// there is one, the other fields end at a byte.
     pub(crate) tail: u32,
 }
 
@@ -100,25 +102,25 @@ pub(crate) struct PackedField {
 }
 
 impl Header {
-    /// Returns the size of the fields in bytes.
+    /// Returns the size in bytes of the header's fields, without the varbit at the end.
     pub(crate) fn bytes(&self) -> u32 {
         self.bits.div_ceil(8)
     }
 
-    /// Returns the maximum size in bytes of the varbit after the fields.
+    /// Returns the maximum size in bytes of the varbit at the end of the header.
     pub(crate) fn tail_bytes(&self) -> u32 {
         self.tail.div_ceil(8)
     }
 
-    /// Returns the size in bytes with the flag and the unused bytes at the end, a multiple of
-    /// eight.
+    /// Returns the size in bytes of the header in the frame, including its validity flag and the
+    /// unused bytes at its end. It is a multiple of eight.
     pub(crate) fn size(&self) -> u32 {
         DATA + (self.bytes() + self.tail_bytes()).next_multiple_of(8) + 8
     }
 }
 
 impl Shape {
-    /// Returns the size in bytes in the frame.
+    /// Returns the size in bytes of a value of this shape in the frame.
     pub(crate) fn size(&self) -> u32 {
         match self {
             Self::Scalar(scalar) => match scalar.storage {
@@ -147,7 +149,7 @@ impl Shape {
         }
     }
 
-    /// Returns the reason why a value of this shape cannot be used, if there is one.
+    /// Returns the reason why generated code cannot use values of this shape, or `None` if it can.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         match self {
             Self::None(what) => Some(what),
@@ -160,7 +162,7 @@ impl Shape {
     }
 }
 
-/// A cache of the shapes of types.
+/// A cache of the layouts of types.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes(HashMap<TypeId, Shape>);
 
@@ -217,7 +219,8 @@ impl Shapes {
     }
 }
 
-/// Lays out parts in order, and returns them by offset with their total size.
+/// Lays out the parts of a struct one after another. Returns each with its offset, and their total
+/// size in bytes.
 fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
     let mut end: u32 = 0;
     let mut parts = Vec::with_capacity(shapes.len());

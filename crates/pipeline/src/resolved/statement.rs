@@ -1,4 +1,4 @@
-//! Resolves statements, writing calls out as copies around them.
+//! Resolves statements. A call becomes copies of its arguments around the call.
 
 mod call;
 mod copy;
@@ -203,13 +203,14 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Refuses members of header unions: making one valid invalidates the others, which code does
-    /// not do.
+    /// Refuses a place that is a member of a header union. Making a member valid must invalidate
+    /// the others, which generated code does not do.
     fn no_member(&self, found: &super::place::ResolvedPlace) -> Outcome {
         if found.is_member { self.refuse("a member of a header union") } else { Ok(()) }
     }
 
-    /// Returns the size in bytes of a header that is copied from or to a packet.
+    /// Returns the size in bytes of a header that is copied from or to a packet. Refuses a header
+    /// whose size is not a number of whole bytes.
     fn whole_bytes(&self, header: &Header) -> Outcome<u32> {
         if header.tail > 0 {
             self.refuse("a varbit without its width")
@@ -360,8 +361,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the places that `mark_to_drop` marks. Its older form has no argument and marks all
-    /// standard metadata.
+    /// Returns the metadata that `mark_to_drop` changes: its argument. An older form of
+    /// `mark_to_drop` has no argument, and changes all standard metadata of the program.
     fn marked(&self, arguments: &[ir::Argument]) -> Vec<Place> {
         match arguments.first() {
             Some(
@@ -392,7 +393,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether the interpreter can run a statement alone: it contains no statements and calls no code.
+/// Returns whether the interpreter can run a statement of this kind as a step: it contains no other
+/// statements and calls no code of the program.
 fn is_step(statement: &StatementKind) -> bool {
     matches!(
         statement,

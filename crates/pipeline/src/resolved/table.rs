@@ -35,7 +35,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves a table that code looks up.
+    /// Resolves a packed table, which generated code looks up.
     fn packed_table(&mut self, id: TableId, table: &ir::Table) -> Outcome<Table> {
         let layout = self.layout;
         let packed = EntryLayout::new(layout, table);
@@ -148,7 +148,7 @@ impl Resolver<'_> {
         Ok(Table { before_keys, keys, actions, packed, members, general, directs })
     }
 
-    /// Checks whether code can compute a key.
+    /// Returns an error unless generated code can compute the value of a table's key.
     pub(super) fn is_bound_key(&mut self, key: &ir::Expression) -> Outcome {
         match self.shape(key.type_id) {
             Shape::Wide { .. } => self.wide_key(key).map(|_| ()),
@@ -156,7 +156,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a key. A field of an invalid header matches as zero, as in BMv2
+    /// Resolves a table's key. A field of an invalid header matches as zero, as in BMv2
     /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
     /// under a mask.
     pub(super) fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
@@ -176,7 +176,8 @@ impl Resolver<'_> {
         Ok(value)
     }
 
-    /// Returns the lowest 64 bits of a wider header field, and the bits above them.
+    /// Resolves a table's key that is a header field of more than 64 bits. Returns its lowest 64
+    /// bits, and the bits above them.
     pub(super) fn wide_key(&mut self, key: &ir::Expression) -> Outcome<(Expression, Expression)> {
         let too_wide = "a key of more than 64 bits that is not a field of a header in whole bytes";
         let ExpressionKind::Read(place) = &key.kind else { return self.refuse(too_wide) };
@@ -203,8 +204,8 @@ impl Resolver<'_> {
         Ok((part(field.bit + above, 64), part(field.bit, above)))
     }
 
-    /// Resolves an action of a table, and returns it with the places of its control-plane
-    /// parameters.
+    /// Resolves an action of a table. Returns it with the offset and shape of each parameter that
+    /// the control plane sets.
     fn table_action(
         &mut self,
         reference: &ir::ActionReference,
@@ -246,7 +247,8 @@ impl Resolver<'_> {
         Ok((action, data))
     }
 
-    /// Whether externs in an action of PNA that the interpreter runs may read the lookup.
+    /// Returns whether an action of PNA calls externs that run in the interpreter and may depend on
+    /// the table's last lookup.
     fn reads_lookup(&mut self, id: ir::ActionId) -> Outcome<bool> {
         use ir::ExternFunction as Of;
         let adds = self.missed()?.is_some();
@@ -266,7 +268,7 @@ impl Resolver<'_> {
         Ok(asks)
     }
 
-    /// Whether an action, or a callee of it, may add an entry.
+    /// Returns whether an action, or code that it calls, may add an entry to its table.
     pub(super) fn adds_entry(&self, id: ir::ActionId) -> bool {
         use ir::ExternFunction as Of;
         let mut adds = false;
@@ -276,7 +278,7 @@ impl Resolver<'_> {
         adds
     }
 
-    /// Calls `with` for each extern that an action and its callees call.
+    /// Calls `with` for each call of an extern in an action and in the code that the action calls.
     fn each_call(&self, id: ir::ActionId, with: &mut dyn FnMut(&ExternCallee)) {
         let program = &self.layout.program;
         let body = program.actions.get(id.index()).map(|action| &action.body);

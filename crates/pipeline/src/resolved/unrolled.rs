@@ -1,7 +1,7 @@
-//! Unrolls parsers that fill header stacks, with one copy of a state for each combination of next
-//! indexes.
+//! Unrolls parsers that fill header stacks: a state is copied for each combination of next indexes
+//! with which packets reach it.
 //!
-//! A loop that fills a stack becomes a chain of states in which every element has a fixed place.
+//! A loop that fills a stack becomes a chain of states in which every element has a fixed offset.
 //! Unrolling requires that the indexes depend only on the path through the states: the stacks
 //! belong to an `out` parameter, so they begin empty, and only extraction changes their indexes. A
 //! loop that fills no stack stays a loop.
@@ -17,10 +17,11 @@ use std::collections::{BTreeMap, HashMap};
 /// The maximum number of states of an unrolled parser.
 const MAXIMUM_STATES: usize = crate::layout::UNROLLED as usize;
 
-/// The next index of each stack, by the offset of the stack.
+/// The next index of each header stack, by the offset of the stack in the frame.
 pub(super) type NextIndexes = BTreeMap<Offset, u32>;
 
-/// The states that packets reach, each with the next indexes of the stacks there.
+/// The states of an unrolled parser: each is a state of the program together with the next indexes
+/// of the stacks there.
 #[derive(Default)]
 struct Ways {
     ways: Vec<(u32, NextIndexes)>,
@@ -28,8 +29,8 @@ struct Ways {
 }
 
 impl Ways {
-    /// Returns the number of the unrolled state for a state and its indexes, adding it if it is
-    /// new.
+    /// Returns the number of the unrolled state for a state of the program and the stacks' next
+    /// indexes. Adds the unrolled state if it is new.
     fn number(&mut self, state: u32, next: &NextIndexes) -> u32 {
         ir::meter::count(next.len());
         let Self { ways, numbers } = self;
@@ -40,9 +41,9 @@ impl Ways {
     }
 }
 
-/// Whether the statements of a parser let it be unrolled: a call, or a loop inside a state, may
-/// change an index. This check avoids resolving such a parser twice, and with it its subparsers
-/// twice at each level of nesting.
+/// Returns whether the statements of a parser permit unrolling. They do not if they contain a call
+/// or a loop, which may change a stack's next index. This check avoids resolving such a parser
+/// twice, and with it its subparsers twice at each level of nesting.
 pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
     use ir::StatementKind as Kind;
     let mut blocks = vec![&parser.prologue];
@@ -71,7 +72,8 @@ pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
 }
 
 impl Resolver<'_> {
-    /// Unrolls a parser. Returns `None` if it has no stacks, or if their indexes are not known.
+    /// Unrolls a parser. Returns `None` if it has no header stacks, or if their next indexes do not
+    /// depend on the path through the states alone.
     pub(super) fn unrolled(&mut self, parser: &ir::Parser) -> Outcome<Option<Parser>> {
         let mut next = NextIndexes::new();
         for parameter in parser.parameters.iter().filter(|one| one.direction == Direction::Out) {
@@ -146,12 +148,14 @@ impl Resolver<'_> {
         Ok((is_plain && stays).then_some(Parser { prologue, states, start }))
     }
 
-    /// Returns the next index of a stack, if it is known.
+    /// Returns the next index of a header stack in the current state of a parser that is being
+    /// unrolled. Returns `None` if no parser is, or if the index is not known.
     pub(super) fn next_index(&self, stack: Offset) -> Option<u32> {
         self.next.as_ref()?.get(&stack).copied()
     }
 
-    /// Whether a place is the next element of a stack that is known to be full.
+    /// Returns whether a place is `next` of a header stack that is known to be full in the current
+    /// state.
     pub(super) fn is_full(&mut self, place: &ir::Place) -> Outcome<bool> {
         let mut stack = place.clone();
         if self.next.is_none() || !matches!(stack.path.pop(), Some(Projection::Next)) {
@@ -165,8 +169,9 @@ impl Resolver<'_> {
         })
     }
 
-    /// Increments the next index of a stack after an extraction, if the index is known, and returns
-    /// the statement that stores the new index in the frame.
+    /// Increments the next index of a header stack after an extraction. Returns the statement that
+    /// stores the new index in the frame, or `None` if the index is not known while parsers are
+    /// resolved.
     pub(super) fn counted_up(&mut self, stack: Offset) -> Option<Statement> {
         let index = self.next.as_mut()?.get_mut(&stack)?;
         *index += 1;
@@ -179,7 +184,7 @@ impl Resolver<'_> {
 /// The representation of a stack's next index in the frame.
 const NEXT: Scalar = Scalar { width: 32, signed: false, storage: Storage::Native { bytes: 4 } };
 
-/// Adds all stacks in a value to `next`, as empty ones.
+/// Adds all header stacks in a value to `next`, as empty stacks.
 fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
     match shape {
         Shape::Stack { .. } => {
@@ -192,7 +197,8 @@ fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
     }
 }
 
-/// Whether a statement may change an index in a way that the recorded indexes do not show.
+/// Returns whether a statement may change the next index of a stack in `next` in another way than
+/// by extraction.
 fn moves_otherwise(statement: &Statement, next: &NextIndexes) -> bool {
     let within =
         |start: Offset, bytes: u32| next.range(start..start.saturating_add(bytes)).count() > 0;

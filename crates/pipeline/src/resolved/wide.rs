@@ -10,28 +10,30 @@ use super::{Address, Block, Expression, Field, Outcome, Resolver, Statement, mas
 use ir::bits::Bits;
 use ir::{BinaryOperator, ExpressionKind, Place, Projection, Type, TypeId, UnaryOperator, Value};
 
-/// The sizes of parts in bits. The larger one is used if all parts then begin at a byte.
+/// The sizes of parts in bits. Parts have 64 bits if all of them then begin at a byte, otherwise
+/// 32.
 const SIZES: [u32; 2] = [64, 32];
 
-/// The place of a wide number: bits in a header, or whole bytes of the frame.
+/// A number of more than 64 bits in the frame: bits of a header, or whole bytes elsewhere.
 #[derive(Clone, Copy)]
 pub(super) struct WidePlace {
     pub(super) address: Address,
-    /// The position of the number's first bit, counted from the address.
+    /// The position of the number's first bit, counted from `address`.
     pub(super) bit: u32,
     pub(super) width: u32,
-    /// The size in bytes, if the number is not a field of a header.
+    /// The size of the number in bytes, or `None` if it is a field of a header.
     bytes: Option<u32>,
 }
 
 impl WidePlace {
-    /// Returns the address of the header that the number is a field of.
+    /// Returns the address of the header that the number is a field of, or `None` if it is none.
     pub(super) fn header(&self) -> Option<Address> {
         let offset = self.address.offset.checked_sub(DATA).filter(|_| self.bytes.is_none())?;
         Some(Address { offset, ..self.address })
     }
 
-    /// Returns the field of bits `high` to `low`, or `None` if they span more than eight bytes.
+    /// Returns bits `high` to `low` of the number as a field, or `None` if they touch more than
+    /// eight bytes.
     fn part(&self, high: u32, low: u32) -> Option<Field> {
         let (bit, width) = (self.bit + self.width - 1 - high, high - low + 1);
         let storage = match self.bytes {
@@ -43,19 +45,20 @@ impl WidePlace {
         fits.then_some(Field { address: self.address, scalar })
     }
 
-    /// Returns all parts of the number.
+    /// Returns the parts of the number with `size` bits each, the least significant one first.
     fn parts(&self, size: u32) -> Option<Vec<Field>> {
         ranges(self.width, size).map(|(high, low)| self.part(high, low)).collect()
     }
 }
 
-/// Returns the high and low bit of each part.
+/// Returns the highest and lowest bit of each part of a number of `width` bits, for parts of `size`
+/// bits.
 fn ranges(width: u32, size: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..width).step_by(size as usize).map(move |low| ((low + size).min(width) - 1, low))
 }
 
 impl Resolver<'_> {
-    /// Returns the width of a type, if it is a type of wide numbers.
+    /// Returns the width of a type of numbers with more than 64 bits, or `None` for any other type.
     fn wide_width(&self, type_id: TypeId) -> Option<u32> {
         match self.layout.get(type_id) {
             Some(Type::Bits { width, .. }) if width > 64 => Some(width),
@@ -63,7 +66,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves the place of a wide number.
+    /// Resolves a place that must be a number of more than 64 bits.
     pub(super) fn wide_place(&mut self, place: &Place) -> Outcome<WidePlace> {
         let none = "a number of more than 64 bits that is in no header and no variable";
         if let Some((Projection::Field(position), path)) = place.path.split_last() {
@@ -92,7 +95,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the field of bits `high` to `low` of a wide number.
+    /// Resolves bits `high` to `low` of a number of more than 64 bits.
     pub(super) fn wide_slice(&mut self, place: &Place, high: u32, low: u32) -> Outcome<Field> {
         match self.wide_place(place)?.part(high, low) {
             Some(field) => Ok(field),
@@ -100,14 +103,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether a place is a wide number, or a slice of one.
+    /// Returns whether a place is a number of more than 64 bits, or a slice of one.
     pub(super) fn is_wide(&self, place: &Place) -> bool {
         let type_id = self.layout.program.place_type(place);
         self.sliced_wide(place).is_some()
             || type_id.and_then(|type_id| self.wide_width(type_id)).is_some()
     }
 
-    /// Splits the slice of a wide number into the place of the number and the high and low bit.
+    /// Splits a slice of a number of more than 64 bits into the place of the whole number and the
+    /// highest and lowest bit of the slice. Returns `None` for any other place.
     pub(super) fn sliced_wide(&self, place: &Place) -> Option<(Place, u32, u32)> {
         let (Projection::Slice { high, low }, path) = place.path.split_last()? else {
             return None;
@@ -117,7 +121,7 @@ impl Resolver<'_> {
         self.wide_width(type_id).map(|_| (whole, *high, *low))
     }
 
-    /// Assigns to a wide number, or to a slice of one.
+    /// Resolves an assignment to a number of more than 64 bits, or to a slice of one.
     pub(super) fn assign_wide(
         &mut self,
         place: &Place,
@@ -134,7 +138,7 @@ impl Resolver<'_> {
         self.store_wide(to, value, out)
     }
 
-    /// Stores the initial value of a wide variable.
+    /// Resolves the initialisation of a variable with more than 64 bits.
     pub(super) fn initialise_wide(
         &mut self,
         (offset, width): (u32, u32),
@@ -156,7 +160,7 @@ impl Resolver<'_> {
         self.refuse("a number of more than 64 bits")
     }
 
-    /// Resolves `==` and `!=` of wide numbers.
+    /// Resolves `==` and `!=` of numbers of more than 64 bits.
     pub(super) fn compare_wide(
         &mut self,
         operator: BinaryOperator,
@@ -190,8 +194,8 @@ impl Resolver<'_> {
         Ok(None)
     }
 
-    /// Returns the parts of an expression of this width, or `None` if code cannot compute them in
-    /// this size.
+    /// Returns the value of an expression as parts of `size` bits each, the least significant one
+    /// first. Returns `None` if generated code cannot compute the expression in parts of this size.
     fn wide_parts(
         &mut self,
         value: &ir::Expression,
@@ -292,7 +296,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Like [`Self::wide_parts`], for a number of any width.
+    /// Returns the value of an expression in parts like [`Self::wide_parts`], for a number of any
+    /// width.
     fn any_parts(
         &mut self,
         value: &ir::Expression,
@@ -315,7 +320,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the place of a wide number that is not a field of a header.
+/// Returns the place of a number of more than 64 bits at `address`, outside of headers.
 fn wide_at(address: Address, width: u32) -> WidePlace {
     let bytes = width.div_ceil(8);
     WidePlace { address, bit: bytes * 8 - width, width, bytes: Some(bytes) }

@@ -1,5 +1,5 @@
-//! Resolves calls. Arguments are copied in before the call, left to right, and out after it, in the
-//! order in which the call names them.
+//! Resolves calls. Arguments are copied to the parameters before the call, and back after it, each
+//! time in the order of the arguments.
 
 use crate::externs::FlatArray;
 use crate::resolved::place::constant_index;
@@ -9,7 +9,7 @@ use ir::{
     Argument, Direction, ExternId, ExternMethod, ExternType, Place, Projection, TypeId, VariableId,
 };
 
-/// A parameter of a callee.
+/// A parameter of a parser, control, action or function that is called.
 #[derive(Clone, Copy)]
 pub(in crate::resolved) struct Formal {
     pub(in crate::resolved) variable: VariableId,
@@ -67,8 +67,9 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Appends the copies of the arguments, which are in the order of the parameters, to the blocks
-    /// before and after the call.
+    /// Appends the copies of a call's arguments: those to the parameters go to the block before the
+    /// call, and those from the parameters to the block after it. The arguments are in the order of
+    /// the parameters.
     pub(in crate::resolved) fn arguments(
         &mut self,
         formals: &[Formal],
@@ -115,8 +116,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Appends the copy of a parameter to its argument. If the argument is an element of a stack
-    /// with a computed index, the index is computed before the call.
+    /// Appends the copy of a parameter to its argument after a call. If the argument is an element
+    /// of a stack with a computed index, the index is computed before the call.
     fn copy_out_of_call(
         &mut self,
         place: &Place,
@@ -165,7 +166,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the value of argument `position` of an extern before the call.
+    /// Resolves argument `position` of a call of an extern, to be evaluated before the call.
     pub(super) fn input(&mut self, arguments: &[Argument], position: usize) -> Outcome<Expression> {
         match arguments.get(position) {
             Some(Argument::In(value) | Argument::Saved { value, .. }) => self.expression(value),

@@ -1,4 +1,4 @@
-//! Resolves assignments of numbers and of composite values.
+//! Resolves assignments of numbers, and of structs, headers and other values with parts.
 
 use crate::resolved::shape::{DATA, Scalar, Shape, Storage};
 use crate::resolved::{Address, Block, Expression, Field, Outcome, Resolver, Statement};
@@ -27,7 +27,8 @@ impl Resolver<'_> {
         self.assign_parts(found.address, &found.shape, value, out)
     }
 
-    /// Resolves an assignment of P4, in which a header that becomes invalid keeps its fields.
+    /// Resolves an assignment of P4. A header that becomes invalid by it keeps the values of its
+    /// fields.
     fn assign_parts(
         &mut self,
         to: Address,
@@ -67,7 +68,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns a numeric part of a struct or header.
+    /// Returns the field at a position of a struct or header, which must be a number.
     fn part(&self, at: Address, shape: &Shape, position: usize) -> Outcome<Field> {
         match shape {
             Shape::Header(header) => match header.fields.get(position) {
@@ -141,7 +142,7 @@ impl Resolver<'_> {
         self.assign_parts(at, shape, value, out)
     }
 
-    /// Copies a parameter, or a returned value of this type, to its argument after a call.
+    /// Copies a parameter, or the value that a function returns, to its destination after a call.
     pub(super) fn copy_out(
         &mut self,
         place: &Place,
@@ -185,8 +186,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether values of both shapes have the same bytes. They have the same type, but a wide number in
-/// a header has the layout of that header.
+/// Returns whether two values of one type have the same bytes in the frame. A number of more than
+/// 64 bits differs if it is a field of a header, because it has the header's layout then.
 fn is_same(one: &Shape, other: &Shape) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other) && one.size() == other.size()
 }

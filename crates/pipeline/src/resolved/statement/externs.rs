@@ -1,5 +1,5 @@
-//! Resolves the extern objects of PSA and PNA that code implements: checksum sums, hashes, and the
-//! packet paths that a deparser queries.
+//! Resolves the extern objects of PSA and PNA that generated code implements: Internet checksums,
+//! hashes, and the functions that tell a deparser which path a packet takes.
 
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
@@ -14,8 +14,8 @@ use ir::{
 };
 
 impl Resolver<'_> {
-    /// Resolves `psa_normal` and similar functions, which return whether a packet takes a path (PSA
-    /// specification, section 6).
+    /// Resolves `psa_normal` and similar functions, which return whether a packet takes a certain
+    /// path (PSA specification, section 6).
     pub(super) fn packet_path(
         &mut self,
         function: &ExternFunction,
@@ -59,8 +59,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns a field of the metadata that the argument holds, or zero if the metadata have no
-    /// such field.
+    /// Returns field `of` of the metadata that are argument `position` of a call, or zero if the
+    /// metadata lack the field.
     fn metadata(&mut self, arguments: &[Argument], position: usize, of: Of) -> Outcome<Expression> {
         let Some(Argument::In(metadata)) = arguments.get(position) else {
             return self.refuse("a path of a packet without metadata");
@@ -83,8 +83,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves the methods of `InternetChecksum`. The sum of each instance is a number in the
-    /// frame.
+    /// Resolves the methods of `InternetChecksum`. Each instance has its one's complement sum in a
+    /// field of the frame.
     pub(super) fn internet_checksum(
         &mut self,
         id: ExternId,
@@ -117,7 +117,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the sum of an instance, if code can resolve every call of the instance's methods.
+    /// Returns the field with the sum of an instance of `InternetChecksum`. Returns `None` if
+    /// generated code does not implement all calls of the instance's methods.
     fn sum_of(&mut self, id: ExternId) -> Outcome<Option<Field>> {
         if let Some(known) = self.sums.get(&id) {
             return Ok(*known);
@@ -158,7 +159,8 @@ impl Resolver<'_> {
         Ok(field)
     }
 
-    /// Prepends statements to each block of the package that reset all sums.
+    /// Prepends statements to each block of the package that set the sums of all instances of
+    /// `InternetChecksum` to zero.
     pub(in crate::resolved) fn begin_sums(&mut self, blocks: &[PackageBlock]) {
         let mut sums: Vec<Field> = self.sums.values().copied().flatten().collect();
         sums.sort_unstable_by_key(|sum| sum.address.offset);
@@ -174,8 +176,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the gather of the data that a sum adds or subtracts. Subtracted data must consist of
-    /// whole 16-bit words.
+    /// Returns the number of the gather of the data that an `InternetChecksum` adds or subtracts.
+    /// Refuses data to be subtracted that are not whole 16-bit words.
     fn words(&mut self, method: &ExternMethod, arguments: &[Argument]) -> Outcome<u32> {
         let [Argument::In(data)] = arguments else {
             return self.refuse("a sum with other arguments");
@@ -194,7 +196,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves `Hash.get_hash`, with or without a range for the result.
+    /// Resolves `Hash.get_hash`, with or without a range to which the result is mapped.
     pub(super) fn get_hash(
         &mut self,
         id: ExternId,

@@ -1,8 +1,8 @@
 //! Resolves meters, and the direct counters and meters of table entries.
 //!
-//! An action uses the counters and meters of the entry for which it runs: code keeps the address of
-//! a table's entry while the entry's action runs ([`Directs`]). BMv2's switches run all meters of
-//! an entry on a hit, and actions read the results.
+//! An action uses the counters and meters of the entry for which it runs, so generated code keeps
+//! the entry's address while the action runs ([`Directs`]). On a hit, BMv2's switches run all
+//! meters of the entry before its action, and the action reads their results.
 
 use crate::externs::meter::Color;
 use crate::resolved::{Block, Directs, Expression, Metered, Outcome, Resolver, Statement};
@@ -10,8 +10,9 @@ use crate::table::EntryLayout;
 use ir::{Argument, ExternId, ExternMethod, ExternType, Place, TableId};
 
 impl Resolver<'_> {
-    /// Returns the direct counters and meters of a table, or `None` if it has none or cannot be
-    /// packed.
+    /// Returns the fields by which generated code uses the direct counters and meters of a table's
+    /// entries, and allocates them on the first call for that table. Returns `None` if the table
+    /// has no direct counters or meters, or is not packed.
     pub(in crate::resolved) fn directs_of(&mut self, id: TableId) -> Outcome<Option<Directs>> {
         if let Some(known) = self.directs.get(&id) {
             return Ok(known.clone());
@@ -50,8 +51,8 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Returns the table of a direct counter or meter, with the direct counters and meters of that
-    /// table.
+    /// Returns the table whose entries have the direct counter or meter `id`, and the fields by
+    /// which generated code uses all direct counters and meters of that table.
     fn directs_of_instance(&mut self, id: ExternId) -> Outcome<(TableId, Directs)> {
         let table = self.layout.program.externs.get(id.index()).and_then(|one| one.table);
         let Some(table) = table else { return self.refuse("a counter or meter of no table") };
@@ -133,8 +134,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves the arguments, from position `first` on, of `execute(colour)` and of DPDK's
-    /// `dpdk_execute(colour, length)`, each with or without the colour.
+    /// Resolves the arguments of a meter's `execute(colour)` or, for DPDK, `dpdk_execute(colour,
+    /// length)`, which begin at position `first`. Both calls may omit the colour; it is green then.
     fn color_and_length(
         &mut self,
         arguments: &[Argument],

@@ -1,16 +1,16 @@
-//! Resolves the functions of PNA that code implements: adding entries, restarting their timers, and
-//! selecting by direction.
+//! Resolves the functions of PNA that generated code implements: adding entries, restarting their
+//! timers, and selecting by direction.
 //!
-//! An entry is added for the lookup whose action runs. Code records that lookup if it missed in a
-//! table to which packets add entries ([`Missed`]).
+//! `add_entry` adds an entry with the key of the lookup whose action runs. Generated code records
+//! that lookup if it was a miss in a table to which packets add entries ([`Missed`]).
 
 use crate::dialect::Dialect;
 use crate::resolved::{Added, Block, Expression, Missed, Outcome, Resolver, Statement};
 use crate::table::EntryLayout;
 use ir::{ActionId, Argument, ExpressionKind, ExternFunction, Place, Projection, Type};
 
-/// The values of `ADD_ENTRY_NOT_DONE` and `ADD_ENTRY_SUCCESS`. Before version 0.7 a `bool` reported
-/// success.
+/// The numbers for "not added" and "added": `ADD_ENTRY_NOT_DONE` and `ADD_ENTRY_SUCCESS`. Before
+/// version 0.7, `add_entry` returned a `bool` instead.
 const STATUS: [u64; 2] = [1, 0];
 
 impl Resolver<'_> {
@@ -58,7 +58,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the values of the new entry, each with its offset and size in the packed data.
+    /// Returns the parameters of the new entry's action: the value of each, its offset in the
+    /// packed parameters, and its size in bytes.
     fn added_values(
         &mut self,
         given: Option<&Argument>,
@@ -96,8 +97,9 @@ impl Resolver<'_> {
         Ok(values)
     }
 
-    /// Returns the fields that record the lookup for which entries are added, if code can look up
-    /// all tables to which packets add entries.
+    /// Returns the fields that record the lookup for which packets add entries. Returns `None` if
+    /// generated code cannot look up all tables to which packets add entries; then the interpreter
+    /// adds them.
     pub(in crate::resolved) fn missed(&mut self) -> Outcome<Option<Missed>> {
         if let Some(known) = self.missed {
             return Ok(known);
