@@ -1,8 +1,9 @@
-//! The drivers of architectures, which run the blocks of a package in order and decide what happens
-//! to the packet between them.
+//! The drivers of architectures. A driver runs the blocks of a package in order and decides what
+//! happens to the packet between them.
 //!
-//! Each driver has a queue of passes and works through it first in, first out, so outputs appear in
-//! a fixed order.
+//! A packet may cause further passes through the blocks, by clones or recirculation for example.
+//! Each driver runs the passes that wait in the order in which they were requested, so outputs
+//! appear in a fixed order.
 
 pub(crate) mod bpf;
 pub(crate) mod engine;
@@ -23,23 +24,24 @@ use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Pr
 /// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
 pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
-/// The maximum number of passes that one packet may cause.
+/// The maximum number of passes through ingress or egress that one received packet may cause.
 pub(crate) const MAXIMUM_PASSES: u64 = 65_536;
 /// The maximum number of times that a packet may be recirculated, resubmitted or cloned in a row.
 const MAXIMUM_GENERATIONS: u32 = 1_024;
 
-/// An outgoing packet.
+/// A packet that the switch transmits.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Output {
     /// The port through which the packet leaves.
     pub port: u32,
     /// The bytes of the packet.
     pub packet: Vec<u8>,
-    /// The number of times that the packet was resubmitted, recirculated or cloned.
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     pub generation: u32,
 }
 
-/// The driver of a program's architecture, with its blocks.
+/// The driver of a program's architecture, with the program's blocks.
 #[derive(Clone, Debug)]
 pub(crate) enum Driver {
     V1model(v1model::Blocks),
@@ -75,8 +77,8 @@ impl Driver {
         }
     }
 
-    /// Processes a packet on an engine. Packages for BPF and user-defined packages run only in the
-    /// interpreter.
+    /// Processes a packet on an engine: the interpreter or machine code. Packages for BPF and
+    /// user-defined packages run only in the interpreter.
     pub(crate) fn process<'p>(
         &self,
         engine: &mut impl Engine<'p>,
@@ -92,8 +94,8 @@ impl Driver {
         }
     }
 
-    /// Continues with a packet that machine code has run to the end of ingress or egress, or of
-    /// PNA's main control.
+    /// Completes the processing of a packet after machine code has run ingress, egress or PNA's
+    /// main control for it.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -110,7 +112,8 @@ impl Driver {
     }
 }
 
-/// The limit that ends a packet which would otherwise cause passes forever.
+/// The number of passes that a received packet has caused so far. Beyond a limit, the packet ends
+/// with an error, because it might cause passes forever.
 #[derive(Debug, Default)]
 struct PassBudget {
     used: u64,
@@ -129,12 +132,12 @@ impl PassBudget {
     }
 }
 
-/// Returns the time in microseconds, the unit of BMv2's timestamps.
+/// Returns the time of the current packet in microseconds, the unit of BMv2's timestamps.
 fn microseconds(interpreter: &Interpreter<'_>) -> u64 {
     interpreter.now.as_micros() as u64
 }
 
-/// Begins the pass of a packet through a package with a single pass.
+/// Prepares the interpreter for a packet of a package through which each packet passes once.
 fn begin(interpreter: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
     interpreter.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
@@ -158,12 +161,14 @@ fn output(
     outputs.push(Output { port, packet, generation });
 }
 
-/// The error for a package whose blocks do not have the architecture's parameters.
+/// The error for a package whose blocks lack the parameters that the architecture expects.
 const PARAMETERS: RunError = RunError::internal("parameters of a block");
-/// The error for glue that requests a pass which its architecture does not have at that point.
+/// The error for rules of an architecture that request a further pass at a point where the
+/// architecture has none.
 const NO_PASS: RunError = RunError::internal("a pass of the architecture");
 
-/// Returns metadata with the assignments of the glue; all other fields are zero.
+/// Returns metadata of a type whose fields are zero, except for those that the architecture
+/// assigns.
 fn filled<'p, E: Engine<'p>>(
     engine: &mut E,
     type_id: Option<&TypeId>,
@@ -176,7 +181,7 @@ fn filled<'p, E: Engine<'p>>(
     Ok(value)
 }
 
-/// Runs assignments of the glue on a value.
+/// Assigns the numbers that the architecture determines to fields of a metadata value.
 fn assign<'p, E: Engine<'p>>(
     engine: &mut E,
     (value, type_id): (&mut E::Value, TypeId),
@@ -188,7 +193,7 @@ fn assign<'p, E: Engine<'p>>(
     }
 }
 
-/// A parser or control, with the types of its parameters.
+/// A parser or control of the package, with the types of its parameters.
 #[derive(Clone, Debug)]
 struct TypedBlock<Id> {
     id: Id,

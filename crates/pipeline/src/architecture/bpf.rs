@@ -20,7 +20,7 @@ use crate::trace::Event;
 use crate::value::Value;
 use ir::{ControlId, ParserId, TypeId};
 
-/// The reason for dropping a packet that the parser rejects.
+/// The reason that the trace shows if a packet is dropped because the parser rejects it.
 const REJECTED: &str = "the parser rejects";
 
 #[derive(Clone, Debug)]
@@ -38,13 +38,14 @@ struct Stages {
     parser: TypedBlock<ParserId>,
     pipeline: TypedBlock<ControlId>,
     deparser: TypedBlock<ControlId>,
-    /// The verdict for each member of the type of `output_action`.
+    /// What happens to a packet for each member of the enumeration that is the type of
+    /// `output_action`.
     verdicts: Vec<Verdict>,
-    /// The member that passes a packet.
+    /// The number of the enumeration's member that lets a packet pass, if there is one.
     pass: Option<u128>,
 }
 
-/// The verdict that an action of the target stands for.
+/// What happens to a packet after the control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Drop,
@@ -54,8 +55,8 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict for a member of `xdp_action` or `ubpf_action`. Aborted packets are
-    /// dropped.
+    /// Returns what happens to a packet for a member of `xdp_action` or `ubpf_action`. Packets that
+    /// the program aborts are dropped.
     fn named(member: &str) -> Self {
         match member {
             "XDP_PASS" | "XDP_TX" | "PASS" => Self::Pass,
@@ -207,7 +208,8 @@ impl Stages {
         self.leave(interpreter, headers, decided, port, outputs)
     }
 
-    /// Returns the control's decision in `output_action` and `output_port`.
+    /// Returns what the control has decided about the packet, from its `output_action` and
+    /// `output_port`.
     fn decided(&self, interpreter: &Interpreter<'_>, value: &Value) -> (Verdict, u32) {
         let type_id = self.pipeline.types.get(2);
         let port = number(interpreter, value, type_id, MetadataField::OutputPort);
@@ -267,7 +269,7 @@ fn leave(
     }
 }
 
-/// Runs the parser, and returns its arguments unless it rejects the packet.
+/// Runs the parser. Returns the values of its parameters, or `None` if it rejects the packet.
 fn parse<'p, const PARAMETERS: usize>(
     interpreter: &mut Interpreter<'p>,
     parser: &TypedBlock<ParserId>,
@@ -310,7 +312,7 @@ fn number(
     type_id.map_or(0, |type_id| interpreter.layout.field_number(value, *type_id, field))
 }
 
-/// Returns the members of the type of a struct's field `output_action`.
+/// Returns the members of the enumeration that is the type of a struct's field `output_action`.
 fn actions(layout: &Layout, type_id: TypeId) -> Option<&[String]> {
     let fields = &layout.composite(type_id)?.fields;
     let field = fields.iter().find(|field| field.name == "output_action")?;

@@ -1,5 +1,5 @@
-//! The interface between the drivers of architectures and what runs a program's blocks, which is
-//! the interpreter or machine code.
+//! The interface between the drivers of architectures and the engine that runs a program's blocks.
+//! The engine is the interpreter or machine code.
 //!
 //! A driver passes values from block to block: headers, metadata, and the decisions of a control
 //! about the packet. The interpreter represents them as [`Value`]s. Machine code represents them as
@@ -13,26 +13,28 @@ use crate::value::Value;
 use ir::{ControlId, ParserId, Projection, TypeId};
 use std::ops::DerefMut;
 
-/// An engine that runs the blocks of a program. The state, packet, effects and events are those of
-/// the [`Interpreter`], with either implementation.
+/// An engine that runs the blocks of a program: the interpreter, or machine code. Both use an
+/// [`Interpreter`] for the state of the switch, the packet, the requests of blocks and the trace.
 pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
-    /// The value of a block's parameter, before and after the block.
+    /// The value of a block's parameter, as this engine represents it.
     type Value;
 
-    /// Resets everything of the previous pass except the state of the switch.
+    /// Prepares the engine for a pass of a packet: clears everything that the previous pass left,
+    /// except for the state of the switch. `received_length` is the packet's length in bytes as it
+    /// was received.
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError>;
 
     /// Returns the initial value of a type.
     fn initial(&mut self, type_id: TypeId) -> Result<Self::Value, RunError>;
 
-    /// Releases a value that is no longer needed, so that later values of its type can reuse its
-    /// memory.
+    /// Returns a value that is no longer needed to the engine, which may reuse its memory for later
+    /// values of the same type.
     fn done_with(&mut self, type_id: TypeId, value: Self::Value);
 
     /// Returns a copy of a value that stays valid while blocks run for other packets.
     fn copy(&self, value: &Self::Value) -> Self::Value;
 
-    /// Makes a value stay valid while blocks run for other packets.
+    /// Makes sure that a value stays valid while blocks run for other packets.
     fn keep(&self, value: &mut Self::Value);
 
     /// Sets a field of a struct to a number, converted to the field's type. Has no effect if there
@@ -48,7 +50,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Returns the number in a field of a struct, or zero if there is no such field.
     fn field_number(&self, value: &Self::Value, type_id: TypeId, field: MetadataField) -> u128;
 
-    /// Copies the part that a path leads to, between values of one type.
+    /// Copies a part of a value, selected by a path, to another value of the same type.
     fn copy_part(
         &mut self,
         type_id: TypeId,
@@ -60,7 +62,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Makes all headers in a value invalid.
     fn invalidate(&mut self, type_id: TypeId, value: &mut Self::Value);
 
-    /// Copies those fields of a struct into `into` that differ between the two values of `change`.
+    /// Compares the two values of `change`, before and after a block, and copies the fields that
+    /// differ to `into`.
     fn take_changes(
         &mut self,
         type_id: TypeId,
@@ -68,8 +71,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
         into: &mut Self::Value,
     );
 
-    /// Runs a parser of the package, which updates the arguments by the directions of its
-    /// parameters. `Err` is a fault.
+    /// Runs a parser of the package. It replaces the arguments of its `out` and `inout` parameters.
+    /// Returns whether it accepts the packet, or an error if the packet cannot be processed.
     fn run_parser(
         &mut self,
         id: ParserId,
@@ -80,7 +83,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     fn run_control(&mut self, id: ControlId, arguments: &mut [Self::Value])
     -> Result<(), RunError>;
 
-    /// Runs a control like [`Self::run_control`], and sends v1model's digests at its end.
+    /// Runs a control like [`Self::run_control`], and then sends the messages that the control has
+    /// requested with v1model's `digest`.
     fn run_control_and_send_digest(
         &mut self,
         id: ControlId,

@@ -1,5 +1,5 @@
-//! The glue of architectures: what each does between the blocks of its package, stated once for the
-//! interpreter and the code generator.
+//! What each architecture does between the blocks of its package, called its glue. It is stated
+//! once, for the interpreter and the code generator.
 //!
 //! Like blocks, glue consists of statements: assignments to metadata before a block, and rules that
 //! decide about the packet after one. The drivers evaluate the glue with numbers. In the functions
@@ -23,37 +23,41 @@ use crate::interpreter::Effects;
 use crate::layout::MetadataField as Of;
 use ir::Architecture;
 
-/// The glue of an architecture. The parts for egress are empty if the architecture has no egress.
+/// What an architecture does between the blocks of its package: assignments to metadata, and rules
+/// that decide about packets. The parts for egress are empty if the architecture has no egress.
 #[derive(Debug)]
 pub(crate) struct Glue {
-    /// The variants of the package, which differ in the number of blocks.
+    /// The variants of the architecture's package, which differ in the number of blocks.
     pub(crate) packages: &'static [Package],
-    /// The assignments to the metadata of a received packet, but not of its further passes.
+    /// The assignments to a packet's metadata when it is received. They are not repeated for its
+    /// further passes.
     pub(crate) received: &'static [Set],
-    /// The assignments to the parser's input metadata.
+    /// The assignments to the input metadata of the parser, before it runs.
     pub(crate) before_parser: &'static [Set],
-    /// The assignments to ingress's input metadata.
+    /// The assignments to the input metadata of ingress, before it runs.
     pub(crate) before_ingress: &'static [Set],
-    /// The assignments to ingress's output metadata before it runs; all other fields are zero.
+    /// The assignments to the output metadata of ingress, before it runs. All other fields are zero
+    /// then.
     pub(crate) ingress_says: &'static [Set],
-    /// The rules that evaluate ingress's output metadata.
+    /// The rules that decide about a packet after ingress, from the output metadata of ingress.
     pub(crate) after_ingress: Rules,
-    /// The rules for a packet on its way to the queue of a port.
+    /// The rules that decide whether a packet enters the queue of its output port.
     pub(crate) before_queue: Rules,
     /// The assignments to the metadata of a packet that enters a queue.
     pub(crate) queued: &'static [Set],
-    /// The assignments to the input metadata of egress's parser.
+    /// The assignments to the input metadata of the egress parser, before it runs.
     pub(crate) before_egress_parser: &'static [Set],
-    /// The assignments to egress's input metadata.
+    /// The assignments to the input metadata of egress, before it runs.
     pub(crate) before_egress: &'static [Set],
-    /// The assignments to the input metadata of egress's deparser.
+    /// The assignments to the input metadata of the egress deparser, before it runs.
     pub(crate) before_egress_deparser: &'static [Set],
-    /// The rules that evaluate egress's output metadata.
+    /// The rules that decide about a packet after egress, from the output metadata of egress.
     pub(crate) after_egress: Rules,
 }
 
 impl Glue {
-    /// Returns the glue of an architecture, if it has any.
+    /// Returns what an architecture does between its blocks. Returns `None` for architectures whose
+    /// drivers do not use such rules.
     pub(crate) fn of(architecture: &Architecture) -> Option<&'static Self> {
         match architecture {
             Architecture::V1model => Some(&V1MODEL),
@@ -63,73 +67,74 @@ impl Glue {
         }
     }
 
-    /// Returns the variant of the package with this number of blocks.
+    /// Returns the variant of the architecture's package that has this number of blocks.
     pub(crate) fn package(&self, blocks: usize) -> Option<&'static Package> {
         self.packages.iter().find(|package| package.blocks.len() == blocks)
     }
 
-    /// Whether a rule reads this field.
+    /// Returns whether a rule of the architecture reads this metadata field.
     pub(crate) fn reads(&self, field: Of) -> bool {
         let rules = [&self.after_ingress, &self.before_queue, &self.after_egress];
         rules.iter().any(|rules| rules.fields().iter().any(|(known, _)| *known == field))
     }
 }
 
-/// An assignment of a number to a field of metadata. It does nothing if the program's type lacks
+/// An assignment of a number to a metadata field. It has no effect if the program's metadata lack
 /// the field.
 pub(crate) type Set = (Of, Input);
 
-/// The number of an assignment: a property of the packet, or a constant.
+/// The number that is assigned to a metadata field: a property of the packet, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Known(Known),
     Number(u64),
 }
 
-/// A number that an architecture knows about a packet.
+/// A property of a packet that the architecture knows, as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// The port through which the packet arrived, or to which it goes.
+    /// The port on which the packet was received, or in egress its output port.
     Port,
-    /// The length in bytes as the architecture counts it.
+    /// The packet's length in bytes, as the architecture counts it.
     Length,
-    /// The time in microseconds.
+    /// The current time in microseconds.
     Now,
-    /// The direction between host and network.
+    /// The direction of a PNA packet, from the host or from the network.
     Direction,
-    /// The path of the packet.
+    /// The path of a PSA packet, such as normal, cloned or recirculated.
     Path,
-    /// The number of the replica.
+    /// The instance number of a replica.
     Instance,
     ClassOfService,
     ParserError,
-    /// One if a checksum was verified and is wrong, zero otherwise.
+    /// 1 if a checksum of the packet was verified and is wrong, and 0 otherwise.
     ChecksumFailed,
-    /// The number of packets in the queue.
+    /// The number of packets that wait in the packet's queue.
     QueueDepth,
-    /// The number of passes before this one.
+    /// The number of resubmissions, recirculations and clones that led to this pass of the packet.
     Generation,
-    /// One if there were passes before this one, zero otherwise.
+    /// 1 if the packet has passed through the package before, and 0 otherwise.
     IsRecirculated,
-    /// The drop port plus one.
+    /// The number of the port to which dropped packets are sent, plus one.
     BehindDropPort,
 }
 
 impl Known {
     const COUNT: usize = Self::BehindDropPort as usize + 1;
 
-    /// Whether the number is known before the first block runs.
+    /// Returns whether this property of a packet is known before its first block runs.
     pub(crate) fn is_known_on_receipt(self) -> bool {
         matches!(self, Self::Port | Self::Length | Self::Now | Self::Direction | Self::Path)
     }
 }
 
-/// The known numbers of one packet, or the values that represent them in machine code.
+/// The properties of one packet that assignments use. `N` is a number, or the value that represents
+/// a number in generated code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inputs<N>([N; Known::COUNT]);
 
 impl<N: Copy> Inputs<N> {
-    /// Returns inputs that all have this number.
+    /// Returns properties that all have the same number.
     #[inline(always)]
     pub(crate) fn all(number: N) -> Self {
         Self([number; Known::COUNT])
@@ -151,7 +156,8 @@ impl<N: Copy> Inputs<N> {
         self.0[known as usize]
     }
 
-    /// Returns the packet's number for an input, or the constant as an error.
+    /// Returns the packet's number for an input that is a property of the packet. If the input is a
+    /// constant, returns the constant as the error.
     #[inline(always)]
     pub(crate) fn get(&self, input: Input) -> Result<N, u64> {
         match input {
@@ -168,58 +174,60 @@ impl Inputs<u64> {
     }
 }
 
-/// Returns the number for [`Known::BehindDropPort`] in 64 bits. A field keeps only the low bits.
+/// Returns the number for [`Known::BehindDropPort`], which has 64 bits. A field to which it is
+/// assigned keeps the low bits.
 pub(crate) fn beyond_drop_port(drop_port: u64) -> u64 {
     drop_port.wrapping_add(1)
 }
 
-/// Rules that decide about a packet: whether it is copied, and the outcome, which is that of the
-/// first case whose condition holds. If no condition holds, the packet goes to a port.
+/// The rules that decide about a packet after a block: whether it is copied, and what happens to
+/// it. The first case whose condition holds decides; if none holds, the packet goes to a port.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) copies: Copies,
     pub(crate) cases: &'static [Case],
     pub(crate) otherwise: Port,
-    /// The fields whose numbers travel with the packet.
+    /// The metadata fields whose numbers the packet keeps on its way to egress.
     pub(crate) carries: &'static [Of],
 }
 
-/// The rules for a point that an architecture does not have.
+/// The rules for a stage that an architecture does not have.
 const NO_RULES: Rules =
     Rules { copies: Copies::Never, cases: &[], otherwise: Port::Own, carries: &[] };
 
-/// The condition under which a packet is copied, and the sessions to which it is copied.
+/// The condition under which a packet is copied, and the clone sessions to which the copies go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Copies {
     Never,
-    /// Blocks request copies, and name the sessions.
+    /// A packet is copied if a block has requested it. The requests name the clone sessions.
     Requested,
-    /// A packet is copied to the session in the second field if the first field is not zero.
+    /// A packet is copied if the first field is not zero. The second field holds the clone session.
     ToField(Of, Of),
 }
 
-/// A condition, and what becomes of a packet for which it holds.
+/// A condition on a packet, and what happens to the packet if it holds.
 pub(crate) type Case<F = Of> = (Condition<F>, Outcome<F>);
 
-/// The condition of a case. `F` is a field by its name, or by its place in a program's metadata.
+/// A condition on a packet after a block. `F` refers to a metadata field by its name, or by its
+/// offset in the frame of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Condition<F = Of> {
-    /// The field is not zero.
+    /// The metadata field is not zero.
     IsSet(F),
-    /// The field is the drop port.
+    /// The metadata field holds the number of the port to which dropped packets are sent.
     IsDropPort(F),
-    /// The port has no queue of the priority in this field.
+    /// The metadata field holds a priority for which ports have no queue.
     HasNoQueue(F),
-    /// The packet goes to this port.
+    /// The packet's output port is this one.
     GoesTo(u64),
-    /// The packet goes to no port.
+    /// The packet has no output port.
     GoesNowhere,
-    /// A block requested this pass.
+    /// A block has requested this further pass of the packet.
     Requests(Request),
 }
 
 impl Condition {
-    /// Replaces the name of the field.
+    /// Converts references to metadata fields with `place`.
     pub(crate) fn map<F>(self, place: impl Fn(Of) -> F) -> Condition<F> {
         match self {
             Self::IsSet(field) => Condition::IsSet(place(field)),
@@ -239,19 +247,19 @@ pub(crate) enum Request {
     Recirculate,
 }
 
-/// The outcome of a case, with the field that determines it.
+/// What happens to a packet in a case of the rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<F = Of> {
     /// The packet is dropped, for this reason.
     Drop(&'static str),
     Resubmit,
     Recirculate,
-    /// The packet goes to the group in this field.
+    /// The packet is replicated for the multicast group whose number is in this field.
     Replicate(F),
 }
 
 impl Outcome {
-    /// Replaces the name of the field.
+    /// Converts references to metadata fields with `place`.
     pub(crate) fn map<F>(self, place: impl Fn(Of) -> F) -> Outcome<F> {
         match self {
             Self::Drop(reason) => Outcome::Drop(reason),
@@ -262,17 +270,17 @@ impl Outcome {
     }
 }
 
-/// The port of a packet to which no case applies.
+/// The output port of a packet if no case of the rules applies to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Port<F = Of> {
-    /// The port in this field.
+    /// The port whose number is in this metadata field.
     In(F),
-    /// The port that the packet already has.
+    /// The output port that the packet already has.
     Own,
 }
 
 impl Port {
-    /// Replaces the name of the field.
+    /// Converts the reference to a metadata field with `place`.
     pub(crate) fn map<F>(self, place: impl Fn(Of) -> F) -> Port<F> {
         match self {
             Self::In(field) => Port::In(place(field)),
@@ -281,16 +289,18 @@ impl Port {
     }
 }
 
-/// The condition under which a field that rules read has a place in machine code.
+/// Whether generated code must store a metadata field that the architecture's rules read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Always,
-    /// The field has a place only if the program accesses it, because zero decides nothing.
+    /// The field is stored only if the program accesses it. Otherwise it is always zero, and no
+    /// condition on it holds.
     IfTouched,
 }
 
 impl Rules {
-    /// Returns the fields that the rules read.
+    /// Returns the metadata fields that the rules read, and whether generated code must store each
+    /// of them.
     pub(crate) fn fields(&self) -> Vec<(Of, Place)> {
         let mut fields: Vec<(Of, Place)> =
             self.carries.iter().map(|field| (*field, Place::Always)).collect();
@@ -312,7 +322,7 @@ impl Rules {
         fields
     }
 
-    /// Returns the decision about a packet.
+    /// Returns what the rules decide about a packet.
     #[inline(always)]
     pub(crate) fn decide<N: Fn(Of) -> u128>(&self, packet: &Packet<'_, N>) -> Decision {
         let number = &packet.number;
@@ -327,21 +337,22 @@ impl Rules {
     }
 }
 
-/// A packet about which rules decide.
+/// The properties of a packet from which rules decide about it.
 pub(crate) struct Packet<'e, N> {
-    /// The requests of blocks, if the architecture has any.
+    /// The requests that blocks have made, or `None` if the architecture has no requests.
     pub(crate) effects: Option<&'e Effects>,
-    /// A function that returns the number in a field.
+    /// A function that returns the number in a metadata field.
     pub(crate) number: N,
-    /// The port to which the packet goes, if any.
+    /// The output port of the packet, if it has one.
     pub(crate) port: Option<u32>,
     pub(crate) drop_port: u16,
-    /// The number of queues of a port.
+    /// The number of priority queues that each port has.
     pub(crate) queues: u32,
 }
 
 impl<N> Packet<'_, N> {
-    /// Returns the outcome of the first case whose condition holds, or the port if none does.
+    /// Returns what happens to the packet: the outcome of the first case whose condition holds, or
+    /// the port in `otherwise` if none does.
     #[inline(always)]
     pub(crate) fn fate<F: Copy>(&self, cases: &[Case<F>], otherwise: Port<F>) -> Fate
     where
@@ -379,16 +390,16 @@ impl<N> Packet<'_, N> {
     }
 }
 
-/// A decision about a packet. Copies are made first, then the packet's own fate applies.
+/// The decision of rules about a packet. The copies are made first, and then `fate` is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The sessions to which the packet is copied.
+    /// The clone sessions to which copies of the packet are sent.
     pub(crate) copies: Vec<u32>,
-    /// The fate of the packet itself.
+    /// What happens to the packet itself.
     pub(crate) fate: Fate,
 }
 
-/// The fate of a packet that is not a copy.
+/// What happens to a packet after a block, apart from its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The packet is dropped.
@@ -397,9 +408,9 @@ pub(crate) enum Fate {
     Resubmit,
     /// The packet enters ingress again, in its outgoing form.
     Recirculate,
-    /// The packet goes to one port: after ingress to the port's egress, after egress out of the
-    /// port.
+    /// The packet goes to one port. After ingress, it enters that port's egress; after egress, it
+    /// is transmitted.
     Unicast { port: u32 },
-    /// The packet goes to the egress of each port of a group.
+    /// The packet is replicated, and enters the egress of each port of a multicast group.
     Multicast { group: u32 },
 }

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     blocks: Vec<Step>,
-    /// Whether a control is a deparser.
+    /// Whether the control emits headers, as a deparser does.
     emits: bool,
 }
 
@@ -102,7 +102,7 @@ fn collect(package: &Package, blocks: &mut Vec<Step>) {
     }
 }
 
-/// Whether statements emit, directly or in a control that they call.
+/// Returns whether statements emit headers, directly or in a control that they call.
 fn emits(layout: &Layout, block: &Block) -> bool {
     let (mut found, mut seen, mut open) = (false, HashSet::new(), vec![block]);
     while let Some(block) = open.pop().filter(|_| !found) {

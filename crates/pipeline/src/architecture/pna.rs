@@ -47,8 +47,8 @@ impl Blocks {
         self.passes(engine, port, (packet.to_vec(), 0), PassBudget::default(), outputs)
     }
 
-    /// Continues after the main control, with headers, metadata, and the main control's output
-    /// metadata.
+    /// Completes the processing of a packet after machine code has run the main control for it. The
+    /// arguments are the headers, the metadata, and the main control's output metadata.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -64,7 +64,7 @@ impl Blocks {
         }
     }
 
-    /// Runs all passes from the given one on.
+    /// Runs a pass of a packet, and all further passes that recirculation causes.
     fn passes<'p>(
         &self,
         engine: &mut impl Engine<'p>,
@@ -83,7 +83,7 @@ impl Blocks {
         }
     }
 
-    /// Runs one pass, and returns the packet if it is recirculated.
+    /// Runs one pass of a packet. Returns the packet if it is recirculated.
     fn pass<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -151,7 +151,8 @@ impl Blocks {
         self.after_control(engine, [headers, metadata, decisions], generation, outputs)
     }
 
-    /// Runs the deparser and applies the packet's fate. Returns the packet if it is recirculated.
+    /// Runs the deparser for a packet, and transmits or drops the packet. Returns the packet if it
+    /// is recirculated.
     fn after_control<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,

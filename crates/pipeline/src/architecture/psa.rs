@@ -50,7 +50,7 @@ struct Ingress<V> {
     path: PacketPath,
     resubmitted: V,
     recirculated: V,
-    /// The length in bytes for counters and meters.
+    /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
     generation: u32,
 }
@@ -61,27 +61,28 @@ struct Egress<V> {
     path: PacketPath,
     instance: u16,
     class_of_service: u64,
-    /// The initial value of the user-defined metadata.
+    /// The value with which the user-defined metadata start in egress.
     metadata: V,
     normal: V,
     cloned_at_ingress: V,
     cloned_at_egress: V,
-    /// All four metadata values above, for programs that follow psa_switch.
+    /// The metadata above by type, for programs that follow psa_switch.
     shared: Shared<V>,
-    /// The length in bytes for counters and meters.
+    /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
     generation: u32,
 }
 
-/// A packet after ingress or egress. `port` is the port from which it comes, or to which it goes.
+/// The properties of a packet for which ingress or egress has run. `port` is the input port after
+/// ingress, and the output port after egress.
 struct Passed {
     port: u32,
-    /// The length in bytes for counters and meters.
+    /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
     generation: u32,
 }
 
-/// The source of copies of a packet, and the path that the copies take.
+/// The properties that copies of a packet take over from it, and their packet path.
 struct Copied {
     counted_length: u64,
     generation: u32,
@@ -125,9 +126,9 @@ impl Blocks {
         self.all(engine, VecDeque::from([Pass::Ingress(first)]), PassBudget::default(), outputs)
     }
 
-    /// Continues with a packet that machine code has run to the end of ingress or egress. The
-    /// arguments are the headers, the metadata, and the control's output metadata; the length is
-    /// the one received.
+    /// Completes the processing of a packet after machine code has run ingress or egress for it.
+    /// The arguments are the headers, the metadata, and the control's output metadata. The length
+    /// is the one that was received.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -154,7 +155,7 @@ impl Blocks {
         self.all(engine, queue, budget, outputs)
     }
 
-    /// Runs all passes of a queue.
+    /// Runs all passes that wait in a queue, and those that they cause.
     fn all<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -225,7 +226,7 @@ impl Blocks {
         self.after_ingress(engine, passed, [headers, metadata, decisions], shared, queue)
     }
 
-    /// Runs the ingress deparser and packet replication.
+    /// Runs the ingress deparser for a packet, and makes its copies.
     fn after_ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -318,7 +319,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Sends copies of a packet to egress, with the deparser's metadata for them.
+    /// Queues copies of a packet for egress, with the metadata that the deparser has set for them.
     fn copies<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -423,7 +424,7 @@ impl Blocks {
         self.after_egress(engine, passed, [headers, metadata, decisions], queue, outputs)
     }
 
-    /// Runs the egress deparser and applies the packet's fate.
+    /// Runs the egress deparser for a packet, and transmits, recirculates or drops it.
     fn after_egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -475,7 +476,7 @@ impl Blocks {
     }
 }
 
-/// Runs rules of the glue on a control's output metadata.
+/// Returns what the given rules decide about a packet, from the output metadata of a control.
 fn decided<'p, E: Engine<'p>>(
     engine: &E,
     rules: &Rules,

@@ -47,12 +47,12 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
-    /// The field lists of the user's metadata and of the standard metadata, which P4_14 includes
-    /// too.
+    /// The fields of the user's metadata that each field list preserves, and those of the standard
+    /// metadata, which only lists of P4_14 programs contain.
     field_lists: [FieldLists; 2],
 }
 
-/// A packet before the parser.
+/// A packet that waits to enter the parser and ingress.
 struct Ingress<V> {
     packet: Vec<u8>,
     port: u32,
@@ -62,38 +62,41 @@ struct Ingress<V> {
     generation: u32,
 }
 
-/// A packet before egress.
+/// A packet that waits in the queue of a port to enter egress.
 struct Egress<V> {
     port: u32,
     headers: V,
     metadata: V,
     standard: V,
     payload: Vec<u8>,
-    /// The length in bytes for `packet_length`.
+    /// The length in bytes that egress reads as `packet_length`.
     length: u64,
-    /// The length in bytes as received, for counters and meters.
+    /// The length in bytes of the packet as it was received. Counters and meters use it.
     received_length: u64,
     /// The port on which the packet was received.
     ingress_port: u32,
-    /// The maximum number of outgoing bytes, from the clone session.
+    /// The maximum number of bytes that are transmitted, as the clone session sets it. `None` for
+    /// no limit.
     most: Option<u64>,
-    /// The maximum number of outgoing bytes, from `truncate` in ingress.
+    /// The maximum number of bytes that are transmitted, as `truncate` in ingress sets it. `None`
+    /// for no limit.
     truncated: Option<u64>,
-    /// The queue of the port. Larger numbers are sent first.
+    /// The priority queue of the port in which the packet waits. Larger numbers are sent first.
     priority: u128,
     path: &'static str,
     generation: u32,
 }
 
-/// A packet after ingress.
+/// The properties of a packet for which ingress has run.
 struct Passed {
     port: u32,
-    /// The length in bytes as received.
+    /// The length in bytes of the packet as it was received.
     length: u64,
     generation: u32,
 }
 
-/// A packet after egress, with fields as in [`Egress`].
+/// The properties of a packet for which egress has run. The fields have the meanings of those of
+/// [`Egress`].
 struct PassedEgress {
     port: u32,
     length: u64,
@@ -108,7 +111,7 @@ struct PassedEgress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     Ingress,
-    /// Egress has run, for this port.
+    /// Egress has run for this output port.
     Egress(u32),
 }
 
@@ -163,8 +166,9 @@ impl Blocks {
         self.all(engine, (queue, PassBudget::default()), outputs)
     }
 
-    /// Continues with a packet that machine code has run to the end of ingress or egress. The
-    /// packet is loaded, and its effects, cursor and change of length are in the interpreter.
+    /// Completes the processing of a packet after machine code has run ingress or egress for it.
+    /// The interpreter already holds the packet, the requests of the blocks, the parser's cursor
+    /// and the change of the packet's length.
     pub(crate) fn go_on<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -197,7 +201,7 @@ impl Blocks {
         self.all(engine, (queue, budget), outputs)
     }
 
-    /// Runs all passes of a queue.
+    /// Runs all passes that wait in a queue, and those that they cause.
     fn all<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -219,7 +223,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Runs assignments of the glue on standard metadata.
+    /// Assigns the numbers that the architecture determines to fields of the standard metadata.
     fn assign<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -237,7 +241,8 @@ impl Blocks {
         inputs.with(Known::BehindDropPort, beyond_drop_port(drop_port.into()))
     }
 
-    /// Runs rules of the glue for a packet with these effects and standard metadata.
+    /// Returns what the given rules decide about a packet, from its blocks' requests and its
+    /// standard metadata.
     fn decide<'p, E: Engine<'p>>(
         &self,
         engine: &E,
@@ -356,7 +361,7 @@ impl Blocks {
         }
     }
 
-    /// Runs the parser and checksum verification.
+    /// Runs the parser and checksum verification for a packet.
     fn parse<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -379,7 +384,8 @@ impl Blocks {
         Ok([headers, metadata, standard])
     }
 
-    /// Clones the packet as it was received, which is parsed again.
+    /// Makes the clones that ingress has requested (`clone(CloneType.I2E)`). They contain the
+    /// packet as it was received, and are parsed again.
     fn clone_at_ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -421,7 +427,7 @@ impl Blocks {
         self.clone_to(engine, passing, copy.session, queue)
     }
 
-    /// Sends a clone to the ports of its session.
+    /// Queues a clone for each port of its clone session.
     fn clone_to<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -608,8 +614,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Returns the metadata of a copy, which are zero except for the preserved fields and the
-    /// instance type.
+    /// Returns the metadata of a clone or of a packet that enters ingress again. They are zero,
+    /// except for the fields of the field list and the instance type.
     fn preserved<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -661,14 +667,16 @@ impl Blocks {
     }
 }
 
-/// The metadata as the control that requested the copy left them.
+/// The metadata at the end of the control that requested a copy, whose fields the copy may
+/// preserve.
 struct Kept<'v, V> {
     control: ControlId,
     metadata: &'v V,
     standard: &'v V,
 }
 
-/// The parameters of a clone.
+/// A clone that is to be made: the number of its clone session, and the properties that it takes
+/// over from the packet.
 struct Copy {
     session: u32,
     preserved: Preserved,
@@ -676,7 +684,7 @@ struct Copy {
     port: u32,
 }
 
-/// Returns the number of packets that wait for a port after this switch.
+/// Returns the number of earlier packets that wait for a port outside of this crate's queues.
 fn behind<'p, E: Engine<'p>>(engine: &E, port: u32) -> u64 {
     engine.state.waiting(port).into()
 }

@@ -1,6 +1,6 @@
 //! The blocks of a package, and the parameters that an architecture passes to them.
 
-/// The parsers and controls of a package, in its order.
+/// The parsers and controls of a package, in the order of its arguments.
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) blocks: &'static [Block],
@@ -10,11 +10,12 @@ pub(crate) struct Package {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) stage: Stage,
-    /// The roles of the block's parameters, without the packet.
+    /// The roles of the block's parameters, except for the packet itself.
     pub(crate) parameters: &'static [Role],
 }
 
-/// The stage of packet processing that a block implements. The main control of PNA is its ingress.
+/// The stage of packet processing that a block of the package implements. The main control of PNA
+/// counts as ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Parser,
@@ -28,19 +29,19 @@ pub(crate) enum Stage {
     Deparser,
 }
 
-/// The role of a parameter. Parameters with the same role and type share their storage, so that a
-/// block finds the values that the previous block left.
+/// The role of a block's parameter. Parameters with the same role and type share their storage, so
+/// that a block finds the values that the previous block left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Headers,
     Metadata,
-    /// The output metadata of ingress.
+    /// The output metadata of ingress, by which it decides about the packet.
     Decides,
     /// Metadata that are both input and output of blocks.
     Standard,
     EgressHeaders,
     EgressMetadata,
-    /// The output metadata of egress.
+    /// The output metadata of egress, by which it decides about the packet.
     EgressDecides,
     /// The input metadata of the block, in storage of their own.
     Received,
@@ -49,19 +50,20 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Whether parameters of this role share their storage.
+    /// Returns whether parameters with this role and the same type share their storage.
     pub(crate) fn is_shared(self) -> bool {
         !matches!(self, Self::Received | Self::Own)
     }
 }
 
 impl Package {
-    /// Returns the position of a stage's block, if the package has one.
+    /// Returns the position in the package of the block that implements a stage, if there is one.
     pub(crate) fn position(&self, stage: Stage) -> Option<usize> {
         self.blocks.iter().position(|block| block.stage == stage)
     }
 
-    /// Returns the positions of a stage's block and of its first parameter with one of these roles.
+    /// Returns the position in the package of the block that implements a stage, and the position
+    /// of its first parameter with one of the given roles.
     pub(crate) fn parameter(&self, stage: Stage, roles: &[Role]) -> Option<(usize, usize)> {
         let position = self.position(stage)?;
         let mut parameters = self.blocks.get(position)?.parameters.iter();

@@ -1,12 +1,12 @@
-//! The glue of PNA (Portable NIC Architecture, version 0.7). Its main control takes the place of
-//! ingress.
+//! What PNA does between the blocks of its package (Portable NIC Architecture, version 0.7). Its
+//! main control counts as ingress.
 
 use super::package::Role::{Decides, Headers, Metadata, Own, Received};
 use super::package::{Block, Package, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
 use crate::layout::MetadataField as Of;
 
-/// The assignments to the input metadata of each block.
+/// The assignments to the input metadata that each block receives.
 const RECEIVED: &[Set] = &[
     (Of::Direction, Input::Known(Known::Direction)),
     (Of::Pass, Input::Known(Known::Generation)),
@@ -17,13 +17,13 @@ const RECEIVED: &[Set] = &[
 ];
 
 const PARSER: Block = Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Received] };
-/// The pre control, which gets copies of the values of the other blocks.
+/// The pre control. It gets copies of the values that the other blocks share.
 const PRE: Block = Block { stage: Stage::Pre, parameters: &[Own, Own, Received, Own] };
 const MAIN: Block =
     Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Received, Decides] };
 const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, Metadata, Decides] };
 
-/// The glue of PNA.
+/// What PNA does between the blocks of its package.
 pub(crate) const PNA: Glue = Glue {
     packages: &[
         Package { blocks: &[PARSER, MAIN, DEPARSER] },

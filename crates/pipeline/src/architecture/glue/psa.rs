@@ -1,4 +1,5 @@
-//! The glue of PSA (Portable Switch Architecture, version 1.2, section 6).
+//! What PSA does between the blocks of its package (Portable Switch Architecture, version 1.2,
+//! section 6).
 
 use super::package::Role::{
     Decides, EgressDecides, EgressHeaders, EgressMetadata, Headers, Metadata, Own, Received,
@@ -8,7 +9,7 @@ use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Rule
 use crate::architecture::PSA_PORT_RECIRCULATE;
 use crate::layout::MetadataField as Of;
 
-/// The glue of PSA.
+/// What PSA does between the blocks of its package.
 pub(crate) const PSA: Glue = Glue {
     packages: &[Package {
         blocks: &[

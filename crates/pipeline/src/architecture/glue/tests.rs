@@ -1,5 +1,6 @@
-//! Tables of expected decisions, taken from the documents of the architectures. Each case of each
-//! rule, and the order of any two cases, affects at least one row.
+//! Tests the rules by which architectures decide about packets. The expected decisions are in
+//! tables taken from the architectures' documents. Each case of each rule, and the order of any two
+//! cases, affects at least one row.
 
 use super::{Condition, Copies, Fate, Outcome, PNA, PSA, Packet, Port, Rules, V1MODEL};
 use crate::architecture::PSA_PORT_RECIRCULATE;
@@ -9,18 +10,18 @@ use crate::layout::MetadataField as Of;
 const DROP_PORT: u16 = 511;
 const DROP: Fate = Fate::Drop { reason: "" };
 
-/// A packet after a block, and the expected decision.
+/// A packet after a block has run, and the decision that is expected for it.
 struct Row {
-    /// The fields that are not zero.
+    /// The metadata fields that are not zero, with their numbers.
     fields: &'static [(Of, u128)],
     calls: &'static [Call],
-    /// The port of the packet.
+    /// The output port of the packet, if it has one already.
     port: Option<u32>,
     copies: &'static [u32],
     fate: Fate,
 }
 
-/// A request of a block.
+/// A request that a block makes to the architecture.
 enum Call {
     Clone(u32),
     Mirror(u32),
@@ -34,7 +35,7 @@ const fn to(port: u32) -> Fate {
     Fate::Unicast { port }
 }
 
-/// Returns a row whose packet has no port yet.
+/// Returns a row for a packet that has no output port yet.
 const fn row(
     fields: &'static [(Of, u128)],
     calls: &'static [Call],
@@ -44,7 +45,7 @@ const fn row(
     Row { fields, calls, port: None, copies, fate }
 }
 
-/// Returns a row whose packet goes to a port.
+/// Returns a row for a packet that goes to a port.
 const fn row_to(
     port: u32,
     fields: &'static [(Of, u128)],
@@ -55,7 +56,7 @@ const fn row_to(
     Row { fields, calls, port: Some(port), copies, fate }
 }
 
-/// The decisions at the end of ingress (`docs/simple_switch.md`).
+/// The expected decisions of v1model at the end of ingress (`docs/simple_switch.md`).
 const V1MODEL_INGRESS: &[Row] = &[
     row(&[], &[], &[], to(0)),
     row(&[(Of::EgressSpec, 4)], &[], &[], to(4)),
@@ -67,11 +68,12 @@ const V1MODEL_INGRESS: &[Row] = &[
     row(&[(Of::EgressSpec, 511)], &[Resubmit, Clone(3)], &[3], Fate::Resubmit),
 ];
 
-/// The decisions before the queue of a port, which has only one queue here.
+/// The expected decisions of v1model before a packet enters the queue of a port. Ports have one
+/// queue here.
 const V1MODEL_QUEUE: &[Row] =
     &[row_to(4, &[], &[], &[], to(4)), row_to(4, &[(Of::Priority, 1)], &[], &[], DROP)];
 
-/// The decisions at the end of egress (`docs/simple_switch.md`).
+/// The expected decisions of v1model at the end of egress (`docs/simple_switch.md`).
 const V1MODEL_EGRESS: &[Row] = &[
     row_to(4, &[], &[], &[], to(4)),
     row_to(4, &[(Of::EgressSpec, 7)], &[Clone(3)], &[3], to(4)),
@@ -80,7 +82,7 @@ const V1MODEL_EGRESS: &[Row] = &[
     row_to(4, &[(Of::EgressSpec, 511)], &[Recirculate], &[], DROP),
 ];
 
-/// The decisions at the end of ingress (PSA 1.2, section 6.2).
+/// The expected decisions of PSA at the end of ingress (PSA 1.2, section 6.2).
 const PSA_INGRESS: &[Row] = &[
     row(&[(Of::EgressPort, 4)], &[], &[], to(4)),
     row(&[(Of::Drop, 1), (Of::EgressPort, 4)], &[], &[], DROP),
@@ -94,7 +96,7 @@ const PSA_INGRESS: &[Row] = &[
 
 const AGAIN: u32 = PSA_PORT_RECIRCULATE as u32;
 
-/// The decisions at the end of egress (PSA 1.2, section 6.5).
+/// The expected decisions of PSA at the end of egress (PSA 1.2, section 6.5).
 const PSA_EGRESS: &[Row] = &[
     row_to(4, &[], &[], &[], to(4)),
     row_to(4, &[(Of::Drop, 1)], &[], &[], DROP),
@@ -103,7 +105,7 @@ const PSA_EGRESS: &[Row] = &[
     row_to(4, &[(Of::Clone, 1), (Of::CloneSessionId, 3), (Of::Drop, 1)], &[], &[3], DROP),
 ];
 
-/// The decisions after the main control (PNA 0.7, section 3).
+/// The expected decisions of PNA after the main control (PNA 0.7, section 3).
 const PNA_MAIN: &[Row] = &[
     row(&[], &[], &[], DROP),
     row_to(4, &[], &[], &[], to(4)),
@@ -113,7 +115,7 @@ const PNA_MAIN: &[Row] = &[
     row_to(4, &[], &[Recirculate], &[], Fate::Recirculate),
 ];
 
-/// Returns the rules of all architectures with their rows.
+/// Returns the rules of all architectures, each with its name and its rows.
 fn all() -> [(&'static str, &'static Rules, &'static [Row]); 6] {
     [
         ("v1model, ingress", &V1MODEL.after_ingress, V1MODEL_INGRESS),
@@ -125,7 +127,7 @@ fn all() -> [(&'static str, &'static Rules, &'static [Row]); 6] {
     ]
 }
 
-/// Whether rules make the decision of a row.
+/// Returns whether rules make the decision that a row expects.
 fn holds(rules: &Rules, row: &Row) -> bool {
     let mut effects = Effects::default();
     for call in row.calls {
@@ -159,7 +161,7 @@ fn packets_go_where_the_documents_say() {
     }
 }
 
-/// Returns rules with other cases.
+/// Returns a copy of rules with the given cases in place of their own.
 fn with(rules: &Rules, cases: Vec<(Condition, Outcome)>) -> Rules {
     Rules { cases: Vec::leak(cases), ..*rules }
 }

@@ -1,4 +1,4 @@
-//! The glue of v1model, which follows BMv2's simple_switch
+//! What v1model does between the blocks of its package, which follows BMv2's simple_switch
 //! (`targets/simple_switch/simple_switch.cpp`).
 
 use super::package::{Block, Package, Role, Stage};
@@ -15,22 +15,22 @@ pub(crate) mod instance {
     pub(crate) const RESUBMITTED: u64 = 6;
 }
 
-/// The assignments to the metadata of a clone that is parsed again.
+/// The assignments to the metadata of a clone that enters the parser and ingress again.
 pub(crate) const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
 
-/// The assignments to the metadata of a packet that goes from ingress to one port.
+/// The assignments to the metadata of a packet that leaves ingress for one port.
 pub(crate) const TO_PORT: &[Set] = &[(Of::InstanceType, Input::Number(instance::NORMAL))];
 
-/// The assignments to the metadata of a packet that goes from ingress to a group.
+/// The assignments to the metadata of a packet that leaves ingress for a multicast group.
 pub(crate) const TO_GROUP: &[Set] = &[(Of::InstanceType, Input::Number(instance::REPLICATED))];
 
-/// The assignments to the metadata of a replica.
+/// The assignments to the metadata of a replica for a multicast group.
 pub(crate) const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instance))];
 
-/// The parameters of blocks that have the standard metadata.
+/// The roles of the parameters of blocks that receive the standard metadata.
 const WITH_STANDARD: &[Role] = &[Role::Headers, Role::Metadata, Role::Standard];
 
-/// The glue of v1model.
+/// What v1model does between the blocks of its package.
 pub(crate) const V1MODEL: Glue = Glue {
     packages: &[Package {
         blocks: &[

@@ -13,7 +13,8 @@ use crate::error::RunError;
 use ir::TypeId;
 use std::collections::BTreeMap;
 
-/// One value for each type. A type without a value has its initial value.
+/// The values of a packet's user-defined metadata, one for each type. A type that is missing here
+/// has its initial value.
 pub(super) struct Shared<V>(BTreeMap<TypeId, V>);
 
 impl<V> Default for Shared<V> {
@@ -23,8 +24,8 @@ impl<V> Default for Shared<V> {
 }
 
 impl<V> Shared<V> {
-    /// Sets the arguments at these positions to the packet's values of their types. Headers are
-    /// invalid when a block begins: p4c resets those of `out` parameters
+    /// Sets the arguments of a block at these positions to the packet's values of their types. All
+    /// headers in them become invalid: p4c resets those of `out` parameters
     /// (`frontends/p4/resetHeaders.cpp`), and all others belong to egress.
     pub(super) fn fill<'p>(
         &self,
@@ -44,8 +45,8 @@ impl<V> Shared<V> {
         Ok(())
     }
 
-    /// Records the changes that the block made to the arguments at these positions. If two
-    /// parameters of one type changed a field, the later one wins.
+    /// Stores the changes that a block has made to its arguments at these positions in the packet's
+    /// values. If two arguments of one type changed a field, the later one wins.
     pub(super) fn take<'p>(
         &mut self,
         engine: &mut impl Engine<'p, Value = V>,
@@ -65,13 +66,14 @@ impl<V> Shared<V> {
         Ok(())
     }
 
-    /// Returns the values as egress finds them, with all headers invalid (`PHV::reset`).
+    /// Returns the packet's values for egress, which are those after ingress with all headers
+    /// invalid (`PHV::reset`).
     pub(super) fn without_headers<'p>(mut self, engine: &mut impl Engine<'p, Value = V>) -> Self {
         self.0.iter_mut().for_each(|(type_id, value)| engine.invalidate(*type_id, value));
         self
     }
 
-    /// Returns a copy of all values.
+    /// Returns a copy of the packet's values.
     pub(super) fn copy<'p>(&self, engine: &impl Engine<'p, Value = V>) -> Self {
         Self(self.0.iter().map(|(type_id, value)| (*type_id, engine.copy(value))).collect())
     }

@@ -1,22 +1,26 @@
-//! The metadata that the field lists of a program preserve, determined when the program is loaded.
+//! The metadata fields that each field list of a program preserves for clones and further passes.
+//! They are determined when the program is loaded.
 
 use crate::layout::Layout;
 use ir::{AnnotationBody, AnnotationValue, Composite, CompositeKind, Projection, Type, TypeId};
 use std::collections::BTreeMap;
 
-/// The paths of the fields with `@field_list` in metadata of one type, by the number of the list.
+/// The fields of a metadata type that are annotated with `@field_list`: the path of each, by the
+/// number of the list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
 
 impl FieldLists {
-    /// Collects the lists that name fields of this type, at any depth of structs.
+    /// Collects the fields of a metadata type that are annotated with `@field_list`, at any depth
+    /// of structs.
     pub(super) fn new(layout: &Layout, metadata: TypeId) -> Self {
         let mut lists = Self::default();
         lists.collect(layout, metadata, &mut Vec::new());
         lists
     }
 
-    /// Returns the fields of a list, which is empty if no field names it.
+    /// Returns the fields of the list with this number. There are none if no annotation names the
+    /// list.
     pub(super) fn of(&self, list: u32) -> &[Vec<Projection>] {
         self.0.get(&list).map_or(&[], Vec::as_slice)
     }
@@ -49,7 +53,8 @@ fn is_struct(composite: &Composite) -> bool {
     matches!(composite.kind, CompositeKind::Struct | CompositeKind::Tuple)
 }
 
-/// Returns the numbers in the body of a `@field_list`, with or without a width.
+/// Returns the numbers of the lists that an annotation `@field_list` names. They may be written
+/// with a width.
 fn numbers(body: &AnnotationBody) -> Vec<u32> {
     match body {
         AnnotationBody::Expressions(values) => values

@@ -1,4 +1,4 @@
-//! The queue of passes that one received packet causes.
+//! The queue of the passes through ingress and egress that one received packet causes.
 //!
 //! Passes run in order, except that a port sends packets of the highest priority first. Both the
 //! next pass and the length of a queue are looked up in maps, because one packet may become tens of
@@ -14,14 +14,15 @@ pub(super) enum Pass<V> {
 }
 
 pub(super) struct Queue<V> {
-    /// The only waiting pass, which is the usual case and needs no sorting.
+    /// The only pass that waits. This is the usual case, which needs no sorting.
     only: Option<Pass<V>>,
-    /// The passes in the order of their arrival.
+    /// The passes that wait, by a number that grows in the order of their arrival.
     passes: BTreeMap<u64, Pass<V>>,
     arrived: u64,
-    /// The passes that wait for each port, those with the largest priority first, then by arrival.
+    /// The passes that wait for each port: the priority and the number of each, sorted by falling
+    /// priority and then by arrival.
     ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
-    /// The number of passes that wait in each queue of a port.
+    /// The number of passes that wait in each queue, by port and priority.
     depths: BTreeMap<(u32, u128), u64>,
 }
 
@@ -38,7 +39,7 @@ impl<V> Default for Queue<V> {
 }
 
 impl<V> Queue<V> {
-    /// Whether a pass that is pushed now runs next.
+    /// Returns whether no pass waits, so that a pass that is pushed now runs next.
     pub(super) fn is_empty(&self) -> bool {
         self.only.is_none() && self.passes.is_empty()
     }
@@ -64,7 +65,7 @@ impl<V> Queue<V> {
         self.arrived += 1;
     }
 
-    /// Removes and returns the next pass.
+    /// Removes and returns the pass that runs next.
     pub(super) fn next(&mut self) -> Option<Pass<V>> {
         if self.only.is_some() {
             return self.only.take();
@@ -86,7 +87,7 @@ impl<V> Queue<V> {
         Some(pass)
     }
 
-    /// Returns the number of packets that wait in a queue of a port.
+    /// Returns the number of passes that wait for a port with a priority.
     pub(super) fn depth(&self, port: u32, priority: u128) -> u64 {
         if let Some(Pass::Egress(only)) = &self.only {
             return u64::from((only.port, only.priority) == (port, priority));
@@ -155,8 +156,8 @@ mod tests {
         assert_eq!(queue.depth(1, 2), 0);
     }
 
-    /// A hundred thousand waiting packets are sorted quickly. A linear search for each would take
-    /// minutes.
+    /// Tests that a hundred thousand waiting packets are sorted quickly. A linear search for each
+    /// would take minutes.
     #[test]
     fn many_wait_in_order() {
         let mut queue = Queue::default();
