@@ -53,7 +53,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 use tables::{Slab, WorkerGroup};
 
-/// Returns `NoAction`, if the table has it.
+/// Returns a call of the action `NoAction`, if the table has it.
 fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     let mut actions = table.actions.iter().map(|reference| reference.action);
     let is_none = |id: &ir::ActionId| {
@@ -63,36 +63,36 @@ fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     Some(ActionCall { action: actions.find(is_none)?, arguments: Vec::new() })
 }
 
-/// The default entry, with its counters and meters.
+/// The default entry of a table: its action, with its counters and meters.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultState {
     pub(crate) cell: Arc<ActionCell>,
-    /// Whether BMv2 would not run the program's default action: for tables with an action profile
-    /// p4c's back end for BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
+    /// Whether the default action that the program declares does not run, as in BMv2: for tables
+    /// with an action profile p4c leaves it out, with a warning (`backends/bmv2/common/control.h`).
     pub(crate) is_left_out: bool,
     pub(crate) directs: Directs,
 }
 
-/// An entry that timed out.
+/// An entry that was reported because its idle timeout expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleEntry {
-    /// The entry's table.
+    /// The table that contains the entry.
     pub table: TableId,
-    /// The entry.
+    /// The entry as the control plane would read it.
     pub entry: TableEntry,
-    /// Whether it was removed (`AUTO_DELETE`).
+    /// Whether the entry was removed from its table (`AUTO_DELETE`).
     pub deleted: bool,
 }
 
-/// The state of a table.
+/// A table of a running switch: its entries and their state.
 #[derive(Debug)]
 pub(crate) struct TableState {
     pub(crate) name: String,
     pub(crate) keys: Vec<KeyShape>,
     pub(crate) needs_priority: bool,
-    /// Whether actions that write their entry run one at a time (`synced` of `@tableconfig`).
+    /// Whether actions that change their entry run one at a time (`synced` of `@tableconfig`).
     pub(crate) synchronised: bool,
-    /// The storage of the entries that machine code uses.
+    /// The storage in which machine code keeps the entries, as `@tableconfig` specifies it.
     storage: ir::TableStorage,
     pub(crate) initial_default: ActionCall,
     is_of_switches: bool,
@@ -100,13 +100,13 @@ pub(crate) struct TableState {
     pub(crate) empty_group_action: Option<Arc<ActionCell>>,
     pub(crate) ageing: Ageing,
     size: Option<u64>,
-    /// The layout of packed entries for machine code, or the reason why the table cannot be packed.
+    /// The layout in which machine code stores the entries, or the reason why it cannot store them.
     packing: Result<Arc<EntryLayout>, &'static str>,
     default: Mutex<DefaultState>,
     entries: RwLock<Entries>,
-    /// The number of the interpreter's lookups that found an entry.
+    /// The number of lookups by the interpreter that found an entry.
     hits: AtomicU64,
-    /// The number of the interpreter's lookups that found none.
+    /// The number of lookups by the interpreter that found no entry.
     misses: AtomicU64,
 }
 
@@ -116,19 +116,21 @@ struct Entries {
     by_handle: BTreeMap<EntryHandle, Arc<Stored>>,
     search: Search,
     next_handle: u64,
-    /// The initial counters and meters of an entry.
+    /// The counters and meters with which each new entry starts.
     shape: Directs,
     accounts: Accounts,
     one_shots: OneShots,
-    /// The packed entries, once machine code uses the table.
+    /// The entries in the packed form that machine code reads. `None` until machine code uses the
+    /// table.
     packed: Option<Arc<CompiledTable>>,
 }
 
-/// The groups that entries bring with them (one-shot action selector programming).
+/// The number and total size of the one-shot groups of a table: groups of actions that each belong
+/// to one entry (one-shot action selector programming).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OneShots {
     pub(crate) count: u64,
-    /// The size of all such groups together, as the selector counts it.
+    /// The total size of the one-shot groups, as the action selector counts it.
     pub(crate) size: u64,
 }
 
@@ -196,7 +198,7 @@ impl TableState {
         })
     }
 
-    /// Adds the entries that the program declares.
+    /// Adds the entries that the program declares for the table.
     pub(crate) fn add_program_entries(
         &self,
         layout: &Layout,
@@ -226,8 +228,8 @@ impl TableState {
         Ok(())
     }
 
-    /// Adds an entry whose values have been checked. An existing entry with the same match is
-    /// replaced if it has timed out and is due for deletion.
+    /// Adds an entry whose values have been checked. It replaces an existing entry with the same
+    /// match if that entry has timed out and awaits its removal.
     pub(crate) fn add(
         &self,
         (matches, priority): (Vec<FieldMatch>, u32),
@@ -267,7 +269,8 @@ impl TableState {
         Ok(())
     }
 
-    /// Returns the entry with exactly this match, if it can be changed.
+    /// Returns the entry with exactly these matches and this priority. Returns an error if there is
+    /// none, or if it cannot be changed.
     pub(crate) fn changeable(
         &self,
         matches: &[FieldMatch],
@@ -280,13 +283,13 @@ impl TableState {
         Ok(found)
     }
 
-    /// Removes an entry, and returns whether it was in the table.
+    /// Removes an entry. Returns whether it was in the table.
     pub(crate) fn unlink(&self, entry: &Stored) -> bool {
         write(&self.entries).unlink(entry)
     }
 
-    /// Restores an entry that was removed, replacing any entry with the same match that was added
-    /// since.
+    /// Puts an entry back that was removed. If an entry with the same match was added since, it is
+    /// replaced.
     pub(crate) fn link(&self, entry: &Arc<Stored>) {
         let mut entries = write(&self.entries);
         if let Some(other) = entries.search.find(&entry.matches, entry.priority).cloned() {
@@ -305,30 +308,33 @@ impl TableState {
         });
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in the table.
     pub(crate) fn len(&self) -> usize {
         read(&self.entries).by_handle.len()
     }
 
-    /// Returns the memory in bytes that the table allocates outside the heap: the parts of entries
-    /// that packets access, and the packed entries. All other state of entries is on the heap.
+    /// Returns the number of bytes that the table allocates outside the heap: for the parts of
+    /// entries that packets access, and for the packed entries. Other parts of entries are on the
+    /// heap and not included.
     pub(crate) fn bytes(&self) -> usize {
         let accounts = read(&self.entries).accounts.bytes();
         accounts + self.packed().map_or(0, |packed| packed.bytes())
     }
 
-    /// Returns the number of lookups that found an entry, and of those that found none.
+    /// Returns the number of lookups in the table that found an entry, and the number of those that
+    /// found none.
     pub(crate) fn lookups(&self) -> (u64, u64) {
         let (hits, misses) = self.packed().map_or((0, 0), |packed| packed.lookups());
         (hits + self.hits.load(Ordering::Relaxed), misses + self.misses.load(Ordering::Relaxed))
     }
 
-    /// Returns the counts of the groups that entries bring with them.
+    /// Returns the number and total size of the table's one-shot groups.
     pub(crate) fn one_shots(&self) -> OneShots {
         read(&self.entries).one_shots
     }
 
-    /// Changes the state of an entry, and updates the count of one-shot groups.
+    /// Changes the state of an entry with the function `change`, and updates the count of one-shot
+    /// groups.
     pub(crate) fn change(&self, entry: &Stored, change: impl FnOnce(&mut EntryState)) {
         let mut entries = write(&self.entries);
         let is_there = entries.by_handle.contains_key(&entry.handle);
@@ -350,7 +356,8 @@ impl TableState {
         }
     }
 
-    /// Returns a batch of entries from this handle on, the oldest first.
+    /// Returns some of the table's entries, the oldest first, beginning with the entry of this
+    /// handle.
     pub(crate) fn from(&self, from: EntryHandle) -> Vec<Arc<Stored>> {
         const AT_ONCE: usize = 256;
         read(&self.entries)
@@ -361,8 +368,8 @@ impl TableState {
             .collect()
     }
 
-    /// Returns all entries, the oldest first. Entries that are added or removed during the
-    /// iteration may or may not be seen.
+    /// Returns all entries of the table, the oldest first. Entries that are added or removed during
+    /// the iteration may or may not be included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Stored>> {
         let mut some = Vec::new().into_iter();
         let mut next = EntryHandle(0);
@@ -376,8 +383,8 @@ impl TableState {
         })
     }
 
-    /// Packs the actions of all entries for machine code, which uses them from now on. Does nothing
-    /// if the table cannot be packed.
+    /// Stores all entries in the packed form that machine code reads, and from now on every change
+    /// of an entry too. Does nothing if the table cannot be packed.
     ///
     /// # Errors
     /// Fails if there is not enough memory.
@@ -411,7 +418,8 @@ impl TableState {
         Err(no_memory)
     }
 
-    /// Returns the layout of packed entries, if the table can be packed.
+    /// Returns the layout in which machine code stores the entries, or `None` if it cannot store
+    /// them.
     pub(crate) fn packing(&self) -> Option<&EntryLayout> {
         self.packing.as_deref().ok()
     }
@@ -423,13 +431,13 @@ impl TableState {
         read(&self.entries).packed.clone()
     }
 
-    /// Returns the number of entries of a sharded table that several workers wrote, including only
-    /// workers that have ended.
+    /// Returns the number of entries of a sharded table that more than one worker has written.
+    /// Writes of workers that still run are not included.
     pub(crate) fn divided(&self) -> u64 {
         self.packed().map_or(0, |packed| packed.divided())
     }
 
-    /// Changes the default entry.
+    /// Changes the default entry with the function `change`.
     pub(crate) fn change_default(&self, change: impl FnOnce(&mut DefaultState)) {
         change(&mut self.default());
         if let Some(packed) = self.packed() {
@@ -447,7 +455,7 @@ impl TableState {
         self.default().directs = shape;
     }
 
-    /// Returns the entry with exactly this match.
+    /// Returns the entry with exactly these matches and this priority, if there is one.
     pub(crate) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<Arc<Stored>> {
         read(&self.entries).search.find(matches, priority).cloned()
     }
@@ -456,8 +464,8 @@ impl TableState {
         read(&self.entries).by_handle.get(&handle).cloned()
     }
 
-    /// Calls `use_them` with exclusive access to the counters and meters of an entry, which may be
-    /// [`EntryHandle::DEFAULT`].
+    /// Calls `use_them` with exclusive access to the counters and meters of an entry. The handle
+    /// may be [`EntryHandle::DEFAULT`].
     pub(crate) fn with_directs<R>(
         &self,
         handle: EntryHandle,
@@ -469,14 +477,14 @@ impl TableState {
         Some(use_them(&mut self.settled(&*self.get(handle)?).directs))
     }
 
-    /// Returns the state of an entry, after adding the pending counts of machine code to its
-    /// counters.
+    /// Locks the state of an entry. First adds the packets and bytes that machine code has counted
+    /// for the entry to its counters.
     pub(crate) fn settled<'e>(&self, entry: &'e Stored) -> MutexGuard<'e, EntryState> {
         entry.settled(self.packed().as_deref())
     }
 
-    /// Configures a direct meter for all present and future entries. Returns `false` if the table
-    /// has no such meter.
+    /// Configures a direct meter of all entries of the table, including those added later. Returns
+    /// `false` if the table has no such meter.
     pub(crate) fn configure_meters(
         &self,
         instance: ExternId,
@@ -496,7 +504,7 @@ impl TableState {
         true
     }
 
-    /// Returns the entry that a packet with these key values hits.
+    /// Returns the entry that a packet with these key values hits, or `None` if it misses.
     pub(crate) fn lookup(&self, keys: &[Bits], now: Duration) -> Option<Arc<Stored>> {
         loop {
             match self.best(keys) {
@@ -522,14 +530,14 @@ impl TableState {
         found.cloned()
     }
 
-    /// Whether an entry has timed out in a table that deletes such entries. The entry no longer
-    /// counts as present, even if it has not been removed yet.
+    /// Returns whether an entry has timed out and is to be removed for that. It counts as removed
+    /// then, even if it is still in the table.
     pub(crate) fn is_gone(&self, entry: &Stored, now: Duration) -> bool {
         self.ageing == Ageing::Delete && entry.timer().is_idle(now)
     }
 
-    /// Returns the entries whose timers have expired by `now`, and whether each was deleted. Each
-    /// entry is reported once per timeout.
+    /// Returns the entries whose idle timeouts have expired by `now`, each with whether it was
+    /// removed from the table. An entry that stays is returned once per timeout.
     pub(crate) fn expire(&self, now: Duration) -> Vec<(TableEntry, bool)> {
         let mut reported = Vec::new();
         if self.ageing == Ageing::None {
@@ -548,7 +556,7 @@ impl TableState {
         reported
     }
 
-    /// Converts a match to its canonical form and checks it against the keys.
+    /// Checks the matches of an entry against the table's keys, and returns them in canonical form.
     pub(crate) fn check_matches(
         &self,
         matches: &[FieldMatch],
@@ -572,7 +580,7 @@ impl TableState {
 }
 
 impl Entries {
-    /// Creates an entry that is not linked yet.
+    /// Creates an entry that is not in the table yet.
     fn make(
         &mut self,
         key: (Vec<FieldMatch>, u32),
@@ -588,7 +596,8 @@ impl Entries {
         Stored::new(handle, key, is_const, account, state)
     }
 
-    /// Links an entry, and returns whether the packed table, if there is one, had space for it.
+    /// Puts an entry into the table. Returns `false` if the entry does not fit into the packed form
+    /// that machine code reads.
     fn link(&mut self, entry: &Arc<Stored>) -> bool {
         self.one_shots.swap(None, entry.state().one_shot_size());
         self.search.insert(entry);
@@ -623,7 +632,8 @@ impl Entries {
 }
 
 impl OneShots {
-    /// Replaces the size of one group, if any, with another in the counts.
+    /// Updates the number and total size of one-shot groups when an entry's group of size `before`
+    /// is replaced by one of size `after`. `None` means that there is no group.
     fn swap(&mut self, before: Option<u64>, after: Option<u64>) {
         self.count = self.count.saturating_sub(u64::from(before.is_some()));
         self.count += u64::from(after.is_some());

@@ -17,32 +17,33 @@ use ir::{TableId, UpdateMethod};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The maximum number of changes that may wait to be taken.
+/// The maximum number of requested changes that wait for a controller. Further ones are dropped.
 const ROOM: usize = 1 << 16;
 
-/// A change that a packet requests for its entry.
+/// A change that an action requests for its entry, and that a controller carries out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryChange {
-    /// The table of the entry.
+    /// The table that contains the entry.
     pub table: TableId,
-    /// The entry.
+    /// The entry that is to be changed.
     pub entry: EntryHandle,
-    /// The action call that the packet found in the entry.
+    /// The action of the entry with the arguments that the packet found.
     pub before: ActionCall,
     /// The same action, with the new values of its reference parameters.
     pub after: ActionCall,
 }
 
-/// The state of an entry at the time when a change was written.
+/// Whether an entry had been changed between the packet that requested a change and the change
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// The entry was as the packet had found it.
+    /// The entry had not changed since the packet found it.
     AsFound,
-    /// The entry had changed since, and that change is lost.
+    /// The entry had changed since the packet found it. That earlier change is lost.
     Overwritten,
 }
 
-/// The changes that have not been taken yet.
+/// The changes that actions have requested for their entries and that no controller has taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct EntryChanges {
     some: AtomicBool,
@@ -70,26 +71,28 @@ impl EntryChanges {
         std::mem::take(&mut waiting)
     }
 
-    /// Returns the number of changes that were dropped because too many waited to be taken.
+    /// Returns how many requested changes were dropped because too many waited for a controller.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
 
-/// The result of an action that has run for a table.
+/// A table action that has run, with the parameters that it has changed.
 pub(crate) struct Left<'l> {
-    /// The entry of the action, or `None` on a miss.
+    /// The entry whose action ran, or `None` for the default action.
     pub(crate) entry: Option<&'l Stored>,
     pub(crate) cell: &'l ActionCell,
-    /// The call, with the arguments before the action ran.
+    /// The action, with the arguments that it had before it ran.
     pub(crate) call: Arc<ActionCall>,
-    /// The new values of the reference parameters, by position.
+    /// The new values of the parameters that the action may change, each with its position among
+    /// the parameters.
     pub(crate) values: Vec<(usize, Value)>,
 }
 
 impl TableState {
-    /// Writes the new values of an action's reference parameters in the way that the table's design
-    /// specifies. The default action belongs to no entry, and is written in place.
+    /// Writes the parameters that an action has changed to its entry, or requests the change from a
+    /// controller, as the table's `@tableconfig` specifies. Parameters of the default action are
+    /// always written at once.
     pub(crate) fn leave(&self, table: TableId, left: Left<'_>, changes: &EntryChanges) {
         let Left { entry, cell, call, values } = left;
         match entry {

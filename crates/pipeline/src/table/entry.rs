@@ -9,17 +9,17 @@ use ir::bits::Bits;
 use ir::{self, ActionId, KeySet, MatchKind};
 use std::time::Duration;
 
-/// An entry of a table.
+/// An entry of a table, as the control plane writes and reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableEntry {
     /// The match of each key of the table, in order; [`FieldMatch::Any`] for selector keys.
     pub matches: Vec<FieldMatch>,
-    /// The priority. The larger number wins. It is zero in tables that have only exact and lpm
-    /// keys.
+    /// The priority. Of several matching entries, the one with the larger number wins. It is zero
+    /// in tables that have only exact and lpm keys.
     pub priority: u32,
     /// The action that runs on a hit.
     pub action: EntryAction,
-    /// The time without a hit after which the entry times out.
+    /// The time without a hit after which the entry times out. `None` if it does not time out.
     pub idle_timeout: Option<Duration>,
 }
 
@@ -50,20 +50,21 @@ pub enum FieldMatch {
         /// The largest value.
         high: Bits,
     },
-    /// Any key matches: the entry leaves out an lpm, ternary, range or optional key.
+    /// Any key matches. This stands for an lpm, ternary, range or optional key that the entry
+    /// leaves out.
     Any,
 }
 
-/// The action of an entry.
+/// The action, member or group that an entry runs when a packet hits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryAction {
     /// An action with its arguments.
     Action(ActionCall),
-    /// A member of the table's action profile.
+    /// The member of the table's action profile with this identifier.
     Member(u32),
-    /// A group of the table's action selector.
+    /// The group of the table's action selector with this identifier.
     Group(u32),
-    /// A group that belongs to this entry alone.
+    /// A group of actions that belongs to this entry alone (one-shot action selector programming).
     OneShot(Vec<WeightedAction>),
 }
 
@@ -72,16 +73,16 @@ pub enum EntryAction {
 pub struct ActionCall {
     /// The action.
     pub action: ActionId,
-    /// The argument of each parameter without a direction.
+    /// The value of each parameter that the control plane sets, in order.
     pub arguments: Vec<Value>,
 }
 
-/// A member of a one-shot group.
+/// A member of a group that belongs to one entry alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightedAction {
-    /// The action that runs.
+    /// The action that runs if the hash chooses this member.
     pub action: ActionCall,
-    /// The member's share of the flows, at least 1.
+    /// The weight of the member, at least 1. The hash chooses members in proportion to it.
     pub weight: u32,
     /// The port that must be up for the member to be chosen, if any.
     pub watch_port: Option<u32>,
@@ -90,7 +91,7 @@ pub struct WeightedAction {
 /// A group of an action selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The members, in the order in which the hash chooses them, which is by member identifier.
+    /// The members, ordered by their identifiers. The hash chooses a position in this list.
     pub members: Vec<GroupMember>,
     /// The maximum weight of the group. Zero stands for the size of the selector.
     pub max_size: u32,
@@ -101,14 +102,14 @@ pub struct Group {
 pub struct GroupMember {
     /// The identifier of the member.
     pub member: u32,
-    /// The member's share of the flows, at least 1.
+    /// The weight of the member, at least 1. The hash chooses members in proportion to it.
     pub weight: u32,
     /// The port that must be up for the member to be chosen, if any.
     pub watch_port: Option<u32>,
 }
 
 impl FieldMatch {
-    /// Whether a packet with this key value matches.
+    /// Returns whether a packet with this key value matches.
     #[must_use]
     pub fn matches(&self, key: &Bits) -> bool {
         match self {
@@ -139,7 +140,8 @@ impl FieldMatch {
         }
     }
 
-    /// Returns the canonical form of this match for a key, with values of the key's type.
+    /// Checks the match against a key of a table. Returns its canonical form, with values of the
+    /// key's type.
     pub(crate) fn checked(&self, key: &KeyShape) -> Result<Self, ControlError> {
         let invalid = |reason| ControlError::MatchValue { key: key.name.clone(), reason };
         Ok(match (&key.kind, self) {
@@ -191,7 +193,7 @@ impl FieldMatch {
     }
 }
 
-/// Returns an action call that the program declares.
+/// Returns the action call of an entry that the program declares.
 pub(super) fn from_program(
     layout: &Layout,
     table: &ir::Table,
@@ -257,14 +259,14 @@ pub(super) fn matches_from_program(
         .collect()
 }
 
-/// Returns the length of the prefix that a mask selects, if it selects a prefix.
+/// Returns the length of the prefix that a mask selects, or `None` if its set bits are no prefix.
 fn prefix_of(mask: &Bits) -> Option<u32> {
     let length = (0..mask.width()).rev().take_while(|position| mask.bit(*position)).count() as u32;
     let prefix = Bits::prefix_mask(mask.width(), length);
     mask.compare(&prefix.cast(mask.width(), mask.is_signed())).is_eq().then_some(length)
 }
 
-/// Formats a match in the usual notation of tools: `0x0a`, `0x0a000000/8`, `0x1&&&0xf`, `1..5`,
+/// Formats the match in the usual notation of tools: `0x0a`, `0x0a000000/8`, `0x1&&&0xf`, `1..5`,
 /// `*`.
 impl std::fmt::Display for FieldMatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

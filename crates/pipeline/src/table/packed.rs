@@ -27,12 +27,12 @@ use tables::{
     TableSettings, Wait, WorkerGroup,
 };
 
-/// The packed entries of one table. See the [module](self).
+/// The entries of one table in the form in which machine code reads them. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct CompiledTable {
     pub(crate) layout: Arc<EntryLayout>,
     entries: PackedTable,
-    /// The choosers, if entries run members of an action profile.
+    /// The lists of members from which packets choose, if entries run members of an action profile.
     choosing: Option<Choosing>,
 }
 
@@ -69,15 +69,15 @@ impl CompiledTable {
         Ok(Arc::new(Self { layout, entries, choosing }))
     }
 
-    /// Inserts an entry with its action. Returns the key under which it is stored, if there was
-    /// space.
+    /// Inserts an entry with its action. Returns the key under which it is stored, or `None` if
+    /// there is no space.
     pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
         let (action, bytes) = self.layout.pack(call)?;
         self.put_in(entry, action, bytes)
     }
 
-    /// Inserts an entry with its packed parameters. Returns the key under which it is stored, if
-    /// there was space.
+    /// Inserts an entry with the given packed parameters. Returns the key under which it is stored,
+    /// or `None` if there is no space.
     fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
         self.layout.set_owner(&mut bytes, entry.account_address());
         let (action, parameters) = (tables::ActionId(action), self.parameters(&bytes));
@@ -91,7 +91,7 @@ impl CompiledTable {
         self.entries.insert(of, action, parameters).ok()
     }
 
-    /// Removes an entry, and returns its action.
+    /// Removes the entry with this key. Returns the action that it had.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
         let (action, bytes) = self.entries.take(key)?;
         self.layout.unpack(action.0, &bytes)
@@ -102,7 +102,7 @@ impl CompiledTable {
         self.layout.unpack(action.0, &bytes)
     }
 
-    /// Replaces the action of an entry, and returns the previous one.
+    /// Replaces the action of the entry with this key. Returns the previous action.
     pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
         let (position, mut packed) = self.layout.pack(call)?;
         let (action, bytes) = self.entries.change(key, |_, bytes| {
@@ -112,8 +112,8 @@ impl CompiledTable {
         self.layout.unpack(action.0, &bytes)
     }
 
-    /// Writes new values of an action's parameters to its entry, unless the entry has another
-    /// action by now.
+    /// Writes the parameters that an action has changed to the entry with this key. Does nothing if
+    /// the entry has another action by now.
     pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
         self.entries.change(key, |position, bytes| {
             let is_it = self.layout.position(action) == Some(position.0);
@@ -125,7 +125,8 @@ impl CompiledTable {
         });
     }
 
-    /// Adds the pending counts of machine code to the counters of an entry.
+    /// Adds the packets and bytes that machine code has counted for an entry to the entry's
+    /// counters.
     pub(super) fn settle(&self, entry: &Stored, state: &mut EntryState) {
         // Most entries of a large table have no pending counts, and packets need not be stopped for
         // them.
@@ -135,7 +136,7 @@ impl CompiledTable {
         }
     }
 
-    /// Returns the packed action and parameters of an arbitrary entry.
+    /// Returns the packed action and parameters of some entry, or `None` if the table is empty.
     pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
         let (action, values) = self.entries.any()?;
         let mut bytes = [0; 32];
@@ -148,14 +149,14 @@ impl CompiledTable {
     }
 }
 
-/// Returns the design of a packed table: that of its `@tableconfig`, adapted to packets that write
-/// no entries.
+/// Returns the design by which the crate `tables` stores a packed table: the one that
+/// `@tableconfig` names, with simplifications if packets do not write entries.
 pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
     let design = table_design(storage);
     if layout.writing() == 0 { design.without_writers() } else { design }
 }
 
-/// Returns the design that a table's `@tableconfig` specifies.
+/// Returns the design in the crate `tables` that a table's `@tableconfig` names.
 #[must_use]
 pub fn table_design(storage: TableStorage) -> Design {
     let TableStorage { store, replicas, update, synchronised } = storage;

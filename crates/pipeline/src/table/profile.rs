@@ -9,13 +9,13 @@ use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The state of an action profile or action selector.
+/// An action profile or action selector of a running switch: its members and groups.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     pub(crate) name: String,
-    /// The hash algorithm, for a selector.
+    /// The hash algorithm by which an action selector chooses. `None` for an action profile.
     pub(crate) algorithm: Option<Algorithm>,
-    /// The number of low bits of the hash that are used; zero for all.
+    /// The number of low bits of the hash by which a selector chooses. Zero stands for all bits.
     pub(crate) output_width: u32,
     pub(crate) size: u64,
     members: Mutex<BTreeMap<u32, Arc<ActionCell>>>,
@@ -60,7 +60,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Replaces the action of a member, and returns the member's cell.
+    /// Replaces the action of a member. Returns the cell that holds the member's action.
     pub(crate) fn modify_member(
         &self,
         id: u32,
@@ -71,7 +71,7 @@ impl Profile {
         Ok(member)
     }
 
-    /// Whether a group has this member.
+    /// Returns whether a group contains this member.
     pub(crate) fn is_grouped(&self, id: u32) -> bool {
         let groups = self.groups();
         groups
@@ -95,7 +95,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Replaces the members of a group, and returns the group's cell.
+    /// Replaces the members of a group. Returns the cell that holds the group.
     pub(crate) fn modify_group(
         &self,
         id: u32,
@@ -111,7 +111,7 @@ impl Profile {
         self.groups().remove(&id).map(|_| ()).ok_or(ControlError::NotFound("group"))
     }
 
-    /// Returns a group with the cells of its members.
+    /// Resolves the members of a group from their identifiers to the cells that hold their actions.
     pub(crate) fn choice(&self, group: Group) -> Result<Choice, ControlError> {
         let members = self.members();
         let weighted = group.members.iter().map(|member| {
@@ -149,8 +149,8 @@ impl Profile {
     }
 }
 
-/// Returns the position of the weight that a hash selects, as if each position were repeated
-/// according to its weight. Returns `None` if all weights are zero.
+/// Returns the position of the weight that a hash selects: each position is selected by a share of
+/// all hashes in proportion to its weight. Returns `None` if all weights are zero.
 pub(crate) fn choose(weights: impl Iterator<Item = u32> + Clone, hash: u64) -> Option<usize> {
     let total: u64 = weights.clone().map(u64::from).sum();
     let mut rest = hash.checked_rem(total)?;

@@ -15,30 +15,33 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
-/// The entries of a table, arranged for the search. See the [module](self).
+/// The entries of a table, arranged so that the interpreter finds the best matching one quickly.
+/// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// The groups, those with the best entries first.
+    /// The groups of entries that compare the same bits, the group with the best entry first.
     groups: Vec<Group>,
-    /// The entries with ranges, by a hash of their entire match.
+    /// The entries that match a range, by a hash of all their matches. They serve to find an entry
+    /// with given matches.
     ranges: HashMap<u64, Bucket, Passed>,
     seed: RandomState,
-    /// Whether entries are ranked by prefix length as well as priority, rather than by priority
-    /// alone.
+    /// Whether a longer prefix wins between entries of equal priority. Otherwise only priorities
+    /// count.
     ranks_prefixes: bool,
 }
 
-/// The entries that compare the same bits.
+/// The entries of a table that compare the same bits of the key.
 #[derive(Debug)]
 struct Group {
     masks: Vec<Mask>,
     has_ranges: bool,
-    /// The number of entries of each rank.
+    /// The number of entries of each [`Rank`].
     ranks: BTreeMap<Rank, usize>,
     buckets: HashMap<u64, Bucket, Passed>,
 }
 
-/// The priority, then the length of the prefix.
+/// The priority of an entry and the length of its prefix, by which the better of two matching
+/// entries is determined.
 type Rank = (u32, u64);
 
 /// The bits of a key that entries compare.
@@ -50,7 +53,7 @@ enum Mask {
     None,
 }
 
-/// The entries with one hash, the best first. There is nearly always exactly one.
+/// The entries of a group with the same hash, the best first. There is nearly always exactly one.
 #[derive(Debug)]
 enum Bucket {
     One(Arc<Stored>),
@@ -67,7 +70,8 @@ impl Bucket {
 }
 
 impl Search {
-    /// Creates an empty search. BMv2 ignores prefix lengths in tables whose entries have
+    /// Creates a search without entries. `ranks_prefixes` says whether a longer prefix wins between
+    /// entries of equal priority; BMv2 ignores prefix lengths in tables whose entries have
     /// priorities.
     pub(super) fn new(ranks_prefixes: bool) -> Self {
         Self { ranks_prefixes, ..Self::default() }
@@ -82,7 +86,8 @@ impl Search {
         (entry.priority, prefix)
     }
 
-    /// Returns the best matching entry, and the number of entries and groups that were examined.
+    /// Returns the best entry that matches the keys of a packet, and the number of entries and
+    /// groups that were examined.
     pub(super) fn best(&self, keys: &[Bits]) -> (Option<&Arc<Stored>>, u64) {
         let mut best: Option<(Rank, &Arc<Stored>)> = None;
         let mut compared = 0;
@@ -114,7 +119,7 @@ impl Search {
         (best.map(|(_, entry)| entry), compared.max(1))
     }
 
-    /// Returns the entry with exactly this match.
+    /// Returns the entry with exactly these matches and this priority, if there is one.
     pub(super) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<&Arc<Stored>> {
         let is_it = |entry: &&Arc<Stored>| entry.priority == priority && entry.matches == matches;
         if has_ranges(matches) {
@@ -269,7 +274,7 @@ fn has_ranges(matches: &[FieldMatch]) -> bool {
     matches.iter().any(|found| matches!(found, FieldMatch::Range { .. }))
 }
 
-/// Hashes a field. Keys and values of a field have the same width and sign.
+/// Hashes the value of a key. All values of one key have the same width and sign.
 fn hash_bits(bits: &Bits, hasher: &mut impl Hasher) {
     match bits.to_u128() {
         Some(pattern) => pattern.hash(hasher),
@@ -301,7 +306,7 @@ fn put<K: Ord>(
     }
 }
 
-/// Frees memory if most of the buckets are unused.
+/// Frees memory of a hash table if most of it is unused.
 fn shrink(buckets: &mut HashMap<u64, Bucket, Passed>) {
     const SMALLEST: usize = 512;
     if buckets.capacity() > SMALLEST && buckets.len() < buckets.capacity() / 8 {
@@ -323,7 +328,7 @@ fn take(buckets: &mut HashMap<u64, Bucket, Passed>, hash: u64, handle: EntryHand
     }
 }
 
-/// A hasher that returns its input, for keys that are already hashes.
+/// A hasher that returns its input, for hash tables whose keys are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passed;
 

@@ -28,20 +28,22 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tables::{Kept, Slab};
 
-/// An action with its arguments, which entries run and packets may write.
+/// An action with its arguments. Entries that run it share the cell, and packets may change the
+/// arguments.
 #[derive(Debug)]
 pub(crate) struct ActionCell {
     call: Mutex<Call>,
-    /// The lock that an action holds from start to end if it must run alone (`synced` of
-    /// `@tableconfig`).
+    /// The lock that an action holds from start to end if no other may run for the entry meanwhile
+    /// (`synced` of `@tableconfig`).
     turn: Mutex<()>,
 }
 
-/// The location of a cell's action call.
+/// Where the cell's action and arguments are stored.
 #[derive(Debug)]
 enum Call {
     Here(Arc<ActionCall>),
-    /// The packed entry with this key, while the entry is in a table that machine code uses.
+    /// In the packed entry with this key. This is so while the entry is in a table that machine
+    /// code uses.
     Packed(Arc<CompiledTable>, u128),
 }
 
@@ -57,7 +59,7 @@ impl ActionCell {
         }
     }
 
-    /// Calls `look` with the action call.
+    /// Calls `look` with the cell's action and arguments.
     pub(crate) fn with_call<R>(&self, look: impl FnOnce(&ActionCall) -> R) -> R {
         match &*lock(&self.call) {
             Call::Here(call) => look(call),
@@ -65,7 +67,7 @@ impl ActionCell {
         }
     }
 
-    /// Replaces the action call, and returns the previous one.
+    /// Replaces the cell's action and arguments. Returns the previous ones.
     pub(crate) fn replace(&self, call: Arc<ActionCall>) -> Arc<ActionCall> {
         match &mut *lock(&self.call) {
             Call::Here(known) => std::mem::replace(known, call),
@@ -73,7 +75,8 @@ impl ActionCell {
         }
     }
 
-    /// Moves the action of an entry into a packed table, and returns whether there was space.
+    /// Moves the action and its arguments into the packed form of an entry. Returns `false` if the
+    /// packed table has no space for the entry.
     pub(super) fn pack(&self, table: &Arc<CompiledTable>, entry: &Arc<Stored>) -> bool {
         let mut call = lock(&self.call);
         if let Call::Here(known) = &*call {
@@ -83,7 +86,7 @@ impl ActionCell {
         true
     }
 
-    /// Moves the action out of the packed table.
+    /// Moves the action and its arguments from the packed entry back into the cell.
     pub(super) fn unpack(&self) {
         let mut call = lock(&self.call);
         if let Call::Packed(table, key) = &*call {
@@ -91,7 +94,8 @@ impl ActionCell {
         }
     }
 
-    /// Hands over this cell's slot in the packed table to another cell. Packets see either action.
+    /// Replaces this cell by another one: the action of `other` takes the place of this cell's
+    /// action in the packed table. Packets see either the old or the new action.
     pub(super) fn give_way(&self, other: &Self) {
         let mut call = lock(&self.call);
         let mut instead = lock(&other.call);
@@ -101,13 +105,13 @@ impl ActionCell {
         }
     }
 
-    /// Acquires the lock of actions that run alone.
+    /// Acquires the lock that actions hold if no other may run for the entry meanwhile.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
     }
 
-    /// Writes the new values of an action's reference parameters, unless the cell holds another
-    /// action by now.
+    /// Writes the parameters that an action has changed to the cell. Does nothing if the cell holds
+    /// another action by now.
     pub(crate) fn leave(&self, action: ActionId, values: Vec<(usize, Value)>) {
         let mut call = lock(&self.call);
         let call = match &mut *call {
@@ -126,29 +130,29 @@ impl ActionCell {
     }
 }
 
-/// Unwraps a packed action, which exists as long as its cell refers to it. In a release build a
-/// missing action becomes one that is in no table.
+/// Returns the action call of a packed entry, which exists as long as a cell refers to it. If it is
+/// missing nevertheless, a release build returns an action that is in no table.
 fn found(call: Option<ActionCall>) -> ActionCall {
     debug_assert!(call.is_some(), "an entry that machine code uses is not there");
     call.unwrap_or(ActionCall { action: ActionId(u32::MAX), arguments: Vec::new() })
 }
 
-/// A group of an action selector.
+/// A group of an action selector. Entries that run the group share the cell.
 #[derive(Debug)]
 pub(crate) struct GroupCell {
     group: Mutex<Arc<Choice>>,
 }
 
-/// The members of a group, or of a one-shot group.
+/// The members of a group, including a group that belongs to one entry alone (one-shot).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
-    /// The group as the control plane wrote it; empty for a one-shot group.
+    /// The group as the control plane has written it. Empty for a one-shot group.
     pub(crate) group: Group,
-    /// The members, in the order in which a hash chooses them.
+    /// The members of the group. A hash chooses a position in this list.
     pub(crate) members: Vec<Weighted>,
 }
 
-/// A member that a hash may choose.
+/// A member of a group, with its weight.
 #[derive(Clone, Debug)]
 pub(crate) struct Weighted {
     pub(crate) cell: Arc<ActionCell>,
@@ -200,8 +204,8 @@ impl Runs {
         Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
     }
 
-    /// Returns the action as the control plane wrote it, with the arguments that packets have
-    /// changed since.
+    /// Returns the action, member or group in the form in which the control plane wrote it. An
+    /// action has the arguments that packets have changed since.
     pub(crate) fn shown(&self) -> EntryAction {
         match self {
             Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),
@@ -218,7 +222,7 @@ impl Runs {
         }
     }
 
-    /// Returns the cell of the action, if the entry has an action of its own.
+    /// Returns the cell of the entry's own action, or `None` if the entry runs a member or a group.
     pub(super) fn cell(&self) -> Option<&Arc<ActionCell>> {
         match self {
             Self::Action(cell) => Some(cell),
@@ -226,7 +230,7 @@ impl Runs {
         }
     }
 
-    /// Whether this cell holds an action that may run for the entry.
+    /// Returns whether the action in this cell may run for the entry.
     pub(crate) fn may_run(&self, cell: &Arc<ActionCell>) -> bool {
         match self {
             Self::Action(known) | Self::Member(_, known) => Arc::ptr_eq(known, cell),
@@ -235,12 +239,13 @@ impl Runs {
         }
     }
 
-    /// Whether the entry runs this group.
+    /// Returns whether the entry runs this group.
     pub(crate) fn is_group(&self, cell: &Arc<GroupCell>) -> bool {
         matches!(self, Self::Group(_, known) if Arc::ptr_eq(known, cell))
     }
 
-    /// Whether one of the members watches one of these ports.
+    /// Returns whether a member of the entry's group can only be chosen while one of these ports is
+    /// up.
     pub(crate) fn watches(&self, ports: &BTreeSet<u32>) -> bool {
         match self {
             Self::Action(_) | Self::Member(..) => false,
@@ -249,7 +254,8 @@ impl Runs {
         }
     }
 
-    /// Whether the entry runs this member or group directly.
+    /// Returns whether the entry names this member or group. The members of the entry's group do
+    /// not count.
     pub(crate) fn uses(&self, used: &EntryAction) -> bool {
         match (self, used) {
             (Self::Member(id, _), EntryAction::Member(used))
@@ -268,7 +274,7 @@ pub(crate) enum Direct {
 }
 
 impl Clone for Direct {
-    /// Returns a copy for another entry. A meter is copied with its current state.
+    /// Returns a copy of the counter or meter for another entry. A meter keeps its current state.
     fn clone(&self) -> Self {
         match self {
             Self::Counter(value) => Self::Counter(*value),
@@ -278,13 +284,13 @@ impl Clone for Direct {
     }
 }
 
-/// The meter of an entry. Machine code runs it inside the gate of its [`tables::WorkerGroup`], so a
-/// thread that holds the meter's lock must not wait for anything else.
+/// The direct meter of an entry. Machine code uses it while other threads wait to change tables, so
+/// a thread that holds the meter's lock must not wait for anything else.
 #[derive(Debug)]
 pub(crate) struct MeterCell(Kept<Mutex<Meter>>);
 
 impl MeterCell {
-    /// Creates a meter that is not configured.
+    /// Creates a meter without a configuration.
     pub(super) fn new(meters: &Arc<Slab<Mutex<Meter>>>) -> Arc<Self> {
         Arc::new(Self(meters.keep(Mutex::default())))
     }
@@ -300,9 +306,9 @@ impl MeterCell {
     }
 }
 
-/// The per-entry data that packets access besides the action. It is in memory of its own: if it
-/// were mixed with the data of the control plane, each packet would miss the cache and the TLB for
-/// it.
+/// The data of an entry that packets access besides its action: its timer, and the counts of
+/// machine code. They have memory of their own: mixed with the data of the control plane, each
+/// packet would miss the cache and the TLB for them.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Account {
@@ -311,18 +317,20 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The offset of the time of the last hit, for generated code.
+    /// The offset in an account of the time of the last hit. Generated code uses it.
     pub(crate) const RESTARTED: usize = offset_of!(Self, timer) + offset_of!(Timer, restarted);
-    /// The offset of the timeout, for generated code.
+    /// The offset in an account of the idle timeout. Generated code uses it.
     pub(crate) const TIMEOUT: usize = offset_of!(Self, timer) + offset_of!(Timer, timeout);
-    /// The offset of the time of the last report, for generated code.
+    /// The offset in an account of the time at which the entry was last reported as idle. Generated
+    /// code uses it.
     pub(crate) const NOTIFIED: usize = offset_of!(Self, timer) + offset_of!(Timer, notified);
 
     fn new(timer: Timer) -> Self {
         Self { timer, entry: AtomicPtr::default() }
     }
 
-    /// Returns the address of the entry, which is valid as long as this account exists.
+    /// Returns the address of the entry to which this account belongs. It is valid as long as this
+    /// account.
     pub(crate) fn entry(&self) -> *const Stored {
         self.entry.load(Ordering::Relaxed)
     }

@@ -1,29 +1,28 @@
-//! The idle timers of entries: the time of the last hit, and the timeout.
+//! The idle timers of table entries: the time of the last hit, and the timeout.
 //!
-//! Machine code reads and restarts timers inside the gate of its [`tables::WorkerGroup`], where it
-//! must not wait for a lock. Timers therefore have no lock, and each of their numbers is consistent
-//! by itself. All times are in nanoseconds.
+//! Machine code reads and restarts timers while it uses the entries (inside the gate of its
+//! [`tables::WorkerGroup`]), when it must not wait for a lock. Timers therefore have no lock, and
+//! each of their numbers is consistent by itself. All times are in nanoseconds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The idle timer of an entry.
+/// The idle timer of a table entry.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Timer {
-    /// The time of the last hit.
+    /// The time of the entry's last hit.
     pub(super) restarted: AtomicU64,
     pub(super) timeout: AtomicU64,
-    /// The time at which the entry was reported as idle, or of the latest such report if reports
-    /// repeat.
+    /// The time at which the entry was last reported as idle, or [`Self::NONE`].
     pub(super) notified: AtomicU64,
 }
 
 impl Timer {
-    /// The value that stands for the absence of a time.
+    /// The number that stands for "never" in place of a time.
     pub(crate) const NONE: u64 = u64::MAX;
 
-    /// Returns a time in the representation of timers.
+    /// Returns a time as timers represent it, in nanoseconds.
     pub(crate) fn moment(now: Duration) -> u64 {
         nanoseconds(now)
     }
@@ -44,7 +43,7 @@ impl Timer {
         self.timeout.store(timeout.map_or(Self::NONE, nanoseconds), Ordering::Relaxed);
     }
 
-    /// Returns the time of the last hit.
+    /// Returns the time of the entry's last hit.
     pub(crate) fn restarted(&self) -> Duration {
         Duration::from_nanos(self.restarted.load(Ordering::Relaxed))
     }
@@ -59,7 +58,7 @@ impl Timer {
         self.timeout().is_some_and(|timeout| now.saturating_sub(self.restarted()) >= timeout)
     }
 
-    /// Returns the time at which the entry was reported as idle.
+    /// Returns the time at which the entry was last reported as idle, or `None` if it was not.
     pub(crate) fn notified(&self) -> Option<Duration> {
         time(self.notified.load(Ordering::Relaxed))
     }

@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// The value that stands for no action, in place of an action's position.
+/// The value that stands for "no action" in place of an action's position.
 pub(crate) const NO_ACTION: u64 = u32::MAX as u64;
 
-/// The members from which code chooses one.
+/// The list of members from which machine code chooses one for a packet.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Chooser {
@@ -28,18 +28,19 @@ pub(crate) struct Chooser {
     total: u64,
     /// The number of members, at least 1.
     count: u64,
-    /// The address of the first member.
+    /// The address of the first member; the others follow it in memory.
     first: u64,
     members: Vec<Member>,
 }
 
-/// An action with parameters, in the form that code reads.
+/// A member of an action profile: an action with its parameters, in the form that machine code
+/// reads.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Member {
-    /// The position in the table's actions, or [`NO_ACTION`].
+    /// The position of the action in the table's list, or [`NO_ACTION`].
     position: u64,
-    /// The sum of the weights of the members up to and including this one.
+    /// The sum of the weights of this member and all members before it.
     up_to: u64,
     values: [u8; 32],
 }
@@ -62,10 +63,11 @@ impl Member {
     pub(crate) const VALUES: usize = offset_of!(Self, values);
 }
 
-/// The choosers of a table with an action profile or action selector.
+/// The choosers of a table whose entries run members of an action profile or groups of an action
+/// selector.
 #[derive(Debug)]
 pub(crate) struct Choosing {
-    /// The action that runs if no member is usable.
+    /// The action that runs for an entry none of whose members can be used.
     empty: Option<Arc<ActionCell>>,
     ports_down: Arc<RwLock<BTreeSet<u32>>>,
     choosers: Mutex<Choosers>,
@@ -73,19 +75,21 @@ pub(crate) struct Choosing {
 
 #[derive(Debug, Default)]
 struct Choosers {
-    /// The choosers, by the address of the cell or group from which each was made.
+    /// The choosers, by the address of the member's cell or of the group from which each was made.
     made: HashMap<usize, Made>,
-    /// The key under which each entry is stored, and the identity of its chooser.
+    /// For each entry, the key under which it is stored, and the address that identifies its
+    /// chooser in `made`.
     entries: BTreeMap<EntryHandle, (u128, usize)>,
 }
 
 #[derive(Debug)]
 struct Made {
-    /// The chooser, in an allocation of its own, because entries hold its address.
+    /// The chooser. It has an allocation of its own because entries hold its address.
     chooser: Box<Chooser>,
-    /// The source of the chooser, kept alive so that its address is not reused.
+    /// The member or group from which the chooser was made. It is kept alive so that its address,
+    /// which identifies the chooser, is not reused.
     runs: Runs,
-    /// The number of entries that use the chooser.
+    /// The number of entries that run this member or group.
     users: usize,
 }
 
@@ -97,7 +101,7 @@ impl Choosing {
         Self { empty, ports_down, choosers: Mutex::default() }
     }
 
-    /// Returns the usable members of a group, or the single action or member.
+    /// Returns the members of a group that can be used, or the single action or member of an entry.
     fn members(&self, layout: &EntryLayout, runs: &Runs) -> Vec<Member> {
         let mut up_to = 0;
         let mut member = |cell: Option<&Arc<ActionCell>>, weight: u32| {
@@ -121,7 +125,8 @@ impl Choosing {
 }
 
 impl Choosers {
-    /// Returns the address of the chooser for a member or group, and counts one more user.
+    /// Returns the address of the chooser for a member or group, as entries store it. Makes the
+    /// chooser if there is none, and counts one more entry that uses it.
     fn take(&mut self, runs: &Runs, choosing: &Choosing, layout: &EntryLayout) -> [u8; 8] {
         let made = self.made.entry(identity(runs)).or_insert_with(|| {
             let chooser = Box::new(Chooser::new(choosing.members(layout, runs)));
@@ -131,7 +136,7 @@ impl Choosers {
         std::ptr::from_ref(&*made.chooser).expose_provenance().to_ne_bytes()
     }
 
-    /// Decrements the number of a chooser's users, and drops the chooser if no user is left.
+    /// Counts one entry less that uses a chooser, and drops the chooser if no entry is left.
     fn release(&mut self, identity: usize) {
         if let Some(made) = self.made.get_mut(&identity) {
             made.users = made.users.saturating_sub(1);
@@ -152,7 +157,7 @@ fn identity(runs: &Runs) -> usize {
 }
 
 impl CompiledTable {
-    /// Inserts an entry that runs a member or a group, and returns whether there was space.
+    /// Inserts an entry that runs a member or a group. Returns `false` if there is no space.
     pub(in crate::table) fn link(&self, entry: &Arc<Stored>, runs: &Runs) -> bool {
         let Some(choosing) = &self.choosing else { return false };
         let mut choosers = lock(&choosing.choosers);
@@ -178,7 +183,7 @@ impl CompiledTable {
         }
     }
 
-    /// Changes the member or group that an entry runs. Packets see one or the other.
+    /// Changes the member or group that an entry runs. Packets see either the old or the new one.
     pub(in crate::table) fn relink(&self, handle: EntryHandle, runs: &Runs) {
         let Some(choosing) = &self.choosing else { return };
         let mut choosers = lock(&choosing.choosers);
@@ -197,7 +202,7 @@ impl CompiledTable {
         choosers.release(before);
     }
 
-    /// Rebuilds the choosers whose sources have changed.
+    /// Rebuilds the choosers of those members and groups for which `has_changed` returns true.
     pub(crate) fn refresh(&self, has_changed: &dyn Fn(&Runs) -> bool) {
         let Some(choosing) = &self.choosing else { return };
         let mut choosers = lock(&choosing.choosers);
