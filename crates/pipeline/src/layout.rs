@@ -31,49 +31,54 @@ use ir::{
 use num_bigint::BigInt;
 use std::collections::HashMap;
 
-/// The maximum number of single values (fields, elements) in all variables of a program together.
-/// They take some hundred megabytes.
+/// The maximum number of single values (fields and elements) in all variables of a program
+/// together. As many take some hundred megabytes of memory.
 const MAXIMUM_CELLS: u64 = 1 << 22;
-/// The default number of units of work that one packet may take.
+/// The default number of units of work that one packet may take before it ends with an error. A
+/// unit is about one statement.
 pub const PACKET_WORK: u32 = 1 << 22;
-/// The default drop port (`--drop-port` of simple_switch).
+/// The default port to which v1model sends dropped packets (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u16 = 511;
 
-/// A program and the properties computed from it.
+/// A program, and properties of it that are computed once when it is loaded.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) program: Program,
     types: Vec<Type>,
-    /// The number of single values in a value of each type. A wide number counts as several.
+    /// For each type, the number of single values (fields and elements) in a value of that type. A
+    /// wide number counts as several.
     sizes: Vec<u64>,
-    /// The number of single values in all variables together.
+    /// The number of single values (fields and elements) in all variables of the program together.
     pub(crate) frame_size: u64,
-    /// The initial value of each type.
+    /// The initial value of a variable of each type.
     initials: Vec<Value>,
-    /// The places in which BMv2's direct meters store their colours.
+    /// The variable or field into which the program reads the colour of each direct meter, in
+    /// BMv2's dialects.
     meter_results: HashMap<ExternId, Place>,
     pub(crate) dialect: Dialect,
-    /// v1model: the port that `mark_to_drop` sets, through which no packet leaves.
+    /// v1model: the port that `mark_to_drop` sets. No packet leaves through it.
     pub(crate) drop_port: u16,
     pub(crate) names: Names,
-    /// The variables that the older form of v1model's `mark_to_drop` marks.
+    /// The variables that v1model's `mark_to_drop` changes if the program calls it in its older
+    /// form, without an argument.
     standard_metadata: Vec<VariableId>,
-    /// The positions, in the struct that `add_entry` receives, of the values for the parameters of
-    /// the added entry's action.
+    /// For PNA's `add_entry`, by the type of its struct and the action that it names: the position
+    /// in the struct of the value for each parameter of the action.
     added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
-    /// The variables that are not parameters.
+    /// The variables of the program that are not parameters.
     locals: Vec<VariableId>,
     alone: Alone,
     pub(crate) costs: Costs,
-    /// The units of work that one packet may take, with all its passes and copies; see [`Costs`].
+    /// The number of units of work that one received packet may take, with all its passes and
+    /// copies. See [`Costs`].
     pub(crate) packet_work: u32,
-    /// The fields of the architecture's metadata that the program reads and writes.
+    /// The fields of the architecture's metadata that the program reads, and those that it writes.
     pub(crate) metadata: MetadataUse,
-    /// v1model: whether the program reads the lengths of queues, which must otherwise not be
+    /// v1model: whether the program reads the lengths of queues. If it does not, they are not
     /// measured.
     pub(crate) reads_queue_depth: bool,
-    /// The maximum number of leading bytes of a packet that the program reads, if there is a
-    /// maximum and the remaining bytes are only passed on.
+    /// The number of leading bytes of a packet that the program reads at most; it only passes the
+    /// rest on. `None` if there is no such limit.
     pub(crate) head_bytes: Option<u64>,
 }
 
@@ -153,8 +158,8 @@ impl Layout {
         })
     }
 
-    /// Returns the number of single values in a value of this type. A wide number counts as
-    /// several.
+    /// Returns the number of single values (fields and elements) in a value of this type. A wide
+    /// number counts as several.
     pub(crate) fn size(&self, type_id: TypeId) -> u64 {
         self.sizes.get(type_id.index()).copied().unwrap_or(1)
     }
@@ -169,7 +174,8 @@ impl Layout {
         self.initials.get(type_id.index())
     }
 
-    /// Returns the composite of a type, if the type is one.
+    /// Returns the struct, header or header union with this identifier, or `None` for a type of
+    /// another kind.
     pub(crate) fn composite(&self, type_id: TypeId) -> Option<&Composite> {
         match self.get(type_id)? {
             Type::Composite(id) => self.program.types.composites.get(id.index()),
@@ -177,7 +183,7 @@ impl Layout {
         }
     }
 
-    /// Returns the place in which the program reads the colour of a direct meter.
+    /// Returns the variable or field into which the program reads the colour of a direct meter.
     pub(crate) fn meter_result(&self, meter: ExternId) -> Option<&Place> {
         self.meter_results.get(&meter)
     }
@@ -209,34 +215,35 @@ impl Layout {
         })
     }
 
-    /// Returns the variables that are not parameters. Parameters are set by calls.
+    /// Returns the variables of the program that are not parameters.
     pub(crate) fn locals(&self) -> &[VariableId] {
         &self.locals
     }
 
-    /// Whether a control of the package must not run at the same time as another block for which
-    /// this holds.
+    /// Returns whether a control of the package must not run at the same time as another block that
+    /// must run alone too, as for `@atomic`.
     pub(crate) fn runs_alone(&self, id: ControlId) -> bool {
         self.alone.control(id, self.dialect)
     }
 
-    /// Like [`Self::runs_alone`], for parsers.
+    /// Returns whether a parser of the package must not run at the same time as another block that
+    /// must run alone too, as for `@atomic`.
     pub(crate) fn runs_alone_parser(&self, id: ParserId) -> bool {
         self.alone.parser(id, self.dialect)
     }
 
-    /// Returns the variables that hold v1model's standard metadata.
+    /// Returns the variables of the program that hold v1model's standard metadata.
     pub(crate) fn standard_metadata(&self) -> &[VariableId] {
         &self.standard_metadata
     }
 
-    /// Returns the positions, in a struct of type `given`, of the values for the control-plane
-    /// parameters of an action that `add_entry` names.
+    /// Returns where `add_entry` of PNA finds the parameters of an action: for each parameter, the
+    /// position of its value in a struct of type `given`.
     pub(crate) fn added_arguments(&self, given: TypeId, action: ActionId) -> Option<&[usize]> {
         self.added_arguments.get(&(given, action)).map(Vec::as_slice)
     }
 
-    /// Returns a field of a struct or header.
+    /// Returns a field of a struct or header, or `None` if there is no such field.
     pub(crate) fn field<'v>(
         &self,
         value: &'v Value,
@@ -287,7 +294,7 @@ impl Layout {
         members.get(*position as usize).map(String::as_str)
     }
 
-    /// Returns the meaning of an enumeration's member.
+    /// Returns what an enumeration's member means to the architecture.
     pub(crate) fn member(&self, type_id: TypeId, value: &Value) -> Option<&Member> {
         match (self.get(type_id)?, value) {
             (Type::Enum(id), Value::Enum(position)) => self.names.member(id, *position),
@@ -295,7 +302,7 @@ impl Layout {
         }
     }
 
-    /// Returns the error of a packet that exceeds its limit of work.
+    /// Returns the error of a packet that exceeds its work limit.
     pub(crate) fn work_limit(&self) -> RunError {
         RunError::WorkLimit(self.packet_work.into())
     }
@@ -341,8 +348,8 @@ impl Layout {
     }
 }
 
-/// Returns the place into which each direct meter of v1model or PSA is read. p4c allows only one
-/// place for each.
+/// Returns the variable or field into which each direct meter of v1model or PSA is read. p4c allows
+/// only one for each meter.
 fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
     let mut results = HashMap::new();
     each_statement(program, &mut |statement| {
@@ -396,7 +403,8 @@ fn standard_metadata(program: &Program) -> Vec<VariableId> {
         .collect()
 }
 
-/// Matches fields to parameters by name. The fields of a tuple are matched by position.
+/// Returns, for each `add_entry` of PNA, the position in its struct of the value for each parameter
+/// of the action. Fields are matched to parameters by name, and those of a tuple by position.
 fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>> {
     let mut positions = HashMap::new();
     each_statement(program, &mut |statement| {
@@ -429,7 +437,8 @@ fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>>
     positions
 }
 
-/// Returns the field that a key reads: the whole field, a slice of it, or the field under a mask.
+/// Returns the field that a table's key reads. The key may be the field itself, a slice of it, or
+/// the field under a mask.
 pub(crate) fn field_of_key(key: &Expression) -> &Expression {
     let is_constant = |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
     match &key.kind {
@@ -457,7 +466,7 @@ pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p
     each_statement_in(blocks, visit);
 }
 
-/// Calls `visit` with every statement of some blocks, including nested ones.
+/// Calls `visit` with every statement in the given blocks, including nested ones.
 pub(crate) fn each_statement_in<'p>(
     mut blocks: Vec<&'p ir::Block>,
     visit: &mut dyn FnMut(&'p Statement),
@@ -481,7 +490,7 @@ pub(crate) fn each_statement_in<'p>(
     }
 }
 
-/// Returns the number of single values in a value of a type.
+/// Returns the number of single values (fields and elements) in a value of a type.
 fn cells(
     program: &Program,
     types: &[Type],

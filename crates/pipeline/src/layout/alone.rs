@@ -16,7 +16,7 @@ use ir::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// The blocks of a program that must not run at the same time.
+/// The blocks of a program that must not run at the same time as each other.
 #[derive(Clone, Debug)]
 pub(super) struct Alone {
     atomic: bool,
@@ -54,8 +54,8 @@ enum Callee {
     Table(TableId),
 }
 
-/// Returns the callables that use registers, directly or through a callee. Each callable is visited
-/// once.
+/// Returns the controls, parsers, actions and functions that use registers, directly or through
+/// code that they call.
 fn users_of_registers(program: &Program) -> HashSet<Callee> {
     fn ids<T>(list: &[T]) -> std::ops::Range<u32> {
         0..list.len() as u32
@@ -92,8 +92,8 @@ fn users_of_registers(program: &Program) -> HashSet<Callee> {
     users
 }
 
-/// Returns the blocks of a callable. The actions of a table, which no statement calls, are appended
-/// to `called`.
+/// Returns the statements of a control, parser, action or function. Appends the actions of its
+/// tables, which no statement calls, to `called`.
 fn blocks<'p>(program: &'p Program, callee: Callee, called: &mut Vec<Callee>) -> Vec<&'p Block> {
     match callee {
         Callee::Action(id) => {

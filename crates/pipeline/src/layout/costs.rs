@@ -23,38 +23,43 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// The number of fields moved in one unit.
+/// The number of fields that a packet can have moved for one unit of work.
 const FIELDS: u64 = 4;
-/// The number of bytes moved or hashed in one unit.
+/// The number of bytes that a packet can have moved or hashed for one unit of work.
 const BYTES: u64 = 16;
-/// The number of entries, or members of a group, that a search compares in one unit.
+/// The number of entries, or members of a group, that a search compares for one unit of work.
 const COMPARED: u64 = 8;
-/// The maximum number of entries or members for which a search is charged.
+/// The largest number of entries or members for which a search is charged. Larger tables cost the
+/// same.
 const SEARCHED: u64 = 1 << 16;
-/// The number of entries of a table whose size the program does not declare.
+/// The number of entries for which a search is charged in a table whose size the program does not
+/// declare.
 const DEFAULT_SIZE: u64 = 1024;
-/// The length of the payload for which checksums are charged, which no packet of a network exceeds.
+/// The length in bytes of the payload for which a checksum is charged. No packet of a network
+/// exceeds it.
 const PAYLOAD: u64 = 1 << 16;
-/// The cost from which on a callee is charged when it is entered. Packets whose pass may cost more
-/// are not processed in bursts, because within a burst no packet checks whether the worker must
-/// stop.
+/// The cost from which on an action, function, parser or control is charged when it is entered, and
+/// not with the block that calls it. Packets whose pass may cost more are not processed in bursts,
+/// because no packet of a burst checks whether the worker must stop.
 pub(crate) const LARGE: u64 = 1 << 18;
 /// The maximum number of states of a parser after its cycles have been unrolled.
 pub(crate) const UNROLLED: u64 = 256;
 
-/// The costs of a program's parts.
+/// The work that the parts of a program cost, in units.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     parsers: Vec<u64>,
     controls: Vec<u64>,
-    /// The charges of repeated parts, by the address of a statement's kind or of a parser's state.
-    /// The program is never modified, so these addresses are stable.
+    /// The charge for each repetition of a loop or of a parser's state, by the address of the
+    /// statement's kind or of the state. The program is never modified, so these addresses are
+    /// stable.
     repeated: HashMap<usize, u32>,
-    /// The charges of callees that are charged when they are entered.
+    /// The charges for those actions, functions, parsers and controls that are charged when they
+    /// are entered.
     entered: HashMap<Callee, u32>,
-    /// The largest cost of a state in `repeated`.
+    /// The largest cost of a parser's state in `repeated`.
     largest_state: u64,
-    /// The cost of copying a packet, without its bytes.
+    /// The cost of copying a packet, without the cost of its bytes.
     copy: u64,
 }
 
@@ -77,7 +82,7 @@ impl Costs {
         Self { parsers, controls, ..measure.costs }
     }
 
-    /// Returns the charge before a block of the package runs.
+    /// Returns the units of work that a packet is charged before a block of the package runs.
     pub(crate) fn of_block(&self, callee: Callee) -> u64 {
         let known = match callee {
             Callee::Parser(id) => self.parsers.get(id.index()),
@@ -87,27 +92,29 @@ impl Costs {
         known.copied().unwrap_or(0)
     }
 
-    /// Returns the charge on entering a callee, if the callee is large.
+    /// Returns the units of work that a packet is charged when it enters a callee. Returns `None`
+    /// if the callee is small enough to be charged with its caller.
     pub(crate) fn of_entry(&self, callee: Callee) -> Option<u32> {
         self.entered.get(&callee).copied()
     }
 
-    /// Returns the charge for each turn of a `for`.
+    /// Returns the units of work that a packet is charged for each repetition of a `for` statement.
     pub(crate) fn of_turn(&self, statement: &StatementKind) -> Option<u32> {
         self.repeated.get(&std::ptr::from_ref(statement).addr()).copied()
     }
 
-    /// Returns the charge for each visit of a state, if its parser has a cycle.
+    /// Returns the units of work that a packet is charged for each visit of a parser's state.
+    /// Returns `None` if the parser has no cycle, so that its states are charged with the parser.
     pub(crate) fn of_state(&self, state: &State) -> Option<u32> {
         self.repeated.get(&std::ptr::from_ref(state).addr()).copied()
     }
 
-    /// Returns the charge for another pass or a copy of a packet of this length.
+    /// Returns the units of work that another pass or a copy of a packet of this length is charged.
     pub(crate) fn of_copy(&self, bytes: usize) -> u64 {
         self.copy + 1 + bytes as u64 / BYTES
     }
 
-    /// Whether there are charges while blocks run.
+    /// Returns whether packets are charged for work while a block runs, in addition to before it.
     pub(crate) fn has_charges(&self) -> bool {
         !self.repeated.is_empty() || !self.entered.is_empty()
     }
@@ -123,7 +130,7 @@ impl Costs {
     }
 }
 
-/// The computation of costs, with the longest paths that are known so far.
+/// The computation of a program's costs, with the longest paths that it has found so far.
 struct Measure<'l> {
     layout: &'l Layout,
     actions: Vec<Option<u64>>,
@@ -208,7 +215,7 @@ impl<'l> Measure<'l> {
         prologue.saturating_add(longest.get(parser.start.index()).copied().unwrap_or(0))
     }
 
-    /// Returns the cost of a `select`'s comparisons.
+    /// Returns the cost of the comparisons of a parser's `select`.
     fn transition(&self, transition: &Transition) -> u64 {
         let Transition::Select { subjects, cases } = transition else { return 0 };
         let fields = self.fields_of_all(subjects);
@@ -308,7 +315,7 @@ impl<'l> Measure<'l> {
         (1 + fields / FIELDS).saturating_add(inside)
     }
 
-    /// Returns the cost of a table with the most expensive of its actions.
+    /// Returns the cost of applying a table: its search, and the most expensive of its actions.
     fn table(&mut self, id: TableId) -> u64 {
         match self.tables.get(id.index()) {
             Some(Some(known)) => return *known,
@@ -340,8 +347,8 @@ impl<'l> Measure<'l> {
         sum
     }
 
-    /// Returns the cost of choosing the member that runs. A group may have all members of its
-    /// selector, and their weights are added up until the hash is reached.
+    /// Returns the cost of choosing a member of an action selector's group. A group may contain all
+    /// members of its selector, and their weights are added up until the hash is reached.
     fn choice(&self, implementation: TableImplementation) -> u64 {
         let TableImplementation::ActionSelector(id) = implementation else { return 0 };
         let instance = self.layout.program.externs.get(id.index());
@@ -354,7 +361,8 @@ impl<'l> Measure<'l> {
         }
     }
 
-    /// Returns the number of fields of a type beyond the one that each statement's unit covers.
+    /// Returns the number of fields in a type, less the one that the unit for each statement pays
+    /// for.
     fn more(&self, type_id: TypeId) -> u64 {
         self.layout.size(type_id).saturating_sub(1)
     }
@@ -383,8 +391,8 @@ impl<'l> Measure<'l> {
         whole.saturating_add(self.moved_stacks(place))
     }
 
-    /// Returns the fields moved for computed indexes: a stack whose index is computed may be moved
-    /// as a whole.
+    /// Returns the number of fields that are moved because the place has computed indexes: a stack
+    /// may be moved as a whole for one.
     fn moved_stacks(&self, place: &Place) -> u64 {
         let program = &self.layout.program;
         let mut fields: u64 = 0;
@@ -405,7 +413,8 @@ impl<'l> Measure<'l> {
         all.iter().map(|value| self.fields(value)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of fields that computing a value moves, beyond one for each step.
+    /// Returns the number of fields that the evaluation of an expression moves, beyond one for each
+    /// operation.
     fn fields(&self, expression: &Expression) -> u64 {
         let own = self.more(expression.type_id);
         let inside = match &expression.kind {
@@ -445,7 +454,8 @@ fn searched(count: u64) -> u64 {
     count.min(SEARCHED).div_ceil(COMPARED)
 }
 
-/// Converts a cost to a charge of 32 bits, which no packet's limit exceeds.
+/// Converts a cost to a charge of 32 bits. Larger costs become the largest charge, which exceeds
+/// the limit of every packet.
 fn charge(cost: u64) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }

@@ -46,7 +46,8 @@ pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     (bytes <= LONGEST).then_some(bytes)
 }
 
-/// Whether only the statements of parsers access the bytes of a packet, and those only its head.
+/// Returns whether only the parsers of a program access the bytes of packets, so that they read
+/// only the beginning of a packet.
 fn reads_heads_only(program: &Program) -> bool {
     let tables = &program.tables;
     let references = tables.iter().flat_map(|table| &table.actions);
@@ -84,8 +85,8 @@ fn reads_heads_only(program: &Program) -> bool {
         && !references.flat_map(|one| &one.arguments).any(argument_asks)
 }
 
-/// Whether a statement computes with the payload, changes the length of packets, or reads the
-/// length of the packet.
+/// Returns whether a statement uses the bytes after a packet's headers, changes the length of
+/// packets by truncation, or reads the length of the packet.
 fn needs_payload(statement: &StatementKind) -> bool {
     match statement {
         StatementKind::Assign { place, value } => place_asks(place) || asks_for_length(value),
@@ -129,7 +130,7 @@ fn needs_payload(statement: &StatementKind) -> bool {
     }
 }
 
-/// Whether a function reads or changes the bytes after the head.
+/// Returns whether an extern function reads or changes the bytes after a packet's headers.
 fn uses_rest(function: &ExternFunction) -> bool {
     use ExternFunction as Known;
     match function {
@@ -179,7 +180,7 @@ fn place_asks(place: &Place) -> bool {
     })
 }
 
-/// Whether an expression contains `packet.length()`.
+/// Returns whether an expression contains `packet.length()`.
 fn asks_for_length(expression: &Expression) -> bool {
     match &expression.kind {
         ExpressionKind::PacketLength => true,
@@ -200,14 +201,15 @@ fn asks_for_length(expression: &Expression) -> bool {
     }
 }
 
-/// The maximum number of bits that parsers read, computed once for each parser.
+/// The computation of the maximum number of bits that parsers read. Each parser is visited once.
 struct Read<'p> {
     program: &'p Program,
     parsers: HashMap<ParserId, Option<u64>>,
 }
 
 impl Read<'_> {
-    /// Returns the maximum number of bits that a parser and its subparsers read.
+    /// Returns the maximum number of bits that a parser and its subparsers read, or `None` if there
+    /// is none.
     fn of_parser(&mut self, id: ParserId) -> Option<u64> {
         if let Some(known) = self.parsers.get(&id) {
             return *known;
@@ -243,7 +245,8 @@ impl Read<'_> {
         Some(sum)
     }
 
-    /// Returns the maximum number of bits that statements of a parser read.
+    /// Returns the maximum number of bits that statements of a parser read, or `None` if there is
+    /// none.
     fn of_block(&mut self, block: &Block) -> Option<u64> {
         let program = self.program;
         let mut sum = Some(0_u64);
@@ -270,7 +273,8 @@ impl Read<'_> {
     }
 }
 
-/// Returns an upper bound of an unsigned expression, derived from the widths of its parts.
+/// Returns an upper bound of the value of an unsigned expression, derived from the widths of its
+/// parts.
 fn largest(program: &Program, value: &Expression) -> Option<u64> {
     let Type::Bits { width, signed: false } = program.types.find(value.type_id)? else {
         return None;
@@ -315,8 +319,9 @@ fn width(program: &Program, type_id: TypeId) -> Option<u64> {
     }
 }
 
-/// Returns the size of the stack whose next element the state extracts on every path through it. An
-/// extraction into a full stack rejects the packet.
+/// Returns the size of the header stack whose next element a state extracts on every path through
+/// it. A loop through the state ends when the stack is full, because a further extraction rejects
+/// the packet.
 fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     state.body.iter().find_map(|statement| {
         let StatementKind::Extract { header: Some(place), .. } = &statement.kind else {
@@ -330,7 +335,8 @@ fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     })
 }
 
-/// Whether a state leaves the contents of header stacks, and thus their remaining space, unchanged.
+/// Returns whether a state leaves the contents of header stacks unchanged, and with them the number
+/// of elements that can still be extracted.
 fn keeps_stacks(program: &Program, state: &State) -> bool {
     let mut keeps = true;
     each_statement_in(vec![&state.body], &mut |statement| {
@@ -365,7 +371,7 @@ fn holds_stack(program: &Program, of: Type) -> bool {
     }
 }
 
-/// Returns the type of the value to which the first steps of a place lead.
+/// Returns the type of the part of a variable that the first `steps` steps of a place lead to.
 fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     let mut current = program.variables.get(place.variable.index())?.type_id;
     for step in place.path.get(..steps)? {
@@ -384,7 +390,7 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// The states of a parser that a packet can visit more than once.
+/// For each state of a parser, whether a packet can visit it more than once.
 struct Loops(Vec<bool>);
 
 impl Loops {
@@ -392,7 +398,8 @@ impl Loops {
         Self::without(parser, |_| false)
     }
 
-    /// Finds the loops that remain without the states for which `is_gone` holds.
+    /// Finds the states that a packet can visit more than once if the states for which `is_gone`
+    /// holds are removed from the parser.
     fn without(parser: &Parser, is_gone: impl Fn(&State) -> bool) -> Self {
         let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
         let stays = |state: &usize| gone.get(*state).is_some_and(|gone| !gone);

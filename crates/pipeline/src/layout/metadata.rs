@@ -12,7 +12,7 @@ use ir::{
     Transition, Type, TypeId,
 };
 
-/// A set of fields.
+/// A set of metadata fields that the architecture knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields(u64);
 
@@ -28,7 +28,7 @@ impl Fields {
     }
 }
 
-/// The fields that the blocks of a program use.
+/// The metadata fields that the blocks of a program read, and those that they write.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MetadataUse {
     pub(crate) read: Fields,
@@ -36,11 +36,12 @@ pub(crate) struct MetadataUse {
     pub(crate) written: Fields,
 }
 
-/// Whether a use of a whole struct is a use of its fields.
+/// Whether a statement that uses a struct as a whole uses its fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whole {
     Counts,
-    /// The struct is an argument of a block, action or function, whose own statements count.
+    /// It does not: the struct is an argument of a block, action or function, and the statements
+    /// there use the fields.
     Passes,
 }
 
@@ -62,7 +63,7 @@ impl MetadataUse {
     }
 }
 
-/// Records the expressions that select the next state of a parser.
+/// Adds the expressions that select the next state of a parser to the places that a statement uses.
 fn transition<'p>(transition: &'p Transition, touched: &mut Touched<'p>) {
     let Transition::Select { subjects, cases } = transition else { return };
     subjects.iter().for_each(|subject| touched.expression(subject));
@@ -78,11 +79,11 @@ fn transition<'p>(transition: &'p Transition, touched: &mut Touched<'p>) {
     }
 }
 
-/// The search through the statements of a program.
+/// The search through a program's statements for the metadata fields that they use.
 struct Search<'p> {
     program: &'p Program,
     names: &'p Names,
-    /// The fields of whole values of each type, as far as they were needed.
+    /// The fields in a value of each type, or `None` if they have not been needed yet.
     wholes: Vec<Option<Fields>>,
     found: MetadataUse,
 }
@@ -138,7 +139,8 @@ impl Search<'_> {
         self.found.read.0 |= fields.0;
     }
 
-    /// Returns the fields that a place is, or is part of, or has.
+    /// Returns the metadata fields that use of a place may concern: the field that it is or is part
+    /// of, or the fields in it.
     fn fields(&mut self, place: &Place, whole: Whole) -> Fields {
         let mut fields = Fields::default();
         let Some(variable) = self.program.variables.get(place.variable.index()) else {
@@ -173,8 +175,8 @@ impl Search<'_> {
         fields
     }
 
-    /// Returns the fields of a struct and of the structs in it. No architecture has its metadata in
-    /// a header.
+    /// Returns the metadata fields in a struct and in the structs inside it. No architecture has
+    /// its metadata in a header.
     fn whole(&mut self, type_id: TypeId) -> Fields {
         if let Some(Some(known)) = self.wholes.get(type_id.index()) {
             return *known;

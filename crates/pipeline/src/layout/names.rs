@@ -16,7 +16,7 @@ macro_rules! known {
 
         impl $name {
             const NAMES: &[&str] = &[$($text,)*];
-            /// All variants, in the order of their numbers.
+            /// All variants of the enumeration, in the order of their numbers.
             #[allow(dead_code, reason = "of some only the names are asked for")]
             pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
         }
@@ -64,7 +64,7 @@ known! {
 }
 
 known! {
-    /// A packet path of PSA (`PSA_PacketPath_t`).
+    /// The path by which a PSA packet reaches a block (`PSA_PacketPath_t`).
     PacketPath {
         Normal = "NORMAL",
         NormalUnicast = "NORMAL_UNICAST",
@@ -95,14 +95,14 @@ impl PacketPath {
     }
 }
 
-/// The meaning of an enumeration's member, independent of the enumeration.
+/// What the name of an enumeration's member means to an architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// The hash algorithm that the member names.
+    /// The hash algorithm with the member's name.
     pub(crate) algorithm: Algorithm,
-    /// The colour that the member names, with green as the default.
+    /// The colour with the member's name. Green if the name is not that of a colour.
     pub(crate) color: Color,
-    /// Whether the member is `NET_TO_HOST`.
+    /// Whether the member's name is `NET_TO_HOST`, PNA's direction from the network.
     pub(crate) is_from_network: bool,
 }
 
@@ -120,19 +120,20 @@ impl Member {
     }
 }
 
-/// The position of each [`MetadataField`] in a type.
+/// The position in a struct of each [`MetadataField`], or `None` for fields that it lacks.
 type Slots = [Option<u32>; MetadataField::NAMES.len()];
 
-/// The positions of all known names in a program.
+/// The positions in a program of the names that architectures know.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// The fields of each type, or `None` for a type without any known field.
+    /// For each type, the positions of the metadata fields in it. `None` for a type without any
+    /// such field.
     slots: Vec<Option<Box<Slots>>>,
     errors: [u32; CoreError::NAMES.len()],
-    /// The members of each enumeration.
+    /// The meaning of each member of each enumeration.
     members: Vec<Vec<Member>>,
     packet_paths: [u32; PacketPath::NAMES.len()],
-    /// The members green, yellow and red of PSA's or PNA's enumeration of colours.
+    /// The numbers of the members green, yellow and red in PSA's or PNA's enumeration of colours.
     colors: [u32; 3],
     host_to_net: u32,
     net_to_host: u32,
@@ -183,7 +184,7 @@ impl Names {
         self.errors.get(error as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the meaning of an enumeration's member.
+    /// Returns what a member of an enumeration means to an architecture.
     pub(crate) fn member(&self, enumeration: ir::EnumId, position: u32) -> Option<&Member> {
         self.members.get(enumeration.index())?.get(position as usize)
     }
@@ -192,7 +193,7 @@ impl Names {
         self.packet_paths.get(path as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the colour of a member of PSA's or PNA's enumeration.
+    /// Returns the colour that a member of PSA's or PNA's enumeration stands for.
     pub(crate) fn color_of(&self, member: u32) -> Color {
         let [_, yellow, red] = self.colors;
         match member {
@@ -202,7 +203,7 @@ impl Names {
         }
     }
 
-    /// Returns the member of PSA's or PNA's enumeration for a colour.
+    /// Returns the number of the member that stands for a colour in PSA's or PNA's enumeration.
     pub(crate) fn color(&self, color: Color) -> u32 {
         let [green, yellow, red] = self.colors;
         match color {
@@ -212,12 +213,14 @@ impl Names {
         }
     }
 
-    /// Returns the member of `PNA_Direction_t`.
+    /// Returns the number of the member of `PNA_Direction_t` for a packet from the host or from the
+    /// network.
     pub(crate) fn direction(&self, from_host: bool) -> u32 {
         if from_host { self.host_to_net } else { self.net_to_host }
     }
 
-    /// Returns the member of `crypto_results_e` of DPDK's crypto accelerator.
+    /// Returns the number of the member of `crypto_results_e`, of DPDK's crypto accelerator, for
+    /// success or an error.
     pub(crate) fn crypto_result(&self, succeeded: bool) -> u32 {
         if succeeded { self.crypto_success } else { self.crypto_failure }
     }

@@ -1,8 +1,9 @@
-//! The packed layout of a table's entries: the keys in one number, the parameters in a few words.
+//! The packed layout of a table's entries: all keys are in one number, and the parameters of the
+//! action in a few words.
 //!
-//! If some keys are not matched exactly, the number of the best entry is searched first, and that
-//! number is the key under which the entry is stored. Machine code and the packed table that it
-//! shares with the interpreter ([`super::packed`]) use the same layout.
+//! If some keys are not matched exactly, the best entry is searched first, and the number of that
+//! entry is the key under which it is stored. Machine code and the packed table that it shares with
+//! the interpreter ([`super::packed`]) use the same layout.
 
 use super::entry::{self, ActionCall, FieldMatch};
 use super::shape::{Ageing, KeyShape};
@@ -12,57 +13,61 @@ use ir::bits::Bits;
 use ir::{ActionId, ExternId, ExternType, MatchKind, UpdateMethod};
 use tables::{Finder, MatchField};
 
-/// The maximum width of a packed key in bits.
+/// The maximum width in bits of a packed key, the number that contains all keys of an entry.
 const MAXIMUM_KEY: u32 = 128;
-/// The width of an entry's number in bits.
+/// The width in bits of an entry's number, under which it is stored if keys are not matched
+/// exactly.
 const NUMBER: u32 = 32;
-/// The maximum size of packed parameters in bytes.
+/// The maximum size in bytes of an action's packed parameters.
 const MAXIMUM_PARAMETERS: u32 = 32;
-/// The maximum width of a parameter in bits.
+/// The maximum width in bits of an action's parameter.
 const MAXIMUM_NUMBER: u32 = 128;
 /// The size of an address in bytes.
 const ADDRESS: u32 = size_of::<*const u8>() as u32;
-/// The maximum number of actions, each of which has a bit in a word.
+/// The maximum number of actions of a packed table. Each has a bit in a 64-bit word.
 const MAXIMUM_ACTIONS: usize = 63;
 
 /// The layout of the packed entries of one table.
 #[derive(Debug)]
 pub(crate) struct EntryLayout {
-    /// The width of each matched key, and its shift in the packed number.
+    /// The width in bits of each matched key, and its position in the packed key as the number of
+    /// bits to its right.
     keys: Vec<(u32, u32)>,
-    /// The positions of the matched keys among all keys of the table, which include the inputs of a
-    /// selector.
+    /// The positions of the matched keys among all keys of the table. Keys that are only inputs of
+    /// an action selector's hash are left out.
     matched: Vec<usize>,
-    /// The match kind of each key, if some are not matched exactly.
+    /// The match kind of each matched key. `None` if all keys are matched exactly.
     fields: Option<Vec<MatchField>>,
     /// The width in bits of the key under which an entry is stored.
     pub(crate) key_bits: u32,
     pub(crate) parameter_bytes: u32,
     /// The layouts of the table's actions, in the table's order.
     pub(crate) actions: Vec<ActionLayout>,
-    /// The offset at which an entry holds the address of its account, after all parameters, if code
-    /// counts the entry, restarts its timer, or reports it.
+    /// The offset in an entry's values of the address of its account, behind all parameters. `None`
+    /// if machine code neither counts hits of the entry, nor restarts its timer, nor reports it.
     pub(crate) owner: Option<u32>,
-    /// Whether an action writes its entry other than in place.
+    /// Whether an action changes its entry, but not in place: the new values are written when it
+    /// ends.
     pub(crate) defers: bool,
-    /// Whether entries have counters.
+    /// Whether the entries have direct counters.
     pub(crate) counts: bool,
-    /// Whether entries have meters.
+    /// Whether the entries have direct meters.
     pub(crate) meters: bool,
-    /// Whether entries hold the address of a [`super::Chooser`] in place of parameters, which are
-    /// then in the chooser's members.
+    /// Whether entries hold the address of a [`super::Chooser`] instead of parameters. The
+    /// parameters are then with the members from which the chooser chooses.
     pub(crate) chooses: bool,
-    /// Whether the program's default action does not run until the control plane sets one.
+    /// Whether the default action that the program declares does not run until the control plane
+    /// sets one.
     pub(crate) skips_default: bool,
     pub(crate) ageing: Ageing,
 }
 
-/// The layout of an action's parameters in an entry.
+/// The layout of an action's parameters in the entries that run it.
 #[derive(Debug)]
 pub(crate) struct ActionLayout {
     action: ActionId,
     pub(crate) parameters: Vec<Packed>,
-    /// The positions of the parameters that the action writes.
+    /// The positions of the parameters that the action may change.
     references: Vec<usize>,
 }
 
@@ -77,7 +82,7 @@ pub(crate) struct Packed {
 }
 
 impl EntryLayout {
-    /// Returns the layout of a table's entries, or the reason why the table cannot be packed.
+    /// Returns the layout for the entries of a table, or the reason why they cannot be packed.
     pub(crate) fn new(layout: &Layout, table: &ir::Table) -> Result<Self, &'static str> {
         use ExternType as Of;
         let chooses = table.implementation.is_some();
@@ -179,7 +184,8 @@ impl EntryLayout {
         Ok(action.parameters.iter().map(|packed| (packed.offset, packed.bytes)).collect())
     }
 
-    /// Returns the layout of keys, without actions.
+    /// Returns the layout for the keys of a table, without actions, or the reason why they cannot
+    /// be packed.
     fn of_keys(shapes: &[KeyShape]) -> Result<Self, &'static str> {
         let with = |keys, fields, key_bits| {
             Ok(Self {
@@ -223,18 +229,20 @@ impl EntryLayout {
         with(keys, Some(fields), NUMBER)
     }
 
-    /// Returns a mask with a bit for each action that writes its entry.
+    /// Returns a mask in which a bit is set for each action that may change its own parameters, by
+    /// the action's position in the table's list.
     pub(crate) fn writing(&self) -> u64 {
         let bits = self.actions.iter().enumerate();
         bits.map(|(position, action)| u64::from(!action.references.is_empty()) << position).sum()
     }
 
-    /// Whether every action writes at most one number of its entry.
+    /// Returns whether no action may change more than one of its parameters.
     pub(crate) fn writes_words(&self) -> bool {
         self.actions.iter().all(|action| action.references.len() <= 1)
     }
 
-    /// Returns how code probes the buckets of the table.
+    /// Returns how machine code searches the buckets of the table, or `None` if it must call the
+    /// table's own functions.
     pub(crate) fn probe(&self) -> Option<tables::Probe> {
         let actions = u16::try_from(self.actions.len()).ok()?;
         let bytes = self.parameter_bytes as usize;
@@ -244,32 +252,34 @@ impl EntryLayout {
         }
     }
 
-    /// Returns the width of each key, and its shift in the packed number.
+    /// Returns the width in bits of each matched key, and its position in the packed key as the
+    /// number of bits to its right.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, u32)> {
         self.keys.iter().copied()
     }
 
-    /// Returns how the keys are matched, if not all are matched exactly. The number of the best
-    /// entry is then searched first.
+    /// Returns how each matched key is matched, or `None` if all are matched exactly. In the first
+    /// case the number of the best entry is searched before the entry is looked up.
     pub(crate) fn fields(&self) -> Option<&[MatchField]> {
         self.fields.as_deref()
     }
 
-    /// Whether the best entry is the one with the longest prefix, and entries have no priorities.
+    /// Returns whether the entry with the longest prefix wins and entries have no priorities.
     pub(crate) fn has_prefix_alone(&self) -> bool {
         use tables::MatchKind::{Exact, Lpm};
         let fields = self.fields().unwrap_or_default();
         fields.iter().all(|field| matches!(field.kind, Exact | Lpm))
     }
 
-    /// Returns the matches of an entry, for a table whose keys are not all matched exactly.
+    /// Returns the matches of an entry in the form of the crate `tables`, for a table whose keys
+    /// are not all matched exactly.
     pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
         let fields = self.fields.as_ref()?;
         let each = fields.iter().zip(&self.matched);
         each.map(|(field, position)| field_match(field, matches.get(*position)?)).collect()
     }
 
-    /// Returns the packed key of an entry.
+    /// Returns the packed key of an entry with these matches.
     pub(crate) fn pack_key(&self, matches: &[FieldMatch]) -> Option<u128> {
         let mut packed = 0;
         for ((_, above), position) in self.keys().zip(&self.matched) {
@@ -279,7 +289,7 @@ impl EntryLayout {
         Some(packed)
     }
 
-    /// Returns the position and the packed parameters of an action.
+    /// Returns the position of an action in the table's list, and its packed parameters.
     pub(crate) fn pack(&self, call: &ActionCall) -> Option<(u16, [u8; 32])> {
         let position = self.actions.iter().position(|known| known.action == call.action)?;
         let action = self.actions.get(position)?;
@@ -290,8 +300,8 @@ impl EntryLayout {
         Some((u16::try_from(position).ok()?, bytes))
     }
 
-    /// Stores the address of the entry's account, which does not move, in packed parameters, if the
-    /// layout has a slot for it.
+    /// Stores the address of an entry's account in its packed parameters, if the layout has a slot
+    /// for it. The account must not move.
     pub(super) fn set_owner(&self, bytes: &mut [u8], account: usize) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
@@ -299,7 +309,8 @@ impl EntryLayout {
         }
     }
 
-    /// Copies the account's address from the parameters of the entry's previous action.
+    /// Copies the address of an entry's account from `before`, the packed parameters of its
+    /// previous action, to `bytes`.
     pub(crate) fn keep_owner(&self, bytes: &mut [u8], before: &[u8]) {
         let place = self.owner_in(bytes.len().min(before.len()));
         if let Some(place) = place {
@@ -307,13 +318,15 @@ impl EntryLayout {
         }
     }
 
-    /// Returns the account's address in packed parameters, or zero if there is none.
+    /// Returns the address of the entry's account that is stored in packed parameters. Returns zero
+    /// if the layout has no slot for it.
     pub(crate) fn owner_of(&self, bytes: &[u8]) -> u64 {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get(place));
         place.and_then(|place| place.try_into().ok()).map_or(0, u64::from_ne_bytes)
     }
 
-    /// Returns the positions of the arguments that the action at a position writes.
+    /// Returns the positions of the parameters that an action may change, given the action's
+    /// position in the table's list.
     pub(crate) fn references(&self, position: u16) -> &[usize] {
         self.actions.get(usize::from(position)).map_or(&[], |action| &action.references)
     }
@@ -323,14 +336,16 @@ impl EntryLayout {
         Some(start..start + ADDRESS as usize).filter(|place| place.end <= length)
     }
 
-    /// Returns the action that packed parameters hold.
+    /// Returns the action at a position of the table's list with the arguments that packed
+    /// parameters hold.
     pub(crate) fn unpack(&self, position: u16, bytes: &[u8]) -> Option<ActionCall> {
         let action = self.actions.get(usize::from(position))?;
         let arguments = action.parameters.iter().map(|packed| packed.read(bytes));
         Some(ActionCall { action: action.action, arguments: arguments.collect::<Option<_>>()? })
     }
 
-    /// Replaces some parameters of the action at a position.
+    /// Replaces some of an action's packed parameters. Each value comes with its position among the
+    /// parameters.
     pub(crate) fn write(&self, position: u16, bytes: &mut [u8], values: &[(usize, Value)]) {
         let Some(action) = self.actions.get(usize::from(position)) else { return };
         for (number, value) in values {
@@ -346,8 +361,8 @@ impl EntryLayout {
     }
 }
 
-/// Returns how the field of a key is matched. The table has at least one key that is not matched
-/// exactly.
+/// Returns how a key is matched, or the reason why machine code cannot match it. The table has at
+/// least one key that is not matched exactly.
 fn field(shape: &KeyShape) -> Result<MatchField, &'static str> {
     let kind = match &shape.kind {
         MatchKind::Exact => tables::MatchKind::Exact,
@@ -385,7 +400,8 @@ fn field_match(field: &MatchField, found: &FieldMatch) -> Option<tables::FieldMa
 }
 
 impl ActionLayout {
-    /// Returns the layout of an action's parameters, and their size in bytes.
+    /// Returns the layout of an action's parameters and their total size in bytes, or the reason
+    /// why they cannot be packed.
     fn new(layout: &Layout, id: ActionId) -> Result<(Self, u32), &'static str> {
         let action = layout.program.actions.get(id.index()).ok_or("an action is not there")?;
         let mut end = 0_u32;

@@ -16,7 +16,7 @@ impl EntryHandle {
     pub const DEFAULT: Self = Self(0);
 }
 
-/// The properties of a key against which entries are checked.
+/// The properties of a table's key against which the matches of entries are checked.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
     pub(crate) name: String,
@@ -36,19 +36,19 @@ impl KeyShape {
         })
     }
 
-    /// Converts a pattern to the type of the key.
+    /// Converts a bit pattern to the type of the key. Set bits beyond the key's width are an error.
     pub(super) fn fit(&self, value: &Bits) -> Result<Bits, ControlError> {
         fit(&self.name, value, self.width, self.signed)
     }
 
-    /// Whether entries of a table with this key have priorities.
+    /// Returns whether entries of a table with such a key have priorities.
     pub(super) fn needs_priority(&self) -> bool {
         matches!(self.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
     }
 }
 
-/// Converts a pattern to a type of `width` bits. Shorter values are extended, and set bits beyond
-/// the width are an error.
+/// Converts a bit pattern to a type of `width` bits. A shorter pattern is extended, and set bits
+/// beyond the width are an error.
 pub(crate) fn fit(
     what: &str,
     value: &Bits,
@@ -67,7 +67,7 @@ pub(crate) fn fit(
     Ok(cast)
 }
 
-/// The treatment of entries whose idle timeout expires.
+/// What happens to an entry of a table when its idle timeout expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ageing {
     None,

@@ -336,15 +336,16 @@ impl Account {
     }
 }
 
-/// The account of an entry with counters or meters. Other entries use [`Account`], so that two
-/// accounts fit a cache line.
+/// The account of an entry with direct counters or meters. Entries without them use [`Account`], so
+/// that two accounts fit a cache line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct DirectAccount {
     account: Account,
-    /// The pending counts of machine code.
+    /// The packets and bytes that machine code has counted and that are not in the entry's counters
+    /// yet.
     tally: Tally,
-    /// The meter of the entry, if it has exactly one.
+    /// The address of the entry's meter if it has exactly one, otherwise null.
     meter: AtomicPtr<Mutex<Meter>>,
 }
 
@@ -356,7 +357,7 @@ impl DirectAccount {
     }
 }
 
-/// The accounts of a table's entries.
+/// The memory for the accounts of a table's entries.
 #[derive(Debug)]
 pub(super) enum Accounts {
     Plain(Arc<Slab<Account>>),
@@ -364,13 +365,13 @@ pub(super) enum Accounts {
 }
 
 impl Accounts {
-    /// Creates the accounts of a table. `has_directs` says whether its entries have counters or
-    /// meters.
+    /// Creates the memory for the accounts of a table's entries. `has_directs` says whether entries
+    /// have counters or meters.
     pub(super) fn new(has_directs: bool) -> Self {
         if has_directs { Self::Direct(Slab::new()) } else { Self::Plain(Slab::new()) }
     }
 
-    /// Returns the memory of the accounts in bytes.
+    /// Returns the size of this memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Plain(slab) => slab.bytes(),
@@ -390,7 +391,7 @@ impl Accounts {
     }
 }
 
-/// The account of one entry.
+/// The account of one entry, in the memory for the accounts of its table.
 #[derive(Debug)]
 pub(super) enum KeptAccount {
     Plain(Kept<Account>),
@@ -414,8 +415,8 @@ impl KeptAccount {
 }
 
 /// The packets and bytes that machine code has counted for an entry and that are not in its
-/// counters yet. Code adds to them inside the gate of its [`tables::WorkerGroup`]; a thread that
-/// takes them has closed the gate, so that no code runs.
+/// counters yet. Machine code adds to them inside the gate of its [`tables::WorkerGroup`]. A thread
+/// that moves them to the counters has closed the gate, so no machine code runs meanwhile.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Tally {
@@ -431,7 +432,7 @@ impl Tally {
         self.packets.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
     }
 
-    /// Moves the counts to the counters of the entry.
+    /// Moves the packets and bytes that machine code has counted to the counters of the entry.
     pub(super) fn settle(&self, directs: &mut Directs) {
         let packets = self.packets.swap(0, Ordering::Relaxed);
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
@@ -444,7 +445,7 @@ impl Tally {
     }
 }
 
-/// The counters and meters of an entry, by instance.
+/// The direct counters and meters of an entry, each with the extern instance to which it belongs.
 pub(crate) type Directs = Vec<(ExternId, Direct)>;
 
 pub(crate) fn counter_in(directs: &mut Directs, instance: ExternId) -> Option<&mut CounterData> {
@@ -461,7 +462,7 @@ pub(crate) fn meter_in(directs: &Directs, instance: ExternId) -> Option<MutexGua
     })
 }
 
-/// Data that the control plane keeps with an entry and packets do not need.
+/// Data that the control plane stores with an entry and that packets do not need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Note {
     pub(crate) controller_metadata: u64,
@@ -469,7 +470,7 @@ pub(crate) struct Note {
     pub(crate) one_shot: Option<Box<OneShot>>,
 }
 
-/// An entry as tables store it.
+/// An entry in a table, as packets and the control plane share it.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) handle: EntryHandle,
@@ -477,14 +478,15 @@ pub(crate) struct Stored {
     pub(crate) priority: u32,
     pub(crate) is_const: bool,
     account: KeptAccount,
-    /// The meters of the entry's state, which code accesses without the lock of the state.
+    /// The direct meters of the entry. They are also in its state, but machine code must not wait
+    /// for the lock of the state.
     meters: Box<[(ExternId, Arc<MeterCell>)]>,
     state: Mutex<EntryState>,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// The number of entries that this thread has dropped.
+    /// The number of entries that the current thread has dropped, for tests.
     pub(crate) static DROPPED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
@@ -495,7 +497,7 @@ impl Drop for Stored {
     }
 }
 
-/// The mutable state of an entry.
+/// The part of an entry that can change: what it runs, and its counters and meters.
 #[derive(Debug)]
 pub(crate) struct EntryState {
     pub(crate) runs: Runs,
@@ -525,8 +527,8 @@ impl Stored {
         stored
     }
 
-    /// Returns the address of the account, in which code restarts the timer, and counts if the
-    /// table has counters.
+    /// Returns the address of the entry's account. Machine code restarts the timer there, and
+    /// counts if the table has counters.
     pub(super) fn account_address(&self) -> usize {
         match &self.account {
             KeptAccount::Plain(account) => ptr::from_ref(&**account).expose_provenance(),
@@ -534,7 +536,8 @@ impl Stored {
         }
     }
 
-    /// Returns the pending counts of machine code, if the table's entries have counters or meters.
+    /// Returns the packets and bytes that machine code has counted and that are not in the entry's
+    /// counters yet. Returns `None` if entries of the table have no counters or meters.
     pub(super) fn tally(&self) -> Option<&Tally> {
         self.account.direct().map(|direct| &direct.tally)
     }
@@ -543,20 +546,20 @@ impl Stored {
         &self.account.account().timer
     }
 
-    /// Locks a meter of the entry, from the interpreter or from code.
+    /// Locks a direct meter of the entry, for the interpreter or for machine code.
     pub(crate) fn meter(&self, instance: ExternId) -> Option<MutexGuard<'_, Meter>> {
         let mut meters = self.meters.iter();
         meters.find(|(id, _)| *id == instance).map(|(_, cell)| cell.hold())
     }
 
-    /// Locks the state. Its counters may lack the pending counts of machine code; see
-    /// [`super::TableState::settled`].
+    /// Locks the state of the entry. Packets that machine code has counted may be missing in its
+    /// counters; see [`super::TableState::settled`].
     pub(crate) fn state(&self) -> MutexGuard<'_, EntryState> {
         lock(&self.state)
     }
 
-    /// Locks the state, after adding the pending counts of machine code to its counters if the
-    /// table is packed.
+    /// Locks the state of the entry. If the table is packed, first adds the packets that machine
+    /// code has counted to its counters.
     pub(crate) fn settled(&self, packed: Option<&CompiledTable>) -> MutexGuard<'_, EntryState> {
         let mut state = self.state();
         if let Some(packed) = packed {
@@ -565,7 +568,8 @@ impl Stored {
         state
     }
 
-    /// Restarts the timer, with another timeout if there is one.
+    /// Restarts the idle timer of the entry. If `timeout` is given, it replaces the entry's
+    /// timeout.
     pub(crate) fn restart_timer(&self, now: Duration, timeout: Option<Option<Duration>>) {
         self.timer().restart(now);
         if let Some(timeout) = timeout {
@@ -585,7 +589,7 @@ impl Stored {
 }
 
 impl EntryState {
-    /// Returns the size of the entry's one-shot group, if it has one.
+    /// Returns the size of the group that belongs to this entry alone (one-shot), if it has one.
     pub(crate) fn one_shot_size(&self) -> Option<u64> {
         Some(self.note.as_ref()?.one_shot.as_ref()?.size)
     }
