@@ -9,24 +9,25 @@ use crate::sync::{lock, read, write};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// The number of cells of a page.
+/// The number of cells that share a page, and so a lock.
 const PAGE: u64 = 32;
 
-/// An array of cells. A cell that was never written holds `None`.
+/// An array of counters, meters or registers. A cell that was never written holds `None`.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     pages: RwLock<BTreeMap<u64, Arc<Page<T>>>>,
-    /// The contiguous cells that replace the pages, if machine code accesses the array.
+    /// The contiguous cells that are used instead of pages if machine code accesses the array.
     flat: Option<Arc<dyn Flat<T>>>,
 }
 
-/// An array with contiguous cells. A cell that holds its initial value reads as `None`.
+/// An array whose cells are contiguous, so that machine code can access them. A cell that holds its
+/// initial value reads as `None`.
 pub(crate) trait Flat<T>: std::fmt::Debug + Send + Sync {
     /// Returns the number of cells.
     fn size(&self) -> u64;
-    /// Returns the value of a cell.
+    /// Returns the value of a cell, or `None` if it has its initial value.
     fn load(&self, index: u64) -> Option<T>;
-    /// Sets a cell.
+    /// Sets a cell to a value. `None` stands for its initial value.
     fn store(&self, index: u64, value: Option<T>);
     /// Returns the address of the first cell.
     fn address(&self) -> u64;
@@ -41,7 +42,7 @@ impl<T> Default for Array<T> {
 }
 
 impl<T: Clone> Array<T> {
-    /// Creates an array with contiguous cells.
+    /// Creates an array whose cells are contiguous.
     pub(crate) fn over(flat: Arc<dyn Flat<T>>) -> Self {
         Self { flat: Some(flat), ..Self::default() }
     }
@@ -51,7 +52,7 @@ impl<T: Clone> Array<T> {
         self.flat.as_ref().map_or(0, |flat| flat.address())
     }
 
-    /// Returns the value of a cell.
+    /// Returns the value of a cell, or `None` if it has its initial value.
     pub(crate) fn get(&self, index: u64) -> Option<T> {
         if let Some(flat) = &self.flat {
             return flat.load(index);
@@ -61,7 +62,8 @@ impl<T: Clone> Array<T> {
         cells.get((index % PAGE) as usize).cloned().flatten()
     }
 
-    /// Sets a cell, and returns its previous value.
+    /// Sets a cell to a value, where `None` stands for its initial value. Returns the previous
+    /// value.
     pub(crate) fn set(&self, index: u64, value: Option<T>) -> Option<T> {
         self.update(index, |cell| std::mem::replace(cell, value))
     }
@@ -83,7 +85,7 @@ impl<T: Clone> Array<T> {
         }
     }
 
-    /// Changes a cell, if it was written before.
+    /// Changes a cell with the function `change`, if the cell was written before.
     pub(crate) fn update_written<R>(
         &self,
         index: u64,
@@ -102,7 +104,8 @@ impl<T: Clone> Array<T> {
         Arc::clone(write(&self.pages).entry(number).or_insert_with(empty))
     }
 
-    /// Returns the written cells from index `from` on, at most one page of them per call.
+    /// Returns cells that were written, each with its index. The search begins at index `from`, and
+    /// a call returns the cells of at most one page.
     pub(crate) fn written_from(&self, from: u64) -> Vec<(u64, T)> {
         if let Some(flat) = &self.flat {
             let written = (from..flat.size()).filter_map(|index| Some((index, flat.load(index)?)));
@@ -127,7 +130,8 @@ impl<T: Clone> Array<T> {
         }
     }
 
-    /// Replaces all cells, and returns the previous ones.
+    /// Replaces all cells of the array with the given ones. Returns an array with the previous
+    /// cells.
     pub(crate) fn replace(&self, cells: impl Iterator<Item = (u64, T)>) -> Self {
         if self.flat.is_some() {
             let before = Self::default();
@@ -147,7 +151,8 @@ impl<T: Clone> Array<T> {
         self.swap(replacement)
     }
 
-    /// Replaces the cells with those of another array, and returns the previous cells.
+    /// Replaces all cells of the array with those of `other`. Returns an array with the previous
+    /// cells.
     pub(crate) fn swap(&self, other: Self) -> Self {
         if self.flat.is_some() {
             return self.replace(other.all_written().into_iter());

@@ -14,16 +14,16 @@ use crate::layout::each_statement;
 use crate::trace::{Event, Trace};
 use crate::{Core, TableEntry};
 
-/// The kind of a part.
+/// The kind of a program's part whose coverage is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PartKind {
     /// A state of a parser.
     State,
-    /// A case of a `select`, or the absence of a matching case.
+    /// A case of a `select`, or the outcome that no case matches.
     Select,
-    /// A side of an `if`, a case of a `switch`, a turn of a loop.
+    /// A side of an `if`, a case of a `switch`, or an iteration of a loop.
     Branch,
-    /// An action, run by a table or called.
+    /// An action, whether a table runs it or a statement calls it.
     Action,
     /// A hit or a miss of a table.
     Table,
@@ -32,7 +32,7 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// All kinds, in the order of reports.
+    /// All kinds, in the order in which reports list them.
     pub const ALL: [Self; 6] =
         [Self::State, Self::Select, Self::Branch, Self::Action, Self::Table, Self::Entry];
 
@@ -50,7 +50,7 @@ impl PartKind {
     }
 }
 
-/// A part of a program.
+/// A part of a program whose coverage is recorded, such as a parser state or an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The kind of the part.
@@ -63,17 +63,18 @@ pub struct Part {
     pub count: u64,
 }
 
-/// The key by which a part is found while packets run.
+/// The key by which a part is found when a packet reaches it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Named(PartKind, String),
     /// A side of a branch.
     Side(Location, usize),
-    /// A case of the `select` in a state. The number after the last case stands for no match.
+    /// A case of the `select` in a state. The number after the last case stands for the outcome
+    /// that none matches.
     Case(String, usize),
 }
 
-/// The coverage of one program.
+/// The parts of one program, with the number of times that packets reached each.
 #[derive(Clone, Debug)]
 pub struct Coverage {
     parts: Vec<Part>,
@@ -113,14 +114,14 @@ impl Coverage {
         self.parts.iter().filter(move |part| part.kind == kind)
     }
 
-    /// Returns the number of parts of a kind that were reached, and the number of all parts of the
-    /// kind.
+    /// Returns how many parts of a kind packets have reached, and how many parts of the kind there
+    /// are.
     #[must_use]
     pub fn reached(&self, kind: PartKind) -> (usize, usize) {
         (self.parts(kind).filter(|part| part.count > 0).count(), self.parts(kind).count())
     }
 
-    /// Adds the entries that a switch has now to the parts.
+    /// Adds the entries that the tables of a switch have now to the parts.
     pub fn note_entries(&mut self, core: &Core) {
         for (position, table) in (0_u32..).zip(&core.program().tables) {
             let Ok(entries) = core.entries(ir::TableId(position)) else { continue };
@@ -139,7 +140,7 @@ impl Coverage {
         self.add(Key::Named(kind, name.to_owned()), (kind, name.to_owned(), place));
     }
 
-    /// Adds a part, unless there is one with the same key.
+    /// Adds a part of the program, unless there is one with the same key.
     fn add(&mut self, key: Key, (kind, name, place): (PartKind, String, Option<String>)) {
         let next = self.parts.len();
         if let std::collections::hash_map::Entry::Vacant(free) = self.known.entry(key) {
@@ -217,7 +218,8 @@ impl Trace for Coverage {
     }
 }
 
-/// Returns the sides of a branch, with the numbers that [`Trace::branch`] gets.
+/// Returns the sides of a branch: for each, the place of the branch in the source, the number that
+/// [`Trace::branch`] receives for the side, and its name.
 fn sides(statement: &Statement) -> Vec<(Location, usize, String)> {
     let Some(at) = statement.location else { return Vec::new() };
     let names: Vec<String> = match &statement.kind {

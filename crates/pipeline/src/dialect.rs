@@ -1,12 +1,12 @@
-//! The rules by which a program runs, where an architecture leaves a choice or a widely used switch
-//! deviates from it.
+//! The rules by which a program runs where the specification of its architecture leaves a choice,
+//! or where a widely used switch deviates from the specification.
 //!
 //! All code that depends on such a rule queries it here, so that each rule has one name and the
 //! interpreter and machine code agree on it.
 
 use ir::Architecture;
 
-/// The rules by which a program runs.
+/// The switch, or the specification, whose rules a program follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// v1model as BMv2's simple_switch runs it.
@@ -33,24 +33,24 @@ impl Dialect {
         }
     }
 
-    /// Whether the program runs by the rules of BMv2's switches: direct counters and direct meters
-    /// run on each hit, whether or not the action calls them; tables with an action profile have no
-    /// default action from the program; a selector uses the whole hash; a `select` without a
-    /// matching case ends the parser without an error.
+    /// Returns whether the program follows the rules of BMv2's switches: direct counters and direct
+    /// meters run on each hit, whether or not the action calls them; tables with an action profile
+    /// have no default action from the program; a selector uses the whole hash; a `select` without
+    /// a matching case ends the parser without an error.
     #[must_use]
     pub fn is_bmv2(self) -> bool {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch)
     }
 
-    /// Whether a parser advances only by whole bytes, and a table without keys has an entry without
-    /// keys.
+    /// Returns whether parsers advance only by whole bytes, and a table without keys can have one
+    /// entry.
     #[must_use]
     pub(crate) fn is_of_switches(self) -> bool {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch | Self::Psa)
     }
 
-    /// Whether fields of invalid headers are left out of hashes (`src/bm_sim/calculations.cpp`).
-    /// The externs of psa_switch include them.
+    /// Returns whether fields of invalid headers are left out of hashes
+    /// (`src/bm_sim/calculations.cpp`). The externs of psa_switch include them.
     #[must_use]
     pub(crate) fn hashes_valid_headers_only(self) -> bool {
         self == Self::SimpleSwitch

@@ -8,13 +8,13 @@ use std::panic::Location;
 /// Nothing is computed from a state in which an invariant does not hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct InternalError {
-    /// The object that is missing or contradicts another.
+    /// A description of the object that is missing or contradicts another.
     what: &'static str,
     place: &'static Location<'static>,
 }
 
 impl InternalError {
-    /// Creates the error of the place in the source from which this function is called.
+    /// Creates the error for an invariant that is violated where this function is called.
     #[track_caller]
     pub(crate) const fn new(what: &'static str) -> Self {
         Self { what, place: Location::caller() }
@@ -51,9 +51,9 @@ pub enum LoadError {
         "the program is in version {found} of the IR, and this version of planimeter reads {known}: compile it again"
     )]
     Version {
-        /// The version of the program.
+        /// The version of the IR in which the program is.
         found: u32,
-        /// The version that this crate reads.
+        /// The version of the IR that this crate reads.
         known: u32,
     },
     /// The program violates an invariant of the IR: its file was damaged or written by hand.
@@ -65,7 +65,7 @@ pub enum LoadError {
     /// A program that is valid cannot be loaded, because of a bug of this crate.
     #[error("internal error in the loader at {0}; please report it with the program")]
     Internal(InternalError),
-    /// The thread that measures the program could not be started.
+    /// The thread that checks the program could not be started.
     #[error("no thread can be started to load the program: {0}")]
     Thread(String),
     /// There is not enough memory for the program's entries.
@@ -77,9 +77,9 @@ pub enum LoadError {
          (--pipeline-memory of a switch)"
     )]
     State {
-        /// The number of bytes that they take.
+        /// The number of bytes that the registers and counters would take.
         bytes: u64,
-        /// The maximum number of bytes.
+        /// The maximum number of bytes that they may take.
         limit: u64,
     },
     /// The program's variables hold too many values.
@@ -87,9 +87,9 @@ pub enum LoadError {
         "the program's variables hold {values} values, more than the maximum of {most}: shorten its header stacks"
     )]
     TooLarge {
-        /// The number of values.
+        /// The number of single values in the program's variables.
         values: u64,
-        /// The maximum number of values.
+        /// The maximum number of single values in a program's variables.
         most: u64,
     },
     /// The package does not bind a block that the architecture needs.
@@ -100,17 +100,17 @@ pub enum LoadError {
         /// The name of the block's parameter in the package.
         block: &'static str,
     },
-    /// A block does not have the parameters that the architecture passes.
+    /// A block of the package does not have the parameters that the architecture passes to it.
     #[error("{block} has {found} parameters beside the packet, the architecture gives {expected}")]
     BlockParameters {
         /// The name of the block.
         block: String,
-        /// The number of the block's parameters.
+        /// The number of parameters that the block has.
         found: usize,
-        /// The number of the architecture's parameters.
+        /// The number of parameters that the architecture passes.
         expected: usize,
     },
-    /// The package has no block that can be run.
+    /// The package has no block that this crate can run.
     #[error("nothing in the package {0} can be run: it needs a parser or a control")]
     NothingToRun(String),
     /// An extern is not built in.
@@ -135,13 +135,13 @@ pub enum RunError {
         /// The name of the function: `assert` or `assume`.
         function: String,
     },
-    /// The packet needs more units of work than allowed, with all its passes and copies.
+    /// The packet, with all its passes and copies, takes more units of work than it may.
     #[error(
         "one packet would take more than {0} units of work: check that loops end, that the program stops \
          recirculating, and that no large values are copied in a loop"
     )]
     WorkLimit(u64),
-    /// The worker must stop.
+    /// Another thread has asked the worker to stop.
     #[error("the packet was dropped because its worker ended")]
     Stopped,
     /// The packet causes too many passes by recirculation, resubmission or cloning.
@@ -152,10 +152,11 @@ pub enum RunError {
     /// Calls, blocks and expressions nest too deeply for the stack.
     #[error("calls, blocks and expressions nest more than {0} deep: flatten the program")]
     Depth(u32),
-    /// The packet found an invariant of this crate violated, because of a bug of this crate.
+    /// An invariant of this crate was violated while the packet was processed. This is a bug of the
+    /// crate.
     #[error("internal error at {0}; please report it with the program and the packet")]
     Internal(InternalError),
-    /// There is not enough memory for the entries of a worker.
+    /// There is not enough memory for the data that a worker needs in the tables.
     #[error("no memory for the table entries of a worker: make the tables smaller")]
     Memory,
     /// An extern is not built in.
@@ -186,13 +187,14 @@ impl RunError {
         Self::Internal(InternalError::new(what))
     }
 
-    /// Whether the packet exceeded its limit of work or passes, so that it might never have ended.
+    /// Returns whether the packet exceeded its limit of work or of passes, so that it might never
+    /// have ended.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         matches!(self, Self::WorkLimit(_) | Self::PassLimit(_))
     }
 
-    /// Returns the kind of error in one word, by which errors can be counted.
+    /// Returns the kind of the error in one word, by which errors can be counted.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -213,7 +215,7 @@ impl RunError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// The program has no such object.
+    /// The program has no object with this name or number.
     #[error("the program has no {kind} {name}")]
     Unknown {
         /// The kind of object: a table, an action and so on.
@@ -221,74 +223,74 @@ pub enum ControlError {
         /// The name or number of the object.
         name: String,
     },
-    /// The number of match values is wrong.
+    /// The number of match values differs from the number of the table's keys.
     #[error("{found} match values for {expected} keys")]
     KeyCount {
-        /// The number of values given.
+        /// The number of match values given.
         found: usize,
         /// The number of the table's keys.
         expected: usize,
     },
-    /// A match value is of the wrong kind.
+    /// A match value is of another kind than the key of the table.
     #[error("key {key} is matched {expected}, not {found}")]
     MatchKind {
         /// The name of the key.
         key: String,
-        /// The match kind of the table.
+        /// The match kind of the table's key.
         expected: String,
-        /// The match kind given.
+        /// The kind of the match value given.
         found: &'static str,
     },
-    /// A match value is not valid for its kind.
+    /// A match value is of the right kind but not valid, such as a range whose ends are exchanged.
     #[error("key {key}: {reason}")]
     MatchValue {
         /// The name of the key.
         key: String,
-        /// The reason.
+        /// The reason why the value is not valid.
         reason: &'static str,
     },
-    /// A number is too wide.
+    /// A number is too wide for its key or parameter.
     #[error("{what} has {expected} bits, the value needs {found}")]
     Width {
-        /// The key or parameter.
+        /// The name of the key or parameter.
         what: String,
-        /// The width in the program.
+        /// The width in bits that the program declares.
         expected: u32,
-        /// The width that the number needs.
+        /// The width in bits that the number needs.
         found: u32,
     },
-    /// A text is not a value.
+    /// A text cannot be read as a value.
     #[error(transparent)]
     Number(#[from] ParseBitsError),
-    /// An entry of this table needs a priority.
+    /// The entry has no priority, but entries of its table need one.
     #[error(
         "the table has ternary, range or optional keys, so its entries need a priority above 0"
     )]
     PriorityMissing,
-    /// An entry of this table must not have a priority.
+    /// The entry has a priority, but entries of its table must not have one.
     #[error("the table has only exact and lpm keys, so its entries have no priority")]
     PriorityUnexpected,
     /// The table already has an entry with the same match.
     #[error("an entry with this match exists already")]
     Duplicate,
-    /// There is no such entry, member or group.
+    /// The table or profile has no such entry, member or group.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// The table or profile is full.
+    /// The table or profile has as many entries, members or groups as it can have.
     #[error("{name} is full: it holds {size}")]
     Full {
         /// The name of the table or profile.
         name: String,
-        /// The size of the table or profile.
+        /// The maximum number of entries, or the size of the profile.
         size: u64,
     },
-    /// The program declares the object constant.
+    /// The object cannot be changed because the program declares it constant.
     #[error("{0} is constant in the program")]
     Constant(&'static str),
     /// The table does not have this action.
     #[error("the table has no action {0}")]
     ActionNotInTable(String),
-    /// The action is restricted by `@defaultonly` or `@tableonly`.
+    /// The annotation `@defaultonly` or `@tableonly` does not permit this use of the action.
     #[error("action {action} may be used only {only}")]
     ActionScope {
         /// The name of the action.
@@ -296,7 +298,7 @@ pub enum ControlError {
         /// The only permitted use of the action.
         only: &'static str,
     },
-    /// The number of arguments is wrong.
+    /// The number of arguments differs from the number of the action's parameters.
     #[error("action {action} has {expected} parameters, {found} were given")]
     ParameterCount {
         /// The name of the action.
@@ -306,24 +308,24 @@ pub enum ControlError {
         /// The number of arguments given.
         found: usize,
     },
-    /// The entry runs the wrong kind of object. A table with an action profile takes members, one
-    /// with a selector also takes groups, and any other table takes actions.
+    /// The entry runs the wrong kind of object. Entries of a table with an action profile run
+    /// members, those of a table with a selector also groups, and those of any other table actions.
     #[error("the table takes {0}")]
     ActionKind(&'static str),
-    /// The member or group is in use by entries or groups.
+    /// The member or group cannot be removed because entries or groups use it.
     #[error("the {0} is in use")]
     InUse(&'static str),
-    /// An index is beyond the end of the array.
+    /// An index is beyond the end of a counter, meter or register array.
     #[error("index {index} is beyond the {size} elements of {name}")]
     Index {
-        /// The index.
+        /// The index that was given.
         index: u64,
-        /// The size of the array.
+        /// The number of elements of the array.
         size: u64,
         /// The name of the array.
         name: String,
     },
-    /// The weight of a member is zero.
+    /// The weight of a group's member is zero.
     #[error("the weight of a member is 1 or more")]
     Weight,
     /// An entry has an idle timeout, but its table does not support idle timeouts.
@@ -335,7 +337,7 @@ pub enum ControlError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The construct cannot be compiled yet.
+    /// The program contains a construct that machine code cannot express yet.
     #[error("{place}: {what} cannot be compiled yet: run the program on the interpreter")]
     Unsupported {
         /// A description of the construct.
@@ -349,15 +351,15 @@ pub enum CompileError {
     /// The program cannot be compiled, because of a bug of this crate.
     #[error("internal error in the code generator at {0}; please report it with the program")]
     Internal(InternalError),
-    /// The code needs more stack than a thread that processes packets provides.
+    /// The machine code would need more stack than a thread that processes packets has.
     #[error(
         "the calls of this program take {bytes} bytes of stack when it is compiled, and at most {most} are allowed: \
          nest fewer calls, or run the program on the interpreter"
     )]
     Stack {
-        /// The number of bytes that the code needs.
+        /// The number of bytes of stack that the machine code needs.
         bytes: u64,
-        /// The maximum number of bytes.
+        /// The maximum number of bytes of stack that it may need.
         most: u64,
     },
     /// The entries of a table cannot be stored as its `@tableconfig` specifies.
@@ -365,10 +367,10 @@ pub enum CompileError {
     Design {
         /// The name of the table.
         table: String,
-        /// The reason, and a design that is possible.
+        /// The reason why they cannot be stored so, and a design that is possible.
         reason: tables::DesignError,
     },
-    /// There is not enough memory to pack the existing entries for machine code.
+    /// There is not enough memory to store existing entries in the form that machine code reads.
     #[error("there is no memory for the tables of the compiled program: run it on the interpreter")]
     Memory,
 }
@@ -380,7 +382,7 @@ impl From<InternalError> for CompileError {
 }
 
 impl CompileError {
-    /// Returns the error of a failure in the library that generates machine code.
+    /// Returns the error for a failure in the library that generates machine code.
     pub(crate) fn generator(error: impl fmt::Display) -> Self {
         Self::Generator(error.to_string())
     }
@@ -393,7 +395,8 @@ impl CompileError {
 }
 
 impl CompileError {
-    /// Returns the construct that cannot be compiled, if that is the error.
+    /// Returns the construct that machine code cannot express, if that is the error, otherwise
+    /// `None`.
     #[must_use]
     pub fn unsupported(&self) -> Option<&str> {
         match self {

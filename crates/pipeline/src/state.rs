@@ -27,58 +27,63 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 use tables::WorkerGroup;
 
-/// A message that a program sent to the control plane.
+/// A message that a packet has sent to the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The `Digest` instance of PSA and PNA.
+    /// The instance of `Digest` by which a PSA or PNA program sent the message. `None` for v1model.
     pub instance: Option<ExternId>,
-    /// The receiver that v1model's `digest` names.
+    /// The receiver that the call of v1model's `digest` names. `None` for other architectures.
     pub receiver: Option<u64>,
-    /// The type of the message. P4Info names v1model's digests after it.
+    /// The type of the message. P4Info names the digests of v1model after it.
     pub type_id: TypeId,
-    /// The message.
+    /// The contents of the message.
     pub value: Value,
 }
 
-/// A copy that the packet replication engine makes.
+/// A copy that the packet replication engine makes of a packet, for a multicast group or a clone
+/// session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Replica {
     /// The port to which the copy goes.
     pub port: u32,
-    /// The number of the copy: `egress_rid` of v1model, `instance` of PSA.
+    /// The number by which egress tells the copy from others: `egress_rid` of v1model, `instance`
+    /// of PSA.
     pub instance: u16,
 }
 
-/// A clone session (`mirroring session` of BMv2).
+/// A clone session (`mirroring session` of BMv2), which states what copies a clone consists of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CloneSession {
     /// The copies that the session makes.
     pub replicas: Vec<Replica>,
-    /// A multicast group whose copies the session makes in addition.
+    /// A multicast group to whose ports the session sends further copies, if any.
     pub multicast_group: Option<u32>,
     /// The class of service of the copies.
     pub class_of_service: u32,
-    /// The maximum number of bytes of a copy.
+    /// The number of bytes to which copies are truncated. `None` if they are not.
     pub packet_length: Option<u64>,
-    /// PNA: whether copies have the contents from before the main control (`PRE_MODIFY`), rather
-    /// than those of the outgoing packet.
+    /// PNA: whether a copy has the contents that the packet had before the main control
+    /// (`PRE_MODIFY`). Otherwise it has those of the outgoing packet.
     pub before_main_control: bool,
 }
 
-/// The clone session that PSA has from the start (PSA specification, section 6.8).
+/// The number of the clone session that every PSA switch has from the start (PSA specification,
+/// section 6.8).
 pub(crate) const PSA_CLONE_SESSION_TO_CPU: u32 = 0;
-/// The bits of a clone session's number that are used (`MIRROR_SESSION_ID_MASK` of simple_switch).
+/// The mask for the number of a clone session. Higher bits are ignored (`MIRROR_SESSION_ID_MASK` of
+/// simple_switch).
 pub(crate) const SESSION_BITS: u64 = 0x7fff;
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// The state of a switch. See the [module](self).
+/// The state of a switch that lasts from packet to packet. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// The address of each extern's elements for machine code, or zero.
+    /// The address of the elements of each extern array, by the number of the instance. Machine
+    /// code reads it; zero if machine code does not access the elements.
     pub(crate) arrays: Vec<u64>,
-    /// The members of each parser value set.
+    /// The members of each parser value set of the program.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,
     pub(crate) hashes: RwLock<HashSettings>,
     pub(crate) expire_profiles: RwLock<BTreeMap<u64, Duration>>,
@@ -88,24 +93,24 @@ pub(crate) struct State {
     pub(crate) multicast_groups: RwLock<BTreeMap<u32, Arc<[Replica]>>>,
     pub(crate) clone_sessions: RwLock<BTreeMap<u32, Arc<CloneSession>>>,
     flow_ids: AtomicU32,
-    /// v1model: the number of queues of each port.
+    /// v1model: the number of priority queues that each port has.
     pub(crate) priority_queues: AtomicU32,
-    /// v1model: the number of packets that wait for each port after this switch. Ports for which no
-    /// number was reported are absent.
+    /// v1model: the number of packets that this switch has transmitted and that still wait at each
+    /// port. Ports for which no number was reported are absent.
     waiting: RwLock<BTreeMap<u32, u32>>,
-    /// Whether packets wait for any port.
+    /// Whether any port has a number other than zero in `waiting`.
     any_waits: AtomicBool,
     alone: Mutex<()>,
-    /// The workers that machine code serves, and their access to the tables.
+    /// The group of workers that use the tables in their packed form.
     pub(crate) group: Arc<WorkerGroup>,
-    /// The changes of entries that a controller must make.
+    /// The changes of entries that packets have requested and that a controller must make.
     pub(crate) entry_changes: EntryChanges,
 }
 
-/// The members of a value set, each with one match per field.
+/// The members of a parser value set. Each has one match for each field.
 pub(crate) type ValueSetMembers = Vec<Vec<FieldMatch>>;
 
-/// Whether a member of a value set matches these numbers.
+/// Returns whether a member of a parser value set matches these numbers, one for each field.
 pub(crate) fn is_member(members: &ValueSetMembers, numbers: &[Bits]) -> bool {
     let matches = |member: &Vec<FieldMatch>| {
         member.len() == numbers.len()
@@ -157,21 +162,21 @@ impl State {
         })
     }
 
-    /// Returns the memory in bytes that flat arrays of registers and counters take from the start.
-    /// Other arrays take memory as they are used.
+    /// Returns the number of bytes that those arrays of registers and counters take whose elements
+    /// are contiguous. All other arrays take memory as they are used.
     pub(crate) fn array_bytes(layout: &Layout) -> u64 {
         let externs = layout.program.externs.iter();
         let arrays = externs.filter_map(|instance| FlatArray::of(layout, instance));
         arrays.map(|array| array.bytes()).fold(0, u64::saturating_add)
     }
 
-    /// Returns a session that makes one copy, for the CPU port.
+    /// Returns a clone session that sends one copy to the CPU port.
     pub(crate) fn clone_session_to_cpu() -> CloneSession {
         let replicas = vec![Replica { port: PSA_PORT_CPU, instance: 0 }];
         CloneSession { replicas, ..CloneSession::default() }
     }
 
-    /// Returns the copies of a multicast group.
+    /// Returns the copies that a packet for a multicast group becomes.
     pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
         read(&self.multicast_groups).get(&group).cloned().unwrap_or_default()
     }
@@ -184,7 +189,8 @@ impl State {
         port.is_none_or(|port| !read(&self.ports_down).contains(&port))
     }
 
-    /// Changes the set of ports that are down.
+    /// Changes the set of ports that are down with the function `change`. Members of groups that
+    /// watch such ports are not chosen.
     pub(crate) fn change_ports_down(&self, change: impl FnOnce(&mut BTreeSet<u32>)) {
         let changed: BTreeSet<u32> = {
             let mut down = write(&self.ports_down);
@@ -197,7 +203,8 @@ impl State {
         }
     }
 
-    /// Rebuilds the choosers for members and groups that have changed.
+    /// Rebuilds the lists from which machine code chooses members of action profiles, for those
+    /// members and groups for which `has_changed` returns true.
     pub(crate) fn refresh_choosers(&self, has_changed: &dyn Fn(&Runs) -> bool) {
         for packed in self.tables.iter().filter_map(TableState::packed) {
             packed.refresh(has_changed);
@@ -208,12 +215,14 @@ impl State {
         read(&self.host_ports).contains(&port)
     }
 
-    /// Returns the timeout of an expire time profile of PNA.
+    /// Returns the timeout of one of PNA's expire time profiles, or `None` if entries with it do
+    /// not time out.
     pub(crate) fn expire_time(&self, profile: u64) -> Option<Duration> {
         read(&self.expire_profiles).get(&profile).copied()
     }
 
-    /// v1model: returns the number of packets that wait for a port after this switch.
+    /// Returns the number of packets that this switch has transmitted and that still wait at a port
+    /// (v1model).
     pub(crate) fn waiting(&self, port: u32) -> u32 {
         match self.any_waits() {
             true => read(&self.waiting).get(&port).copied().unwrap_or(0),
@@ -221,7 +230,7 @@ impl State {
         }
     }
 
-    /// v1model: whether packets wait for any port.
+    /// Returns whether packets that this switch has transmitted still wait at any port (v1model).
     pub(crate) fn any_waits(&self) -> bool {
         self.any_waits.load(Ordering::Relaxed)
     }
@@ -235,12 +244,12 @@ impl State {
         self.any_waits.store(waiting.values().any(|packets| *packets > 0), Ordering::Relaxed);
     }
 
-    /// Returns the next flow identifier.
+    /// Returns a flow identifier for PNA's `allocate_flow_id`. Each call returns the next number.
     pub(crate) fn new_flow_id(&self) -> u32 {
         self.flow_ids.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Acquires the lock of blocks of the package that must not run at the same time
+    /// Acquires the lock that blocks hold if they must not run at the same time
     /// ([`Layout::runs_alone`]).
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         lock(&self.alone)

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The implementation that runs packets.
+/// The implementation that processes packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Path {
     /// The reference interpreter.
@@ -27,23 +27,23 @@ pub enum Path {
     Compiled,
 }
 
-/// The first bytes of packets, with the ports on which the packets arrived.
+/// Packets of which only the first bytes are in memory, with the ports on which they were received.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'p> {
-    /// The port and the bytes of each packet.
+    /// The receiving port of each packet, and those of its bytes that are in memory.
     pub packets: &'p [(u32, &'p [u8])],
-    /// The number of further bytes of each packet. The slice is empty if `packets` contains all
-    /// bytes of all packets.
+    /// The number of bytes of each packet that follow those in memory. The slice is empty if
+    /// `packets` contains all bytes of all packets.
     pub beyond: &'p [u64],
 }
 
 impl<'p> Heads<'p> {
-    /// Returns heads that contain all bytes of their packets.
+    /// Returns heads for packets that are completely in memory.
     pub(crate) fn whole(packets: &'p [(u32, &'p [u8])]) -> Self {
         Self { packets, beyond: &[] }
     }
 
-    /// Returns the number of bytes after the head at a position.
+    /// Returns the number of bytes of the packet at a position that are not in memory.
     pub(crate) fn beyond(&self, position: usize) -> u64 {
         self.beyond.get(position).copied().unwrap_or(0)
     }
@@ -90,25 +90,26 @@ impl Core {
         Ok(Self { layout, driver, state, code: None })
     }
 
-    /// Returns the program.
+    /// Returns the program that the switch runs.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.layout.program
     }
 
-    /// Compiles the program, so that machine code runs packets from now on, with the same results.
-    /// Packets that are traced still run in the interpreter.
+    /// Compiles the program to machine code, which processes packets from now on, with the same
+    /// results. Packets that are traced are still processed by the interpreter.
     ///
     /// # Errors
     /// Returns the construct that cannot be compiled, and its place in the source. The interpreter
-    /// then continues to run packets.
+    /// then continues to process packets.
     pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
         self.code = None;
         let code = Compiled::new(self)?;
         self.adopt(code)
     }
 
-    /// Makes this code run packets from now on, with all entries present from the first packet on.
+    /// Makes compiled code process packets from now on. Existing entries are first stored in the
+    /// form that the code reads.
     fn adopt(&mut self, code: Compiled) -> Result<&Compiled, CompileError> {
         code.activate_tables(&self.state).map_err(|error| match error {
             RunError::Internal(error) => CompileError::Internal(error),
@@ -126,18 +127,18 @@ impl Core {
         }
     }
 
-    /// Returns the number of changes so far to packed entries: entries that were inserted, changed,
-    /// removed or copied. A packet that only reads entries leaves the number unchanged, even if it
-    /// is the first packet. The number is zero if the interpreter runs packets.
+    /// Returns how many times machine code's copy of an entry was inserted, changed, removed or
+    /// copied so far. A packet that only reads entries does not change the number, even if it is
+    /// the first packet. The number is zero if the interpreter processes packets.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.state.group.changes()
     }
 
-    /// Compiles like [`Core::compile`], except that a lookup in a packed table returns one fixed
-    /// entry, whatever the key: nothing is hashed, looked up or prefetched, and what an action
-    /// writes to the entry is lost with the batch's copy of the table. The output of packets is
-    /// then wrong. This is for measuring the cost of lookups.
+    /// Compiles like [`Core::compile`], except that tables are not searched: a lookup in a packed
+    /// table returns the same entry for all keys, and what an action writes to that entry is lost
+    /// after the batch. The output of packets is then wrong. This serves to measure the cost of
+    /// lookups.
     ///
     /// # Errors
     /// Fails as [`Core::compile`] does.
@@ -155,27 +156,28 @@ impl Core {
         self.state.tables.iter().map(TableState::divided).sum()
     }
 
-    /// Returns the machine code that runs packets, or `None` if the interpreter does.
+    /// Returns the machine code that processes packets, or `None` if the interpreter does.
     #[must_use]
     pub fn compiled(&self) -> Option<&Compiled> {
         self.code.as_ref()
     }
 
-    /// Returns the ways by which packets can be run: [`Way::Interpreter`], and those of machine
-    /// code if the program is compiled.
+    /// Returns the ways in which packets can be processed: [`Way::Interpreter`], and those of
+    /// machine code if the program is compiled.
     #[must_use]
     pub fn ways(&self) -> Vec<Way> {
         let compiled = self.code.iter().flat_map(Compiled::ways);
         std::iter::once(Way::Interpreter).chain(compiled).collect()
     }
 
-    /// Returns the code for a worker's packets, unless the worker chose the interpreter.
+    /// Returns the machine code for a worker's packets. Returns `None` if there is none, or if the
+    /// worker has chosen the interpreter.
     fn code_for(&self, scratch: &Scratch) -> Option<&Compiled> {
         let chosen = scratch.compiled.as_ref().and_then(|memory| memory.way());
         self.code.as_ref().filter(|_| chosen != Some(Way::Interpreter))
     }
 
-    /// Processes a packet with a worker's memory.
+    /// Processes a packet in the buffers of one worker.
     pub(crate) fn process(
         &self,
         scratch: &mut Scratch,
@@ -200,16 +202,15 @@ impl Core {
         outcome
     }
 
-    /// Returns the maximum number of leading bytes of a packet that the program reads, if the
-    /// packet's head and length determine its processing and the rest is only appended to the
-    /// output. Returns `None` if the program computes with the payload, changes the length of
-    /// packets or copies them, or may read an entire packet.
+    /// Returns the maximum number of leading bytes of a packet that the program reads, if it only
+    /// passes the remaining bytes on. Returns `None` if the program computes with the payload,
+    /// changes the length of packets or copies them, or may read an entire packet.
     #[must_use]
     pub fn head_bytes(&self) -> Option<u64> {
         self.layout.head_bytes
     }
 
-    /// Processes packets with a worker's memory, in order, each like [`Self::process`].
+    /// Processes packets in order in the buffers of one worker, each like [`Self::process`].
     pub(crate) fn process_batch(
         &self,
         scratch: &mut Scratch,
@@ -230,7 +231,7 @@ impl Core {
     }
 }
 
-/// The memory and random numbers of a thread that processes packets on a shared core.
+/// The buffers and random numbers of one thread that processes packets on a shared [`Core`].
 #[derive(Debug)]
 pub struct Processor {
     pub(crate) scratch: Scratch,
@@ -243,7 +244,8 @@ impl Processor {
         Self { scratch: Scratch::new(seed) }
     }
 
-    /// Processes a packet like [`Switch::process`], and appends the outgoing packets to `outputs`.
+    /// Processes a packet like [`Switch::process`], and appends the packets to transmit to
+    /// `outputs`.
     ///
     /// # Errors
     /// Fails as [`Switch::process`] does.
@@ -257,8 +259,8 @@ impl Processor {
         core.process(&mut self.scratch, packet, now, None, outputs)
     }
 
-    /// Processes packets, each with its receiving port, in order, and stores the results in
-    /// `batch`.
+    /// Processes a batch of packets in order. `packets` holds for each the port on which it was
+    /// received and its bytes. The results replace the contents of `batch`.
     pub fn process_batch(
         &mut self,
         core: &Core,
@@ -281,21 +283,21 @@ impl Processor {
         std::mem::take(&mut self.scratch.digests)
     }
 
-    /// Starts measuring the time of each stage of packets in bursts with a clock, or stops if it is
-    /// `None`. Measuring takes time itself, and no packet runs through the fused function
-    /// meanwhile.
+    /// Starts measuring the time that packets in bursts spend in each stage, with the given clock.
+    /// `None` stops the measurement. Measuring takes time itself, and packets do not use the fused
+    /// function meanwhile.
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Selects the way by which packets are run from now on. `None`, or a way that the program
-    /// lacks ([`Core::ways`]), selects the fastest. This is for tests that compare ways.
+    /// Selects the way in which packets are processed from now on. `None`, or a way that the
+    /// program lacks ([`Core::ways`]), selects the fastest. This is for tests that compare ways.
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
 
-    /// Returns the time of each stage since [`Self::time_stages`], in the clock's unit, or `None`
-    /// if no packet was in a burst.
+    /// Returns the time that packets have spent in each stage since [`Self::time_stages`], in the
+    /// clock's unit. Returns `None` if no packet was processed in a burst.
     #[must_use]
     pub fn stage_times(&self) -> Option<StageTimes> {
         let times = self.scratch.compiled.as_ref()?.stage_times()?;
@@ -303,8 +305,8 @@ impl Processor {
     }
 }
 
-/// A running program: a [`Core`] and one worker, run by the reference interpreter or compiled
-/// ([`Switch::compile`]).
+/// A running program: a [`Core`] and one worker. The reference interpreter processes packets, or
+/// machine code after [`Switch::compile`].
 ///
 /// Time is a duration since an origin of the caller's choice (in BMv2, the start of the switch),
 /// and must not go back. Random numbers depend only on the seed and on the packets processed
@@ -341,8 +343,8 @@ impl Switch {
         Ok(Self { core: Core::new(program)?, scratch: Scratch::new(seed), seed })
     }
 
-    /// Resets the switch to its state after loading: the program's entries, initial registers, the
-    /// same seed.
+    /// Resets the switch to its state after loading: the program's entries, the initial values of
+    /// registers, and the same seed.
     ///
     /// # Errors
     /// Fails as [`Switch::new`] does.
@@ -378,7 +380,7 @@ impl Switch {
         self.scratch.stop = Some(Arc::new(EndFlag { flag: stop }));
     }
 
-    /// Sets the work that a packet may take, like [`Core::set_packet_work`].
+    /// Sets the units of work that a packet may take, like [`Core::set_packet_work`].
     pub fn set_packet_work(&mut self, units: u32) {
         self.core.set_packet_work(units);
     }
@@ -388,17 +390,19 @@ impl Switch {
         self.core.set_drop_port(port);
     }
 
-    /// Measures the time of stages, like [`Processor::time_stages`].
+    /// Starts or stops measuring the time that packets in bursts spend in each stage, like
+    /// [`Processor::time_stages`].
     pub fn time_stages(&mut self, clock: Option<fn() -> u64>) {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Selects the way by which packets are run, like [`Processor::choose_way`].
+    /// Selects the way in which packets are processed, like [`Processor::choose_way`].
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
 
-    /// Processes a packet that was received on `port` at `now`, and all copies that result from it.
+    /// Processes a packet that was received on `port` at the time `now`, and all copies that result
+    /// from it. Returns the packets to transmit.
     ///
     /// # Errors
     /// Fails if an assertion fails or the packet exceeds a limit. Changes that the packet has made
@@ -414,19 +418,21 @@ impl Switch {
         Ok(outputs)
     }
 
-    /// Processes packets like [`Processor::process_batch`].
+    /// Processes a batch of packets like [`Processor::process_batch`].
     pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
         self.core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Processes packets by their heads, which must have [`Core::head_bytes`] bytes or be entire
-    /// packets. The outgoing packets lack the bytes after the head, at their end. Everything else,
-    /// such as counted lengths, is as for the entire packets.
+    /// Processes a batch of packets of which only the first bytes are in memory: at least
+    /// [`Core::head_bytes`], unless the packet is complete. The results in `batch` lack the other
+    /// bytes, which belong at the end of the transmitted packets. Lengths are still those of the
+    /// complete packets.
     pub fn process_heads(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
         self.core.process_batch(&mut self.scratch, heads, now, batch);
     }
 
-    /// Processes a packet like [`Switch::process`], and reports events to `trace`.
+    /// Processes a packet like [`Switch::process`], and reports each step of the processing to
+    /// `trace`.
     ///
     /// # Errors
     /// Fails as [`Switch::process`] does.
@@ -487,7 +493,7 @@ impl Switch {
     }
 }
 
-/// Refuses a program that calls an extern which cannot be run, before the first packet.
+/// Returns an error if the program calls an extern that this crate does not implement.
 fn check_externs(layout: &Layout) -> Result<(), LoadError> {
     let program = &layout.program;
     let mut unknown = Ok(());

@@ -5,9 +5,9 @@ use ir::bits::Bits;
 use ir::{Location, TableId};
 use std::fmt;
 
-/// A receiver of events.
+/// A receiver of the events in the processing of a packet.
 pub trait Trace {
-    /// Receives an event.
+    /// Receives an event in the processing of a packet.
     fn event(&mut self, event: Event);
 
     /// Reports a lookup in a table. The keys are the patterns with which entries are compared, in
@@ -21,8 +21,8 @@ pub trait Trace {
     /// Reports the case of a `select` that matched, counted from 0, or `None` if no case did.
     fn selected(&mut self, _parser: &str, _state: &str, _case: Option<usize>) {}
 
-    /// Whether [`Self::event`] should be called. Events contain text, whose formatting takes longer
-    /// than all other processing of a packet.
+    /// Returns whether [`Self::event`] should be called. Events contain text, whose formatting
+    /// takes longer than all other processing of a packet.
     fn wants_events(&self) -> bool {
         true
     }
@@ -39,15 +39,15 @@ impl Trace for Vec<Event> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A packet enters a pipeline: `ingress`, `egress` and so on.
+    /// A packet starts a pass through a pipeline: `ingress`, `egress` and so on.
     Pass {
         /// The name of the pipeline.
         pipeline: &'static str,
-        /// The port from which the packet comes, or to which it goes.
+        /// The port on which the packet was received, or in egress its output port.
         port: u32,
-        /// The length in bytes.
+        /// The length of the packet in bytes.
         length: usize,
-        /// The path by which the packet got here, such as `normal` or `recirculated`.
+        /// The path by which the packet came to the pipeline, such as `normal` or `recirculated`.
         path: &'static str,
     },
     /// A parser or control of the package starts.
@@ -64,14 +64,14 @@ pub enum Event {
     },
     /// A header was extracted.
     Extract {
-        /// The place of the header, or the header's type if the header was skipped.
+        /// The variable or field of the header. If the bytes were skipped, the header's type.
         header: String,
-        /// The fields of the header.
+        /// The values of the header's fields.
         value: String,
     },
     /// A parser rejected the packet.
     Rejected {
-        /// The name of the error.
+        /// The name of the error with which the parser ended.
         error: String,
     },
     /// A table is looked up.
@@ -81,14 +81,14 @@ pub enum Event {
         /// The name and value of each key.
         keys: Vec<(String, String)>,
     },
-    /// An entry matched.
+    /// A lookup found an entry.
     Hit {
         /// The name of the table.
         table: String,
         /// The entry that matched.
         entry: TableEntry,
     },
-    /// No entry matched.
+    /// A lookup found no entry.
     Miss {
         /// The name of the table.
         table: String,
@@ -100,52 +100,52 @@ pub enum Event {
         /// The name and value of each parameter.
         arguments: Vec<(String, String)>,
     },
-    /// A value was stored.
+    /// A value was stored in a variable or field.
     Assign {
-        /// The place of the value.
+        /// The variable or field, in the notation of P4.
         place: String,
         /// The value.
         value: String,
     },
-    /// An extern ran.
+    /// An extern function or method was called.
     Extern {
         /// The name of the function, or of the instance and method.
         name: String,
-        /// The values of the arguments that the extern reads.
+        /// The values of the arguments that the call reads.
         arguments: Vec<String>,
     },
-    /// The packet added an entry.
+    /// The packet added an entry to a table.
     Added {
         /// The name of the table.
         table: String,
         /// The entry that was added.
         entry: TableEntry,
     },
-    /// A deparser emitted a value.
+    /// A deparser emitted a header or another value.
     Emit {
         /// The value.
         value: String,
     },
-    /// A message of `log_msg`.
+    /// The program logged a message with `log_msg`.
     Log {
-        /// The text, with its values inserted.
+        /// The text of the message, with its values inserted.
         text: String,
     },
     /// The packet was dropped.
     Drop {
-        /// The reason.
+        /// The reason why the packet was dropped.
         reason: &'static str,
     },
-    /// A copy, resubmission or recirculation was made.
+    /// The packet was copied, resubmitted or recirculated.
     Copy {
-        /// The kind of copy.
+        /// The kind of the copy, such as a clone or a recirculation.
         kind: &'static str,
     },
-    /// A packet leaves.
+    /// A packet is transmitted.
     Output {
-        /// The port.
+        /// The port through which the packet is transmitted.
         port: u32,
-        /// The length in bytes.
+        /// The length of the packet in bytes.
         length: usize,
     },
 }

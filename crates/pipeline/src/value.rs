@@ -46,11 +46,13 @@ pub enum Value {
     },
 }
 
-/// The number of bits of a wide number that count as one more single value.
+/// The number of bits of a wide number that count as one single value when the size of variables is
+/// limited.
 pub(crate) const CELL_BITS: u64 = 128;
 
 impl Value {
-    /// Returns a composite of these fields. `valid` applies to headers only.
+    /// Returns a struct, header or header union with these fields. `valid` matters for headers
+    /// only.
     pub(crate) fn composite(kind: CompositeKind, valid: bool, fields: Vec<Self>) -> Self {
         match kind {
             CompositeKind::Struct | CompositeKind::Tuple => Self::Struct(fields),
@@ -60,8 +62,8 @@ impl Value {
     }
 
     /// Returns the value as a bit pattern, which is the form that tables and hashes use: `bool` is
-    /// one bit, and errors and enumerations are positions in 32 bits. Returns `None` for composites
-    /// and other types.
+    /// one bit, and errors and enumerations are positions in 32 bits. Returns `None` for structs,
+    /// headers and other values without such a form.
     #[must_use]
     pub fn to_pattern(&self) -> Option<Bits> {
         match self {
@@ -74,7 +76,7 @@ impl Value {
         }
     }
 
-    /// Converts a pattern to the type of `like`.
+    /// Converts a bit pattern to a value of the type that `like` has.
     pub(crate) fn from_pattern(like: &Self, pattern: &Bits) -> Self {
         let position = || u32::try_from(pattern.low_u64()).unwrap_or(u32::MAX);
         match like {
@@ -86,7 +88,7 @@ impl Value {
         }
     }
 
-    /// Whether the value is a valid header, or a header union with a valid member.
+    /// Returns whether the value is a valid header, or a header union with a valid member.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         match self {
@@ -116,7 +118,8 @@ impl Value {
         }
     }
 
-    /// Copies another value, reusing the memory of this one if both have one shape.
+    /// Copies another value into this one, and reuses this value's memory if both have the same
+    /// shape.
     pub(crate) fn copy_from(&mut self, from: &Self) {
         fn all(to: &mut [Value], from: &[Value]) {
             to.iter_mut().zip(from).for_each(|(to, from)| to.copy_from(from));
@@ -143,7 +146,7 @@ impl Value {
         }
     }
 
-    /// Runs `setValid` or `setInvalid`.
+    /// Makes a header valid or invalid, as `setValid` and `setInvalid` do.
     pub(crate) fn set_validity(&mut self, to: bool) {
         match self {
             Self::Header { valid, fields } => {
@@ -216,7 +219,8 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with each bit pattern in order, leaving out invalid headers.
+    /// Calls `visit` with the bit pattern of each number in the value, in order. Invalid headers
+    /// are left out.
     pub(crate) fn each_pattern(&self, visit: &mut dyn FnMut(&Bits)) {
         match self {
             Self::Struct(values) | Self::Union(values) | Self::Stack { elements: values, .. } => {
@@ -235,7 +239,8 @@ impl Value {
         }
     }
 
-    /// Appends the valid headers to a packet, in order (`emit`).
+    /// Appends the valid headers in the value to a packet, in order, as `emit` does. `used` is the
+    /// number of bits in use in the last byte of the packet.
     pub(crate) fn emit(&self, packet: &mut Vec<u8>, used: &mut u32) {
         self.each_pattern(&mut |bits| *used = bits.append_to_packet(packet, *used));
     }
