@@ -42,11 +42,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tables::Gate;
 
-/// Compiles the device configuration that a controller pushes to a program, or returns an error.
+/// A function that turns the device configuration that a controller pushes into a program, or
+/// returns an error.
 pub type Compile = Box<dyn Fn(&[u8]) -> Result<Program, EntityError> + Send + Sync>;
 
-/// A switch whose pipelines run in the interpreter, or in machine code that works on the
-/// interpreter's state.
+/// A switch behind the control plane's traits. The interpreter processes its packets, or machine
+/// code that works on the interpreter's state.
 pub struct InterpreterTarget {
     compile: Compile,
     ports: Ports,
@@ -58,17 +59,18 @@ pub struct InterpreterTarget {
     packet_work: u32,
 }
 
-/// The default limit of the number of entries in a table with a ternary, range or optional field.
+/// The default limit for the number of entries in a table with a ternary, range or optional field.
 /// Entries with exact keys are found by a hash, but entries with such fields are searched, and
 /// their memory grows faster than their number.
 pub const SEARCHED_ENTRIES: u64 = 1 << 16;
 
-/// The start-up options of `simple_switch`, which apply to every program of v1model.
+/// The start-up options of `simple_switch`. They apply to every v1model program that the switch
+/// loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V1ModelSettings {
-    /// The port that drops packets, as in [`Core::set_drop_port`].
+    /// The port to which dropped packets are sent, as in [`Core::set_drop_port`].
     pub drop_port: u16,
-    /// The number of priority queues, as in [`Core::set_priority_queues`].
+    /// The number of priority queues of each port, as in [`Core::set_priority_queues`].
     pub priority_queues: u32,
 }
 
@@ -79,7 +81,7 @@ impl Default for V1ModelSettings {
 }
 
 impl InterpreterTarget {
-    /// Creates a switch without a pipeline. `compile` turns what controllers push into a program.
+    /// Creates a switch without a program. `compile` turns what controllers push into a program.
     #[must_use]
     pub fn new(compile: Compile) -> Self {
         Self {
@@ -94,21 +96,22 @@ impl InterpreterTarget {
         }
     }
 
-    /// Sets the origin of packets' time on the control plane's clock. v1model's timestamps count
-    /// from there, as from the start of a switch.
+    /// Sets the time on the control plane's clock from which packets' time is counted. v1model's
+    /// timestamps count from there, as from the start of a switch.
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Self {
         Self { origin, ..self }
     }
 
-    /// Sets how packets are run. A program that cannot be run that way is refused when it is
-    /// loaded, with an error that says what it lacks and where.
+    /// Sets whether the interpreter or machine code processes packets. A program that cannot be
+    /// processed so is refused when it is loaded, with an error that says what is missing and
+    /// where.
     #[must_use]
     pub fn on(self, path: Path) -> Self {
         Self { path, ..self }
     }
 
-    /// Sets the options of programs of v1model.
+    /// Sets the start-up options for programs of v1model.
     #[must_use]
     pub fn with_v1model(self, v1model: V1ModelSettings) -> Self {
         Self { v1model, ..self }
@@ -133,7 +136,7 @@ impl InterpreterTarget {
         Self { packet_work: units, ..self }
     }
 
-    /// Returns the ports, through which packets enter.
+    /// Returns the packet side of the switch, through which packets enter.
     #[must_use]
     pub fn ports(&self) -> Ports {
         self.ports.clone()
@@ -164,7 +167,7 @@ impl Target for InterpreterTarget {
 }
 
 impl InterpreterTarget {
-    /// Loads a pipeline on this thread, whose stack is large enough.
+    /// Loads a program on the current thread, whose stack is large enough for it.
     fn load_here(
         &self,
         schema: &Arc<Schema>,
@@ -199,42 +202,43 @@ impl InterpreterTarget {
     }
 }
 
-/// A pipeline and its state.
+/// A loaded program and its state, as the control plane changes them.
 #[derive(Debug)]
 pub(crate) struct Interpreted {
     shared: Arc<Shared>,
     ports: Ports,
     batch: Option<Batch>,
-    /// The time before which no entry expires.
+    /// The earliest time at which an entry can time out. `None` if it is not known.
     next_expiry: Option<Nanos>,
     trimming: Trimming,
 }
 
-/// The decision when to trim the heap: without trimming, the allocator keeps the memory of entries
-/// that were removed.
+/// Decides when to return free memory to the system. Without that, the allocator keeps the memory
+/// of entries that were removed.
 #[derive(Debug, Default)]
 struct Trimming {
-    /// The number of objects removed since the heap was last trimmed.
+    /// The number of objects that were removed since memory was last returned to the system.
     gone: u64,
 }
 
 impl Trimming {
-    /// The minimum number of removed objects whose memory is worth the time of trimming.
+    /// The minimum number of removed objects for which returning their memory is worth the time.
     const FEWEST: u64 = 1 << 14;
 
-    /// Whether the heap should be trimmed now that `left` objects remain. Trimming takes time in
-    /// proportion to the remaining objects, so the more remain, the more must have been removed.
+    /// Returns whether memory should be returned to the system now that `left` objects remain. This
+    /// takes time in proportion to the remaining objects, so the more remain, the more must have
+    /// been removed.
     fn is_due(&self, left: impl FnOnce() -> u64) -> bool {
         self.gone >= Self::FEWEST && self.gone >= left()
     }
 }
 
-/// The state that workers, the control plane and its readers share.
+/// The parts of a loaded program that workers, the control plane and its readers share.
 #[derive(Debug)]
 struct Shared {
-    /// The origin of packets' time, on the clock of the control plane.
+    /// The time on the control plane's clock from which packets' time is counted.
     origin: Nanos,
-    /// The limit set by [`InterpreterTarget::with_searched_entries`].
+    /// The limit for searched tables that [`InterpreterTarget::with_searched_entries`] sets.
     searched_entries: u64,
     schema: Arc<Schema>,
     binding: Binding,
@@ -244,7 +248,7 @@ struct Shared {
     digests: Digests,
 }
 
-/// A batch that has begun.
+/// A batch of changes by the control plane that has begun and not ended.
 #[derive(Default)]
 struct Batch {
     inverses: Vec<Undo>,
@@ -259,12 +263,13 @@ impl fmt::Debug for Batch {
 
 type Undo = Box<dyn FnOnce(&Shared, &mut Books) + Send>;
 
-/// The interval at which entries that have timed out are removed from tables that delete them.
+/// The interval at which entries that have timed out are removed, in tables that delete such
+/// entries.
 const DELETION: Duration = Duration::from_secs(1);
 
 impl Shared {
-    /// Returns the maximum number of entries of a table, which the table declares or the switch
-    /// limits.
+    /// Returns the maximum number of entries of a table: the size that it declares, or the limit of
+    /// the switch if that is smaller. `None` means that there is no maximum.
     fn size(&self, table: &schema::Table) -> Option<u64> {
         let is_searched = table.match_fields.iter().any(|field| {
             matches!(field.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
@@ -276,7 +281,7 @@ impl Shared {
         }
     }
 
-    /// Returns how much of an action profile is in use.
+    /// Returns how many members and groups of an action profile exist, and how many there can be.
     fn usage(
         &self,
         books: &Books,
@@ -307,7 +312,7 @@ impl Shared {
         }
     }
 
-    /// Converts a time of the control plane to the time of packets.
+    /// Converts a time of the control plane's clock to the time that packets use.
     fn time(&self, now: Nanos) -> Duration {
         Duration::from_nanos(now.0.saturating_sub(self.origin.0))
     }
@@ -317,8 +322,8 @@ impl Shared {
         state.map_or(Ageing::None, |state| state.ageing)
     }
 
-    /// Appends the entries that have become idle and were not reported yet. Returns the time at
-    /// which the next entry becomes idle.
+    /// Appends a notification for each entry that has become idle and was not reported yet. Returns
+    /// the time at which the next entry becomes idle.
     fn tell_idle(
         &self,
         table: &schema::Table,
@@ -370,8 +375,8 @@ impl Shared {
     }
 }
 
-/// The data that the control plane wrote and that packets do not need, except for those kept with
-/// entries.
+/// The data that the control plane has written and that packets do not need. Data of this kind that
+/// belong to an entry are stored with the entry instead.
 #[derive(Debug, Default)]
 struct Books {
     defaults: BTreeMap<schema::TableId, crate::table::Note>,
@@ -381,11 +386,11 @@ struct Books {
     value_sets: BTreeMap<ValueSetId, ValueSet>,
 }
 
-/// The control plane's data about an action profile.
+/// The data that the control plane has written about an action profile.
 #[derive(Debug, Default)]
 struct ProfileBook {
     groups: BTreeMap<GroupId, Group>,
-    /// The size of all groups together.
+    /// The total size of all groups of the profile.
     total_size: u64,
 }
 
@@ -439,7 +444,7 @@ impl Interpreted {
         }
     }
 
-    /// Releases free memory to the system if many objects have been removed.
+    /// Returns free memory to the system if many objects have been removed.
     fn trim(&mut self) {
         let tables = &self.shared.core.state.tables;
         if self.trimming.is_due(|| tables.iter().map(|table| table.len() as u64).sum()) {
@@ -449,7 +454,7 @@ impl Interpreted {
     }
 }
 
-/// Undoes changes, the last one first.
+/// Undoes changes of the control plane, the last one first.
 fn undo(shared: &Shared, inverses: Vec<Undo>) {
     let mut books = lock(&shared.books);
     for inverse in inverses.into_iter().rev() {

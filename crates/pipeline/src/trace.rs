@@ -104,7 +104,7 @@ pub enum Event {
     Assign {
         /// The variable or field, in the notation of P4.
         place: String,
-        /// The value.
+        /// The value that was stored.
         value: String,
     },
     /// An extern function or method was called.
@@ -123,7 +123,7 @@ pub enum Event {
     },
     /// A deparser emitted a header or another value.
     Emit {
-        /// The value.
+        /// The value that was emitted.
         value: String,
     },
     /// The program logged a message with `log_msg`.

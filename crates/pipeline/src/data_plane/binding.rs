@@ -1,4 +1,5 @@
-//! The mapping from identifiers of P4Info to objects of the program, made once, by name.
+//! The mapping from the identifiers of P4Info to the objects of the program. It is made once, by
+//! name, when a program is loaded.
 
 use super::digests::BoundDigests;
 use entities::schema::{self, ActionProfileId, CounterId, MeterId, RegisterId, Schema};
@@ -6,7 +7,7 @@ use entities::{EntityError, ValueType};
 use ir::{ActionId, Composite, CompositeKind, ExternId, MatchKind, Program, TableId, ValueSetId};
 use std::collections::{BTreeMap, HashMap};
 
-/// The objects of the program, by the identifiers of P4Info.
+/// The objects of the program, by their identifiers in P4Info.
 #[derive(Debug, Default)]
 pub(super) struct Binding {
     pub(super) tables: BTreeMap<schema::TableId, BoundTable>,
@@ -18,29 +19,31 @@ pub(super) struct Binding {
     pub(super) digests: BoundDigests,
 }
 
-/// A table of P4Info and of the program.
+/// A table as P4Info describes it, with the corresponding table of the program.
 #[derive(Debug)]
 pub(super) struct BoundTable {
     pub(super) id: TableId,
-    /// The match field of each key of the program, or `None` for an input of a selector.
+    /// For each key of the program's table, the match field in P4Info. `None` for a key that is
+    /// only an input of an action selector's hash.
     pub(super) keys: Vec<Option<schema::MatchField>>,
-    /// The actions, in the order of P4Info.
+    /// The actions of the table, in the order of P4Info.
     pub(super) actions: Vec<BoundAction>,
     pub(super) counter: Option<ExternId>,
     pub(super) meter: Option<ExternId>,
 }
 
-/// An action of a table. Two tables may have different instances of one action.
+/// An action of a table as P4Info describes it, with the corresponding action of the program. Two
+/// tables may have different instances of one action.
 #[derive(Debug)]
 pub(super) struct BoundAction {
     pub(super) of_schema: schema::ActionId,
     pub(super) of_program: ActionId,
     pub(super) name: String,
-    /// The parameters, in the order of the program.
+    /// The parameters of the action, in the order of the program.
     pub(super) params: Vec<BoundParam>,
 }
 
-/// A parameter of an action.
+/// A parameter of an action, as P4Info and the program describe it.
 #[derive(Debug)]
 pub(super) struct BoundParam {
     pub(super) id: schema::ParamId,
@@ -81,7 +84,8 @@ impl Binding {
         Ok(binding)
     }
 
-    /// Returns an action that members of a profile can run, found in one of the profile's tables.
+    /// Returns an action that members of an action profile can run, as one of the profile's tables
+    /// has it.
     pub(super) fn action_of_profile(
         &self,
         schema: &Schema,
@@ -172,7 +176,7 @@ fn bound_table(
     })
 }
 
-/// Returns the widths in bits of the fields of a controller header, whose type has this name in
+/// Returns the widths in bits of the fields of a controller header, given the name in its
 /// `@controller_header`. If a program has lost its annotations, as in BMv2 JSON, the header is the
 /// only one with fields of these names.
 pub(super) fn controller_header(
@@ -197,7 +201,7 @@ pub(super) fn controller_header(
     header.fields.iter().map(width).collect()
 }
 
-/// Maps each name to the position of its first occurrence.
+/// Returns the position of the first occurrence of each name.
 fn positions<'n>(names: impl Iterator<Item = &'n str>) -> HashMap<&'n str, u32> {
     let mut positions = HashMap::new();
     for (position, name) in (0..).zip(names) {

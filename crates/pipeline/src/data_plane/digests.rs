@@ -1,5 +1,5 @@
-//! Digest messages from packets to the control plane: the mapping to digests of P4Info, and the
-//! queue in which messages wait.
+//! Digests, which are messages from packets to the control plane: their mapping to digests of
+//! P4Info, and the queue in which they wait to be taken.
 
 use super::values::to_data;
 use crate::state::Digest;
@@ -10,10 +10,10 @@ use ir::{Composite, CompositeKind, ExternId, Program, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-/// The maximum number of waiting messages. Messages beyond it are dropped.
+/// The maximum number of messages that wait to be taken. Further messages are dropped.
 const MOST_WAITING: usize = 1 << 16;
 
-/// The digests that controllers have enabled, and their waiting messages.
+/// The digests that controllers have enabled, and the messages that wait to be taken.
 #[derive(Debug, Default)]
 pub(super) struct Digests(Mutex<Waiting>);
 
@@ -28,7 +28,8 @@ impl Digests {
         lock(&self.0)
     }
 
-    /// Queues the messages of enabled digests, and returns how many were dropped for lack of space.
+    /// Queues those messages whose digests are enabled. Returns how many were dropped because too
+    /// many wait.
     pub(super) fn keep(&self, messages: impl Iterator<Item = (DigestId, Data)>) -> u64 {
         let mut dropped = 0;
         let mut waiting = self.lock();
@@ -50,7 +51,7 @@ impl Digests {
     }
 }
 
-/// The digests of P4Info, by how packets name them.
+/// The digests of P4Info, by the way in which packets name them.
 #[derive(Debug, Default)]
 pub(super) struct BoundDigests {
     /// The digests of PSA and PNA, by extern instance.
@@ -84,7 +85,7 @@ impl BoundDigests {
         bound
     }
 
-    /// Returns the message in the control plane's form, or `None` if P4Info does not have the
+    /// Converts a message to the control plane's form. Returns `None` if P4Info does not have its
     /// digest.
     pub(super) fn shown(&self, schema: &Schema, digest: &Digest) -> Option<(DigestId, Data)> {
         let shown = |id: DigestId| {

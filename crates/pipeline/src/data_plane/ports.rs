@@ -1,4 +1,5 @@
-//! The packet side of a switch: packets run on the pipeline that the control plane committed last.
+//! The packet side of a switch. It processes packets with the program that the control plane
+//! committed last.
 
 use super::Shared;
 use crate::architecture::Output;
@@ -20,15 +21,14 @@ use tables::{Applied, Lane};
 
 /// The packet side of a switch, whose control-plane side is a [`crate::InterpreterTarget`].
 ///
-/// Ports outlive pipelines: the settings of a port also apply to pipelines that are committed
-/// later.
+/// The settings of a port outlive programs: they also apply to programs that are committed later.
 #[derive(Clone, Debug, Default)]
 pub struct Ports(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     runs: Mutex<Option<Arc<Shared>>>,
-    /// The number of pipelines that have been committed.
+    /// The number of programs that have been committed so far.
     version: AtomicU64,
     settings: Mutex<Settings>,
     workers: Mutex<Workers>,
@@ -37,21 +37,21 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Workers {
-    /// The number of workers that were ever created.
+    /// The number of workers that were ever created for these ports.
     made: u64,
     counts: Vec<Arc<Counts>>,
-    /// The counts of workers that no longer exist.
+    /// The packet counts of workers that no longer exist.
     gone: PacketCounts,
 }
 
-/// The settings that are applied to every pipeline when it is committed.
+/// The settings of ports, which apply to every program from its commit on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     ports_down: BTreeSet<u32>,
     expire_profiles: BTreeMap<u64, Duration>,
 }
 
-/// The usage of a table, and the results of its lookups.
+/// The number of entries in a table, and the results of the lookups in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableUsage {
     /// The table's identifier in P4Info.
@@ -60,21 +60,21 @@ pub struct TableUsage {
     pub name: String,
     /// The number of entries, not counting the default entry.
     pub entries: u64,
-    /// The maximum number of entries; `None` if there is no limit.
+    /// The maximum number of entries, or `None` if there is no limit.
     pub size: Option<u64>,
-    /// The number of lookups that found an entry, since the pipeline was committed.
+    /// The number of lookups that found an entry, since the program was committed.
     pub hits: u64,
-    /// The number of lookups that found no entry.
+    /// The number of lookups that found no entry, since the program was committed.
     pub misses: u64,
 }
 
-/// The numbers of packets that workers received, by outcome.
+/// The numbers of packets that workers have processed, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// The number of all packets.
+    /// The number of packets that workers have received.
     pub received: u64,
-    /// The number of packets without any output, because the program dropped them or there was no
-    /// pipeline.
+    /// The number of packets for which nothing was transmitted, because the program dropped them or
+    /// there was no program.
     pub without_output: u64,
     /// The number of packets whose processing failed, by [`RunError::kind`]. They are not included
     /// in `without_output`.
@@ -111,7 +111,8 @@ impl Ports {
         }
     }
 
-    /// Processes a packet like [`crate::Switch::process`]. Without a pipeline there is no output.
+    /// Processes a packet like [`crate::Switch::process`]. If no program has been committed,
+    /// nothing is transmitted.
     ///
     /// # Errors
     /// Fails as [`crate::Switch::process`] does.
@@ -126,8 +127,8 @@ impl Ports {
         Ok(outputs)
     }
 
-    /// Sets whether a port is up. All ports are up at first. Members of a group that watch a port
-    /// that is down are not chosen.
+    /// Sets whether a port is up. All ports are up at first. A member of a group that watches a
+    /// port is only chosen while that port is up.
     pub fn set_port_up(&self, port: u32, up: bool) {
         let mut settings = lock(&self.0.settings);
         if up {
@@ -138,8 +139,8 @@ impl Ports {
         self.set_notified(&settings);
     }
 
-    /// Sets the timeout of PNA's expire time profile `profile`. `None`, the initial value, stands
-    /// for no timeout.
+    /// Sets the timeout of entries with PNA's expire time profile `profile`. `None`, the initial
+    /// value, stands for no timeout.
     pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
         let mut settings = lock(&self.0.settings);
         match timeout {
@@ -149,7 +150,8 @@ impl Ports {
         self.set_notified(&settings);
     }
 
-    /// Returns [`Core::packed_changes`] of the running pipeline, or zero if none runs.
+    /// Returns [`Core::packed_changes`] of the program that was committed last, or zero if there is
+    /// none.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.running().map_or(0, |shared| shared.core.packed_changes())
@@ -162,8 +164,9 @@ impl Ports {
         self.running().map_or_else(Vec::new, |shared| shared.digests.take())
     }
 
-    /// Applies a change like [`Core::apply_change`](crate::Core::apply_change). The change is
-    /// refused if it belongs to another pipeline.
+    /// Makes a change that a packet requested for an entry, like
+    /// [`Core::apply_change`](crate::Core::apply_change). The change is refused if it belongs to
+    /// another program.
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))
@@ -175,15 +178,15 @@ impl Ports {
         self.0.digests_dropped.load(Ordering::Relaxed)
     }
 
-    /// Returns the usage of each table, in the order of the tables' identifiers.
+    /// Returns the usage of each table of the program, in the order of the tables' identifiers.
     #[must_use]
     pub fn table_usage(&self) -> Vec<TableUsage> {
         self.running().map_or_else(Vec::new, |shared| shared.table_usage())
     }
 
-    /// Returns the steps of the running pipeline that machine code leaves to the interpreter: the
-    /// place of each in the source, and the construct that code lacks. The list is empty if the
-    /// entire pipeline is interpreted.
+    /// Returns the operations of the program that machine code leaves to the interpreter: for each,
+    /// its place in the source, and the construct that machine code cannot express. The list is
+    /// empty if the interpreter processes packets entirely.
     #[must_use]
     pub fn interpreted_steps(&self) -> Vec<(String, String)> {
         let running = self.running();
@@ -192,7 +195,7 @@ impl Ports {
         steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect()
     }
 
-    /// Returns the sum of the counts of all workers, including those that no longer exist.
+    /// Returns the packet counts of all workers together, including those that no longer exist.
     #[must_use]
     pub fn packet_counts(&self) -> PacketCounts {
         let workers = lock(&self.0.workers);
@@ -201,7 +204,7 @@ impl Ports {
         sum
     }
 
-    /// Switches to another pipeline, on which workers run their next packets.
+    /// Makes workers process their next packets with another program.
     pub(super) fn run_on(&self, shared: Arc<Shared>) {
         let settings = lock(&self.0.settings);
         settings.set_notified(&shared);
@@ -248,24 +251,24 @@ impl PacketCounts {
     }
 }
 
-/// A packet processor that runs the pipeline that was committed last. Each thread has its own
+/// A packet processor that uses the program that was committed last. Each thread has its own
 /// worker.
 #[derive(Debug)]
 pub struct Worker {
     ports: Ports,
-    /// The number of the worker, which seeds its random numbers.
+    /// The number of the worker, from which its random numbers start.
     number: u64,
-    /// The version of the worker's pipeline.
+    /// The version of the program that the worker uses.
     version: u64,
     runs: Option<Running>,
-    /// Whether digests have been queued since the last call of [`Worker::has_digests`].
+    /// Whether packets have queued digests since the last call of [`Worker::has_digests`].
     has_digests: bool,
     counts: Arc<Counts>,
-    /// The flag that asks the worker to end.
+    /// The flag that another thread sets to stop the worker.
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// A pipeline with a worker's own state.
+/// The program that a worker uses, with the worker's own buffers.
 #[derive(Debug)]
 struct Running {
     shared: Arc<Shared>,
@@ -274,15 +277,16 @@ struct Running {
 }
 
 impl Worker {
-    /// Returns the changes that packets of the running pipeline request for their entries, in
-    /// tables whose entries a controller writes (`update = "digest"`), from all workers.
+    /// Returns the changes that packets have requested for their entries since the last call. They
+    /// come from all workers, and from tables whose entries a controller writes (`update =
+    /// "digest"`).
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         let running = self.runs.as_ref();
         running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
     }
 
-    /// Sets a flag that ends the worker. Soon after `stop` becomes true, the current packets fail
+    /// Sets a flag that stops the worker. Soon after `stop` becomes true, the current packets fail
     /// with [`RunError::Stopped`], so that a thread ends in time, no matter how much work its
     /// packets take.
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
@@ -292,16 +296,17 @@ impl Worker {
         self.stop = Some(stop);
     }
 
-    /// Whether packets of this worker have queued digests for [`Ports::take_digests`] since the
-    /// last call.
+    /// Returns whether packets of this worker have queued digests for [`Ports::take_digests`] since
+    /// the last call.
     #[must_use]
     pub fn has_digests(&mut self) -> bool {
         std::mem::take(&mut self.has_digests)
     }
 
-    /// Processes a packet that was received on `port` at `now`, like [`crate::Switch::process`],
-    /// and appends the outgoing packets to `outputs`. Without a pipeline there is no output. A
-    /// pipeline that is committed in the meantime applies to the next packet.
+    /// Processes a packet that was received on `port` at the time `now`, like
+    /// [`crate::Switch::process`], and appends the packets to transmit to `outputs`. If no program
+    /// has been committed, there are none. A program that is committed in the meantime applies to
+    /// the next packet.
     ///
     /// # Errors
     /// Fails as [`crate::Switch::process`] does, and then appends nothing.
@@ -315,7 +320,8 @@ impl Worker {
         self.run((port, packet), now, None, outputs)
     }
 
-    /// Processes a packet like [`Self::process`], and reports events to `trace`.
+    /// Processes a packet like [`Self::process`], and reports each step of the processing to
+    /// `trace`.
     ///
     /// # Errors
     /// Fails as [`Self::process`] does.
@@ -330,25 +336,27 @@ impl Worker {
         self.run((port, packet), now, Some(trace), outputs)
     }
 
-    /// Processes packets, each with its receiving port, in order, like [`Self::process`], and
-    /// stores the results in `batch`. All packets run on one pipeline; one that is committed in the
-    /// meantime applies to the next batch.
+    /// Processes a batch of packets in order, like [`Self::process`], and stores the results in
+    /// `batch`. `packets` holds for each the port on which it was received and its bytes. A program
+    /// that is committed in the meantime applies to the next batch.
     pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
         self.refresh();
         self.process_packets(Heads::whole(packets), now, batch);
     }
 
-    /// Returns [`Core::head_bytes`] of the pipeline that was committed last.
+    /// Returns [`Core::head_bytes`] of the program that was committed last.
     #[must_use]
     pub fn head_bytes(&mut self) -> Option<u64> {
         self.refresh();
         self.runs.as_ref()?.shared.core.head_bytes()
     }
 
-    /// Processes packets by their heads, like [`crate::Switch::process_heads`]. Each head has at
-    /// least `head` bytes, or is an entire packet.
+    /// Processes a batch of packets of which only the first bytes are in memory, like
+    /// [`crate::Switch::process_heads`]. At least `head` bytes of each are, unless the packet is
+    /// complete.
     ///
-    /// Returns false, without processing anything, if the running pipeline needs longer heads.
+    /// Returns false, without processing anything, if the current program needs more bytes than
+    /// `head`.
     pub fn process_heads(
         &mut self,
         heads: Heads<'_>,
@@ -364,7 +372,7 @@ impl Worker {
         is_enough
     }
 
-    /// Processes packets on the worker's pipeline.
+    /// Processes packets with the program that the worker uses.
     fn process_packets(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
         batch.clear();
         let packets = heads.packets;
@@ -377,23 +385,23 @@ impl Worker {
         }
     }
 
-    /// Whether the program reads the lengths of its ports' queues (v1model's `enq_qdepth` and
-    /// `deq_qdepth`), so that [`Self::set_waiting`] should be called.
+    /// Returns whether the program reads the lengths of its ports' queues (v1model's `enq_qdepth`
+    /// and `deq_qdepth`), so that [`Self::set_waiting`] should be called.
     #[must_use]
     pub fn reads_queue_depths(&mut self) -> bool {
         self.refresh();
         self.runs.as_ref().is_some_and(|running| running.shared.core.layout.reads_queue_depth)
     }
 
-    /// Sets the number of packets that wait for a port after this switch. Later packets of all
-    /// workers read it.
+    /// Sets the number of packets that the switch has transmitted and that still wait at a port.
+    /// Later packets of all workers read this number as a part of the queue's length.
     pub fn set_waiting(&mut self, port: u32, packets: u32) {
         if let Some(running) = &self.runs {
             running.shared.core.state.set_waiting(port, packets);
         }
     }
 
-    /// Returns the counts of this worker's packets.
+    /// Returns the numbers of packets that this worker has processed, by outcome.
     #[must_use]
     pub fn counts(&self) -> PacketCounts {
         self.counts.shown()
@@ -418,7 +426,8 @@ impl Worker {
         outcome
     }
 
-    /// Calls `work` on the worker's pipeline, if there is one, and queues the resulting digests.
+    /// Calls `work` with the program that the worker uses, if there is one, and then queues the
+    /// digests that packets have sent.
     fn inside<R>(&mut self, work: impl FnOnce(&Core, &mut Scratch) -> R) -> Option<R> {
         let Running { shared, lane, scratch } = self.runs.as_mut()?;
         let inside = shared.gate.enter(lane);
@@ -441,9 +450,9 @@ impl Worker {
         }
     }
 
-    /// Switches to the pipeline that was committed last. The previous pipeline may have many
-    /// entries, and this worker may be its last user, so another thread drops it and the current
-    /// packet does not wait for that.
+    /// Changes to the program that was committed last. The previous program may have many entries,
+    /// and this worker may be its last user, so another thread drops it and the current packet does
+    /// not wait for that.
     fn take_pipeline(&mut self) {
         if let Some(before) = self.leave_pipeline() {
             // If no thread can be started, the pipeline is dropped here, with the closure.
@@ -530,7 +539,8 @@ mod tests {
         Ok(compiled.program.expect("it compiles"))
     }
 
-    /// The entries of the previous pipeline are dropped, but not by the thread of the first packet.
+    /// Tests that the entries of the previous program are not dropped by the thread of the next
+    /// packet.
     #[test]
     fn a_worker_that_goes_over_to_another_pipeline_drops_no_entries_of_that_before() {
         for path in [Path::Interpreter, Path::Compiled] {

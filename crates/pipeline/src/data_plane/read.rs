@@ -1,5 +1,5 @@
-//! Reads entities: entries, counters, meters and registers from the state of packets, and all
-//! others from the control plane's own data.
+//! Reads entities for the control plane. Entries, counters, meters and registers come from the
+//! state that packets use, all other entities from the control plane's own data.
 
 use super::Shared;
 use super::binding::BoundTable;
@@ -27,12 +27,14 @@ use std::time::Duration;
 
 type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 
-/// A read at a point in time. It also sees what packets write while it runs.
+/// A view of the switch for one read operation. It also shows what packets write while the read
+/// goes on.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) shared: Arc<Shared>,
     pub(super) now: Nanos,
-    /// The reason why the first entity since the last [`Reader::take_left_out`] could not be shown.
+    /// The error about the first entity that could not be shown since the last
+    /// [`Reader::take_left_out`], if there is one.
     pub(super) left_out: Mutex<Option<EntityError>>,
 }
 
@@ -168,13 +170,13 @@ impl Reader for View {
     }
 }
 
-/// The entries of one table, as a read visits them.
+/// The entries of one table, as a read operation visits them.
 struct Entries<'a> {
     view: &'a View,
     table: &'a Table,
     bound: &'a BoundTable,
     state: &'a TableState,
-    /// The packed table, fetched once and not for each entry.
+    /// The table in the form that machine code reads, which is fetched once and not for each entry.
     packed: Option<Arc<CompiledTable>>,
     time: Duration,
 }
@@ -239,8 +241,8 @@ impl Entries<'_> {
         self.with_note(selection, resources, shown, note)
     }
 
-    /// Reports a selection by a field that would need a translation from a string, because it
-    /// selects no entries.
+    /// Records an error if entries are selected by a field that is a string for controllers,
+    /// because such a selection finds no entries.
     fn check_fields(&self, selection: &EntrySelection) {
         let mut fields = selection.fields.iter().flatten();
         let declared = fields.find_map(|field| {
@@ -252,9 +254,9 @@ impl Entries<'_> {
         }
     }
 
-    /// Returns the call of an entry in the control plane's form, or `Some(None)` if P4Info does not
-    /// have the action. Returns `None` if an argument needs a translation to a string; the entry is
-    /// then left out of the read.
+    /// Converts the action call of an entry to the control plane's form. Returns `Some(None)` if
+    /// P4Info does not have the action. Returns `None` if an argument is a string for controllers;
+    /// the entry is then left out of the read.
     fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
         if let Some(why) = untranslated_call(&self.bound.actions, call) {
             self.leave_out(why);
@@ -278,7 +280,7 @@ impl Entries<'_> {
         self.with_note(selection, self.resources(&mut state.directs), shown, note)
     }
 
-    /// Returns the values of an entry's direct counter and meter.
+    /// Returns the values of an entry's direct counter and direct meter.
     fn resources(
         &self,
         directs: &mut Directs,
@@ -288,7 +290,8 @@ impl Entries<'_> {
         (counter, shown_meter_config(meter))
     }
 
-    /// Returns the entry with its direct resources and the controller's data, if it is selected.
+    /// Returns an entry with its direct counter and meter and the data that the controller stored
+    /// with it. Returns `None` if the read does not select the entry.
     fn with_note(
         &self,
         selection: &EntrySelection,

@@ -29,7 +29,7 @@ impl From<ControlError> for EntityError {
     }
 }
 
-/// Returns the error for a value that is a number in the program and a string for controllers
+/// Returns the error for a value that is a number in the program but a string for controllers
 /// (`p4runtime_translation` with `string`).
 pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
     EntityError::unimplemented(format!(
@@ -38,14 +38,15 @@ pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
     ))
 }
 
-/// Converts a value to the bits of the program. `place` names the value in an error.
+/// Converts a value of the control plane to the number that the program uses. `place` names the
+/// value in an error.
 fn bits(value: &entities::Value, place: impl fmt::Display) -> Result<Bits, EntityError> {
     let width = value.bits().ok_or_else(|| untranslated(place))?;
     Ok(Bits::from_be_bytes(width, false, value.bytes()))
 }
 
-/// Converts a pattern to a value of the control plane. Returns `None` if the pattern is too wide
-/// for the control plane's type, or if the control plane represents the value as a string.
+/// Converts a number of the program to a value of the control plane. Returns `None` if the number
+/// is too wide for the control plane's type, or if controllers represent it as a string.
 fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
     let width = match of {
         ValueType::Bits(width) => width,
@@ -61,7 +62,7 @@ fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
     entities::Value::new(of, &bytes).ok()
 }
 
-/// Returns the match of each key of a table.
+/// Converts the matches of an entry from the control plane to one match for each key of the table.
 pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Result<Vec<FieldMatch>, EntityError> {
     let fields = table.keys.iter().map(|declared| match declared {
         Some(declared) => field_match(declared, &key.fields),
@@ -70,7 +71,7 @@ pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Result<Vec<FieldMat
     fields.collect()
 }
 
-/// Returns the match of a declared field in a list of fields. A field that is not in the list
+/// Converts the match of one field from the control plane. A field that is missing in the list
 /// matches any value.
 pub(super) fn field_match(
     declared: &MatchField,
@@ -92,8 +93,9 @@ pub(super) fn field_match(
     })
 }
 
-/// Returns the key of an entry, in the order in which P4Info declares the fields, or `None` for an
-/// entry of the program that no controller could have written.
+/// Returns the matches of an entry in the control plane's form, in the order in which P4Info
+/// declares the fields. Returns `None` for an entry of the program that no controller could have
+/// written.
 pub(super) fn match_key(
     declared: &[MatchField],
     table: &BoundTable,
@@ -111,7 +113,8 @@ pub(super) fn match_key(
     Some(MatchKey { fields: fields.into(), priority })
 }
 
-/// Returns the match of one field, or `Some(None)` if the field matches every value.
+/// Converts the match of one field to the control plane's form. Returns `Some(None)` if the field
+/// matches every value, and `None` if no controller could have written the match.
 fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> {
     let of = |pattern: &Bits| scalar(field.value, pattern);
     Some(Some(match (found, &field.kind) {
@@ -129,7 +132,8 @@ fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> 
     }))
 }
 
-/// Returns the call of an action, with arguments in the types of the program.
+/// Converts an action call from the control plane to the program's action, with arguments of the
+/// program's types.
 pub(super) fn call(
     core: &Core,
     action: Option<&BoundAction>,
@@ -148,8 +152,8 @@ pub(super) fn call(
     Ok(core.action_call(action.of_program, &arguments)?)
 }
 
-/// Returns the reason why a call cannot be shown, if the control plane represents one of its
-/// arguments as a string.
+/// Returns an error if an action call cannot be shown to controllers, because one of its arguments
+/// is a string for them.
 pub(super) fn untranslated_call(
     actions: &[BoundAction],
     call: &table::ActionCall,
@@ -160,7 +164,8 @@ pub(super) fn untranslated_call(
     Some(untranslated(what))
 }
 
-/// Returns the call in the control plane's form, or `None` if P4Info does not have the action.
+/// Converts an action call to the control plane's form. Returns `None` if P4Info does not have the
+/// action.
 pub(super) fn shown_call(actions: &[BoundAction], call: &table::ActionCall) -> Option<ActionCall> {
     let action = actions.iter().find(|action| action.of_program == call.action)?;
     let mut arguments = Vec::with_capacity(action.params.len());
@@ -215,7 +220,8 @@ pub(super) fn shown_meter_config(config: Option<MeterConfig>) -> Option<entities
     })
 }
 
-/// Converts data of any type to a value of the shape of `like`.
+/// Converts structured data from the control plane to a value of the type that `like` has. Returns
+/// `None` if they do not fit that type.
 pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Value> {
     let each = |like: &[Value], types: &[DataType], values: &[Data]| {
         let parts = like.iter().zip(types).zip(values);
@@ -253,14 +259,15 @@ pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Valu
     })
 }
 
-/// Extends a canonical string to the width of `like`, with its sign if it is signed.
+/// Extends a number in the control plane's shortest form to the width of `like`, with its sign if
+/// it is signed.
 fn extended(like: &Bits, bytes: &[u8], signed: bool) -> Bits {
     let width = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
     Bits::from_be_bytes(width, signed, bytes).cast(like.width(), like.is_signed())
 }
 
-/// Converts a value to data, or returns `None` for types that registers and digests do not support
-/// here.
+/// Converts a value to structured data of the control plane. Returns `None` for types that
+/// registers and digests do not support here.
 pub(super) fn to_data(of: &DataType, value: &Value) -> Option<Data> {
     let each = |types: &[DataType], values: &[Value]| {
         types.iter().zip(values).map(|(of, value)| to_data(of, value)).collect::<Option<Vec<_>>>()

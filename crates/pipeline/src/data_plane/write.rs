@@ -1,5 +1,5 @@
-//! Applies changes of the control plane. Each is checked against the current state, applied at
-//! once, and records how to undo it.
+//! Makes the changes of the control plane. Each change is checked against the current state, made
+//! at once, and recorded so that it can be undone.
 
 use super::binding::BoundTable;
 use super::values::{call, field_match, from_data, matches, meter_config, untranslated};
@@ -23,10 +23,11 @@ use entities::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum number of cells that one write may set to a value other than their initial one.
+/// The maximum number of array elements that one write may set to a value other than their initial
+/// one.
 const MOST_CELLS: u64 = 1 << 24;
 
-/// Applies the changes of a batch to the state of packets.
+/// Makes the changes of a batch in the state that packets use.
 pub(super) struct Writer<'a> {
     pub(super) shared: &'a Shared,
     pub(super) books: &'a mut Books,
@@ -275,7 +276,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns the new values of direct resources. `None` leaves a resource unchanged.
+    /// Returns the values that a write sets for an entry's direct counter and meter. `None` leaves
+    /// one unchanged.
     fn direct_of(
         &self,
         table: &Table,
@@ -293,8 +295,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns the action that an entry runs, after checking that the members and groups it refers
-    /// to exist. `replaced` is the size of the one-shot group that the entry had before.
+    /// Returns what an entry is to run, after checking that the members and groups to which it
+    /// refers exist. `replaced` is the size of the one-shot group that the entry had before.
     fn entry_action(
         &self,
         table: &Table,
@@ -353,7 +355,7 @@ impl<'a> Writer<'a> {
         Ok(state.find(&matches, key.priority))
     }
 
-    /// Like [`Self::find`], but ignores an entry that has timed out.
+    /// Returns an entry like [`Self::find`], but as missing if it has timed out.
     fn present(
         &self,
         bound: &BoundTable,
@@ -658,8 +660,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Refuses numbers that no packet of v1model could name, as BMv2's server does (p4lang/PI,
-    /// `pre_clone_mgr.cpp`).
+    /// Refuses a number of a group or session that no packet of v1model could name, as BMv2's
+    /// server does (p4lang/PI, `pre_clone_mgr.cpp`).
     fn check_number(&self, number: u32, most: u64) -> Done {
         if self.shared.core.layout.dialect == Dialect::SimpleSwitch && u64::from(number) > most {
             let problem = format!("in v1model the highest number is {most}");
@@ -725,21 +727,22 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The new values of an entry's direct counter and meter.
+/// The values that a write sets for an entry's direct counter and meter. `None` leaves one
+/// unchanged.
 struct Direct {
     counter: Option<(ir::ExternId, CounterValue)>,
     meter: Option<(ir::ExternId, Option<crate::MeterConfig>)>,
 }
 
-/// The previous values of an entry's direct counter and meter.
+/// The values that an entry's direct counter and meter had before a write.
 struct DirectBefore {
     counter: Option<(ir::ExternId, CounterValue)>,
     meter: Option<(ir::ExternId, Meter)>,
 }
 
 impl Direct {
-    /// Sets the values, and returns the previous ones. A meter whose configuration does not change
-    /// keeps its state.
+    /// Sets an entry's direct counter and meter, and returns their previous values. A meter whose
+    /// configuration does not change keeps its state.
     fn set(&self, directs: &mut Directs, now: Duration) -> DirectBefore {
         let mut before = DirectBefore { counter: None, meter: None };
         if let Some((id, data)) = self.counter
@@ -773,7 +776,7 @@ impl DirectBefore {
     }
 }
 
-/// Returns the data of an entry that only the control plane needs, if there are any.
+/// Returns the data of an entry that only the control plane needs, or `None` if there are none.
 fn note(entry: &TableEntry) -> Option<Box<Note>> {
     let note = Note {
         controller_metadata: entry.controller_metadata,
@@ -786,8 +789,8 @@ fn note(entry: &TableEntry) -> Option<Box<Note>> {
     (note != Note::default()).then(|| Box::new(note))
 }
 
-/// Sets one cell or all cells, to their initial value if `value` is `None`. Returns a function that
-/// undoes the change.
+/// Sets one element or all elements of an array to `value`, or to their initial value if it is
+/// `None`. Returns a function that undoes the change.
 fn set_cells<T: Clone + Send + 'static>(
     cells: &Array<T>,
     size: u64,
