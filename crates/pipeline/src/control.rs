@@ -18,13 +18,13 @@ fn unknown(kind: &'static str, name: impl ToString) -> ControlError {
     ControlError::Unknown { kind, name: name.to_string() }
 }
 
-/// Whether `name` names the object `known`: by its full name, or by the last parts of it.
+/// Returns whether `name` is the full name `known` of an object, or the last parts of that name.
 fn named(known: &str, name: &str) -> bool {
     known == name || known.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
 }
 
-/// Returns the position of the object with this full name, or otherwise of the only object whose
-/// name ends with it.
+/// Returns the position of the object whose full name is `name`. If there is none, returns the
+/// position of the only object whose name ends with it.
 fn find<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<usize> {
     if let Some(position) = names.clone().position(|known| known == name) {
         return Some(position);

@@ -23,13 +23,13 @@ use std::time::Duration;
 pub(crate) use flat::FlatArray;
 use flat::{Counts, Words};
 
-/// The state of an extern instance.
+/// The state of an extern instance of the program.
 #[derive(Debug)]
 pub(crate) enum ExternState {
     Counter(Counters),
     Meter(Meters),
     Register(Registers),
-    /// The state is in the entries of the table.
+    /// A direct counter. Its counts are in the entries of its table.
     DirectCounter,
     DirectMeter {
         counts_packets: bool,
@@ -51,13 +51,15 @@ pub(crate) enum ExternState {
     Other,
 }
 
-/// An array of counters. Elements that were never counted take no memory unless the array is flat.
+/// An array of counters. Elements that were never counted take no memory, unless all elements are
+/// contiguous for machine code.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) cells: Array<CounterValue>,
-    /// The elements of a flat array, which `cells` accesses too.
+    /// The contiguous elements, if machine code accesses the array. `cells` refers to the same
+    /// elements.
     counts: Option<Arc<Counts>>,
 }
 
@@ -67,7 +69,7 @@ impl Counters {
         Self { name, size, cells, counts }
     }
 
-    /// Counts a packet of `bytes` bytes. Has no effect beyond the end of the array.
+    /// Counts a packet of `bytes` bytes in an element. Has no effect if the index is out of range.
     pub(crate) fn count(&self, index: u64, bytes: u64) {
         match &self.counts {
             _ if index >= self.size => {}
@@ -87,8 +89,8 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// Returns the colour of a packet, from its length in bytes and its previous colour, or `None`
-    /// beyond the end of the array.
+    /// Executes an element of the array for a packet, from its length in bytes and its previous
+    /// colour. Returns the new colour, or `None` if the index is out of range.
     pub(crate) fn execute(
         &self,
         index: u64,
@@ -104,7 +106,8 @@ impl Meters {
     }
 }
 
-/// An array of registers. Elements that were never written take no memory unless the array is flat.
+/// An array of registers. Elements that were never written take no memory, unless all elements are
+/// contiguous for machine code.
 #[derive(Debug)]
 pub(crate) struct Registers {
     pub(crate) name: String,
@@ -113,17 +116,18 @@ pub(crate) struct Registers {
     pub(crate) cells: Array<Value>,
 }
 
-/// The data of a checksum unit since its block began.
+/// The data that a checksum unit has received since its block began.
 #[derive(Clone, Debug)]
 pub(crate) enum ChecksumState {
-    /// All data of a `Checksum`.
+    /// All data of a `Checksum`. `used` is the number of bits in use in the last byte.
     Data { bytes: Vec<u8>, used: u32 },
     /// The one's complement sum of an `InternetChecksum`.
     Sum(u16),
 }
 
 impl ExternState {
-    /// Returns the address of an array's elements if machine code accesses them, otherwise zero.
+    /// Returns the address of the elements of an array that machine code accesses. Returns zero for
+    /// other instances.
     pub(crate) fn address(&self) -> u64 {
         match self {
             Self::Counter(counters) => counters.cells.address(),
@@ -132,7 +136,7 @@ impl ExternState {
         }
     }
 
-    /// Creates the initial state of an instance.
+    /// Creates the initial state of an extern instance.
     pub(crate) fn new(layout: &Layout, instance: &ExternInstance) -> Result<Self, LoadError> {
         if !layout.program.architecture.may_have_extern(&instance.extern_type) {
             return Ok(Self::Other);
@@ -199,7 +203,8 @@ impl ExternState {
     }
 }
 
-/// The constructor arguments by kind, independent of their names in the architecture.
+/// The constructor arguments of an extern instance, by their meaning and not by their names in the
+/// architecture.
 struct Constructed {
     numbers: Vec<u64>,
     members: Vec<String>,
@@ -235,7 +240,7 @@ impl Constructed {
         self.members.iter().any(|member| member.eq_ignore_ascii_case("packets"))
     }
 
-    /// Returns the `initial_value` of PSA's registers.
+    /// Returns the `initial_value` that the constructor of a PSA register names.
     fn initial_value(
         &self,
         layout: &Layout,

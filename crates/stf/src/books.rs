@@ -1,4 +1,5 @@
-//! Records the expected packets and the packets that left, by port, and compares them at the end.
+//! Records the packets that a script expects and those that the switch sends, by port. They are
+//! compared at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,23 +9,23 @@ use super::run::{Options, Report};
 use super::script::Pattern;
 use super::{Failure, report};
 
-/// The record of one run of a script.
+/// The expected packets and the packets sent during one run of a script.
 pub(super) struct Books {
     pub(super) now: Duration,
-    /// Whether the last statement was a command, not a packet.
+    /// Whether the previous statement of the script was a command rather than a packet.
     pub(super) after_command: bool,
-    /// The number of the current batch of packets. A command ends the batch.
+    /// The number of the current batch of packets. A command ends a batch.
     batch: usize,
     pub(super) report: Report,
     expected: BTreeMap<u32, Vec<Expectation>>,
     got: BTreeMap<u32, Vec<Output>>,
-    /// The ports that the script names.
+    /// The ports that the script mentions. Packets on other ports are ignored.
     ports: BTreeSet<u32>,
-    /// The port and the position in `got` of each output of the last packet.
+    /// The packets that the previous packet caused: the port of each, and its position in `got`.
     last_outputs: Vec<(u32, usize)>,
-    /// The lines of the packets that left by no port.
+    /// The lines of the packets for which the switch sent nothing.
     gone: Vec<usize>,
-    /// Whether the script has any expectation.
+    /// Whether the script has any `expect` or `no_packet` statement.
     expects: bool,
 }
 
@@ -44,7 +45,7 @@ impl Books {
         }
     }
 
-    /// Records a packet that arrives, and advances the time to its arrival.
+    /// Records a packet of the script, and advances the time to its arrival at the switch.
     pub(super) fn arrives(&mut self, port: u32, data: &[u8]) {
         self.ports.insert(port);
         self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
@@ -54,8 +55,8 @@ impl Books {
         self.last_outputs.clear();
     }
 
-    /// Records the outputs of the packet at `line`, as port, bytes, and whether the switch
-    /// recirculated, resubmitted or cloned the packet.
+    /// Records the packets that the switch sends because of the packet at `line`. Each comes with
+    /// its port, its bytes, and whether the switch recirculated, resubmitted or cloned it.
     pub(super) fn leaves(&mut self, line: usize, outputs: Vec<(u32, Vec<u8>, bool)>) {
         if outputs.is_empty() {
             self.gone.push(line);
@@ -75,7 +76,8 @@ impl Books {
         self.expected.entry(port).or_default().push(Expectation { line, pattern });
     }
 
-    /// Reports the outputs of the last packet as failures, because the script expects none.
+    /// Records a failure for each packet that the previous packet caused, because the script
+    /// expects none.
     pub(super) fn no_packet(&mut self) {
         self.expects = true;
         // Outputs are removed from the end, so that the earlier positions stay valid.
@@ -92,7 +94,8 @@ impl Books {
         }
     }
 
-    /// Compares the packets that left with the expected ones and returns the report.
+    /// Compares the packets that the switch sent with those that the script expects. Returns the
+    /// report of the run.
     pub(super) fn finish(mut self, options: Options) -> Report {
         if !self.expects {
             // A script without expectations is run to see what becomes of its packets.

@@ -1,37 +1,39 @@
-//! Compares the packets that left by one port with those that the script expects there.
+//! Compares the packets that the switch sent through one port with those that the script expects
+//! there.
 
 use super::Failure;
 use super::script::Pattern;
 
-/// An `expect` statement for one port.
+/// An `expect` statement of the script for one port.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {
     pub(super) line: usize,
-    /// The pattern of the packet, or `None` if any packet will do.
+    /// The pattern that the packet must match, or `None` if any packet will do.
     pub(super) pattern: Option<Pattern>,
 }
 
-/// A packet that left by one port.
+/// A packet that the switch sent through one port.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
-    /// The line of the packet that caused the output.
+    /// The line of the `packet` statement that caused this packet.
     pub(super) cause: usize,
     pub(super) packet: Vec<u8>,
-    /// The batch of the packet. The packets of a batch were sent without a statement between them
-    /// that changes the switch.
+    /// The number of the batch that contains the causing packet. A batch ends at a statement that
+    /// changes the switch.
     pub(super) batch: usize,
-    /// Whether the packet went through the switch more than once, or is a clone.
+    /// Whether the packet passed through the switch more than once, or is a clone.
     pub(super) went_round: bool,
 }
 
-/// The largest product of the numbers of expectations and packets for which both are aligned.
-/// Beyond it, they are compared position by position, because alignment takes time in proportion
-/// to the product.
+/// The limit for aligning the packets sent with those expected, as the product of their numbers.
+/// Beyond it, they are compared position by position, because alignment takes time in proportion to
+/// the product.
 const MOST_ALIGNED: usize = 1_000_000;
 
-/// Returns the outputs in the order of the expectations, if BMv2 could have sent them in that
-/// order. BMv2 holds the packets of a batch in its threads and queues at the same time, so a packet
-/// that is recirculated, resubmitted or cloned may leave after packets that were sent later.
+/// Returns the packets sent in the order in which they are expected, if BMv2 could have sent them
+/// in that order. BMv2 holds the packets of a batch in its threads and queues at the same time, so
+/// a packet that is recirculated, resubmitted or cloned may leave after packets that were sent
+/// later.
 pub(super) fn in_order_of_expectations(
     expected: &[Expectation],
     got: &[Output],
@@ -57,9 +59,10 @@ pub(super) fn in_order_of_expectations(
     Some(ordered)
 }
 
-/// Appends the deviations from what is expected to `failures`. There are none if both lists have
-/// the same length and match position by position. Otherwise they are aligned, so that a single
-/// missing or additional packet is a single failure.
+/// Compares the packets sent through a port with those expected, and appends the differences to
+/// `failures`. There are none if both lists have the same length and match position by position.
+/// Otherwise the lists are aligned, so that a single missing or additional packet is a single
+/// failure.
 pub(super) fn compare(
     port: u32,
     expected: &[Expectation],
@@ -117,8 +120,9 @@ fn by_position(expected: usize, got: usize) -> Vec<Step> {
     steps
 }
 
-/// Returns the alignment with the fewest failures (Wagner and Fischer, 1974). Lists of equal length
-/// are compared position by position, because an alignment would hide a wrong order.
+/// Returns the alignment of the expected and the sent packets with the fewest failures (Wagner and
+/// Fischer, 1974). Lists of equal length are compared position by position, because an alignment
+/// would hide a wrong order.
 fn align(expected: usize, got: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Step> {
     if expected == got {
         return by_position(expected, got);

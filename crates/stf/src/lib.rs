@@ -36,17 +36,17 @@ use pipeline::{ControlError, RunError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StfError {
-    /// The program has no such object.
+    /// The program has no object with this name.
     #[error("no {kind} {name}; there is {known}")]
     Unknown {
         /// The kind of object: a table, an action and so on.
         kind: &'static str,
         /// The name in the script.
         name: String,
-        /// The names that could have been meant.
+        /// The names of the program's objects that could have been meant.
         known: String,
     },
-    /// A name is the end of several full names.
+    /// Several objects have full names that end with the name in the script.
     #[error("{kind} {name} is ambiguous, {first} or {second}: write more of the name")]
     Ambiguous {
         /// The kind of object: a table, an action and so on.
@@ -58,7 +58,7 @@ pub enum StfError {
         /// Another of the full names.
         second: String,
     },
-    /// BMv2's command line does not accept a name.
+    /// The command line of BMv2 would not accept a name of the script.
     #[error(
         "BMv2's command line takes no {kind} {name}: it needs the whole name, or an end of it after a \
          dot that no other has"
@@ -69,15 +69,15 @@ pub enum StfError {
         /// The name in the script.
         name: String,
     },
-    /// An action lacks an argument.
+    /// A call of an action in the script lacks an argument.
     #[error("action {action} needs a value for parameter {parameter}")]
     Missing {
         /// The name of the action.
         action: String,
-        /// The parameter without an argument.
+        /// The name of the parameter without an argument.
         parameter: String,
     },
-    /// A value does not fit its key.
+    /// A value in the script is too wide for its key.
     #[error("key {key} has {width} bits, {value} does not fit")]
     Width {
         /// The name of the key.
@@ -87,54 +87,54 @@ pub enum StfError {
         /// The value in the script.
         value: String,
     },
-    /// A match does not have the form that its key needs.
+    /// A match in the script does not have the form that its key needs.
     #[error("key {key} is matched {kind}: it cannot match {form}")]
     Form {
         /// The name of the key.
         key: String,
         /// The match kind of the key.
         kind: &'static str,
-        /// The form in the script.
+        /// The form that the match has in the script.
         form: &'static str,
     },
-    /// A handle, node or group has not been created before.
+    /// A statement refers to a handle, node or group that no earlier statement has created.
     #[error("no {kind} {name} was created before")]
     NotMade {
-        /// The kind of object.
+        /// The kind of object: a handle, node or group.
         kind: &'static str,
         /// The name in the script.
         name: String,
     },
-    /// The rates are not those that a meter of BMv2 accepts.
+    /// The two rates of a statement are not those that a meter of BMv2 accepts.
     #[error(
         "a meter has two rates, the committed and the peak rate, and the second is not the smaller"
     )]
     Rates,
-    /// A line does not begin with a statement.
+    /// A line begins with a word that is not a statement.
     #[error("`{0}` is not a statement (add, packet, expect, ...)")]
     NoStatement(String),
-    /// A packet has an odd number of hexadecimal digits.
+    /// A packet in the script has an odd number of hexadecimal digits.
     #[error("the packet has half a byte: the number of digits is odd")]
     HalfByte,
-    /// A statement applies to a single switch, but the script is for a network.
+    /// A statement configures a single switch, but the script is for a network of switches.
     #[error(
         "a network has packet, expect, no_packet and wait; what its switches hold is in their runtime files"
     )]
     NotInNetwork,
-    /// The switch refuses an operation.
+    /// The switch refuses an operation that a statement requests.
     #[error(transparent)]
     Control(#[from] ControlError),
 }
 
-/// A deviation from what a script expects.
+/// A difference between what a script expects and what the switch did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// A packet differs from the expected one.
+    /// A packet that the switch sent differs from the expected one.
     Different {
-        /// The line of the expectation.
+        /// The line of the `expect` statement.
         line: usize,
-        /// The port of the packet.
+        /// The port through which the packet was sent.
         port: u32,
         /// The pattern with which the packet must begin.
         expected: Pattern,
@@ -143,40 +143,40 @@ pub enum Failure {
         /// The line of the packet that caused the output.
         cause: usize,
     },
-    /// An expected packet is missing.
+    /// The switch did not send an expected packet.
     Missing {
-        /// The line of the expectation.
+        /// The line of the `expect` statement.
         line: usize,
         /// The port on which the packet was expected.
         port: u32,
         /// The pattern with which the packet must begin, if the script has one.
         expected: Option<Pattern>,
     },
-    /// There is a packet that the script does not expect.
+    /// The switch sent a packet that the script does not expect.
     Unexpected {
-        /// The port of the packet.
+        /// The port through which the packet was sent.
         port: u32,
         /// The packet.
         got: Vec<u8>,
         /// The line of the packet that caused the output.
         cause: usize,
     },
-    /// A counter has another value than expected.
+    /// A counter has another value than the script expects.
     Counter {
-        /// The line of the check.
+        /// The line of the statement that checks the counter.
         line: usize,
         /// The name of the counter.
         counter: String,
-        /// The condition that must hold.
+        /// The condition on the counter's value that the script states.
         condition: Condition,
-        /// The value of the counter.
+        /// The value that the counter has.
         got: u64,
     },
-    /// The program failed on a packet.
+    /// The program could not process a packet.
     Run {
-        /// The line of the packet.
+        /// The line of the `packet` statement.
         line: usize,
-        /// The error.
+        /// The error with which the packet ended.
         error: RunError,
     },
     /// Two ways of running the program have different results.
@@ -190,7 +190,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Writes the failure in words. `name` returns the name of a port.
+    /// Writes the failure as text. `name` returns the name of a port.
     fn write(
         &self,
         f: &mut std::fmt::Formatter<'_>,

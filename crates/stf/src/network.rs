@@ -14,15 +14,15 @@ use super::{Failure, StfError};
 use ir::Architecture;
 use pipeline::{Coverage, Switch};
 
-/// The largest number of switches that a packet may cross. A packet that crosses more is taken to
+/// The largest number of switches that a packet may cross. A packet that crosses more is assumed to
 /// circulate in a loop.
 const MOST_HOPS: usize = 64;
 
-/// The largest number of copies of one packet. Copies that circulate in a loop can double with each
-/// round.
+/// The largest number of copies that one packet may become. In a loop of switches, the number of
+/// copies can double with each round.
 const MOST_COPIES: usize = 4096;
 
-/// A port of a switch of a network.
+/// A port of a switch in a network, to which a link can be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct End {
     /// The index of the switch in the network.
@@ -35,31 +35,33 @@ pub struct End {
 #[derive(Default)]
 pub struct Network {
     switches: Vec<(String, Switch)>,
-    /// The other end of each link. A link has an element for either direction.
+    /// The port at the other end of each link. A link has an element for each of its two ends.
     links: BTreeMap<End, End>,
-    /// The ports to the outside, by the numbers that scripts use, with their names for messages.
+    /// The ports to the outside, by the numbers that scripts use for them. Each has a name for
+    /// messages.
     outside: BTreeMap<u32, (End, String)>,
 }
 
 impl Network {
-    /// Adds a switch that was just loaded and returns its index.
+    /// Adds a switch to the network, and returns its index. The switch must have just been loaded.
     pub fn switch(&mut self, name: impl Into<String>, switch: Switch) -> usize {
         self.switches.push((name.into(), switch));
         self.switches.len() - 1
     }
 
-    /// Adds a link.
+    /// Adds a link between two ports to the network.
     pub fn link(&mut self, one: End, other: End) {
         self.links.insert(one, other);
         self.links.insert(other, one);
     }
 
-    /// Declares a port to the outside, with the number that scripts use and a name for messages.
+    /// Declares a port of the network to the outside. `number` is the number that scripts use for
+    /// it, and `name` its name in messages.
     pub fn outside(&mut self, number: u32, end: End, name: impl Into<String>) {
         self.outside.insert(number, (end, name.into()));
     }
 
-    /// Returns the switch with this index, for configuration.
+    /// Returns the switch with this index, to configure it before a script runs.
     pub fn switch_mut(&mut self, index: usize) -> Option<&mut Switch> {
         self.switches.get_mut(index).map(|(_, switch)| switch)
     }
@@ -68,16 +70,17 @@ impl Network {
         self.switches.get(switch).map_or("", |(name, _)| name)
     }
 
-    /// Returns the number that scripts use for a port, if it is declared as one to the outside.
+    /// Returns the number that scripts use for a port, or `None` if it is not declared as a port to
+    /// the outside.
     fn number(&self, end: End) -> Option<u32> {
         self.outside.iter().find(|(_, (known, _))| *known == end).map(|(number, _)| *number)
     }
 }
 
-/// The coverage of one program of a network, summed over the switches that run it.
+/// The coverage of a program that several switches of a network may run.
 #[derive(Debug)]
 pub struct Covered {
-    /// The coverage of the program.
+    /// The coverage of the program, added up over its switches.
     pub coverage: Coverage,
     /// The indices of the switches that run the program. A switch belongs to at most one program.
     pub switches: Vec<usize>,
@@ -150,13 +153,13 @@ fn coverage_of(covered: &mut [Covered], switch: usize) -> Option<&mut Coverage> 
     covered.iter_mut().find(|one| one.switches.contains(&switch)).map(|one| &mut one.coverage)
 }
 
-/// A packet that is about to enter a switch.
+/// A packet on its way through a network, about to enter a switch.
 struct Travelling {
     at: End,
     packet: Vec<u8>,
-    /// The switches that the packet has crossed.
+    /// The indices of the switches that the packet has crossed.
     way: Vec<usize>,
-    /// Whether the packet was recirculated, resubmitted or cloned in one of these switches.
+    /// Whether one of these switches has recirculated, resubmitted or cloned the packet.
     went_round: bool,
 }
 

@@ -6,11 +6,11 @@ use num_bigint::BigInt;
 use std::fmt;
 use std::net::IpAddr;
 
-/// A number as it was written.
+/// A number in the form in which a script writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     base: Base,
-    /// The digits, among which may be `*` unless the number is decimal.
+    /// The digits of the number. A `*` stands for any digit; decimal numbers have none.
     digits: String,
 }
 
@@ -77,23 +77,24 @@ impl Number {
         Some(Self { base: Base::Hexadecimal, digits })
     }
 
-    /// Returns the number with zeros for `*`, in `width` bits, or `None` if it does not fit.
+    /// Returns the number in `width` bits, or `None` if it does not fit. Each `*` counts as a zero.
     #[must_use]
     pub fn to_bits(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width)).then(|| Bits::from_bigint(width, signed, &value))
     }
 
-    /// Returns the low `width` bits of the number with zeros for `*`, or `None` if the number does
-    /// not fit the bytes that `width` bits take. BMv2's command line checks the number of bytes
-    /// only, and its switch then cuts the value to the width of the key.
+    /// Returns the low `width` bits of the number, where each `*` counts as a zero. Returns `None`
+    /// if the number does not fit the whole bytes that `width` bits take. BMv2's command line
+    /// checks only the number of bytes, and its switch then truncates the value to the width of the
+    /// key.
     pub(super) fn in_bytes_of(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width.div_ceil(8)) * 8)
             .then(|| Bits::from_bigint(width, signed, &value))
     }
 
-    /// Returns the number with zeros for `*`, in the smallest width that holds it.
+    /// Returns the number in the smallest width that holds it. Each `*` counts as a zero.
     #[must_use]
     pub fn to_shortest_bits(&self) -> Bits {
         let value = self.value();
@@ -107,7 +108,7 @@ impl Number {
         BigInt::parse_bytes(digits.as_bytes(), self.base.radix()).unwrap_or_default()
     }
 
-    /// Returns the number if it is below 2^64 and has no `*`.
+    /// Returns the number, or `None` if it is not below 2^64 or has a `*`.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         u64::from_str_radix(&self.digits, self.base.radix()).ok()

@@ -1,9 +1,9 @@
-//! Writes packets as text, with an expected packet above the one that came.
+//! Writes packets as text, an expected packet above the one that the switch sent.
 
 use super::script::{Pattern, digits_of};
 use std::fmt::Write;
 
-/// The number of bytes on one line.
+/// The number of bytes of a packet that are written on one line.
 const LINE: usize = 16;
 
 /// Writes both packets, byte under byte, and marks the bytes that differ.
@@ -74,7 +74,7 @@ pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
     text
 }
 
-/// Returns a packet as hexadecimal digits. A long packet is cut, and its length follows.
+/// Returns a packet as hexadecimal digits. A long packet is truncated, and its length follows.
 pub(super) fn hex(packet: &[u8]) -> String {
     const MOST: usize = 64;
     let digits = digits_of(packet.get(..MOST).unwrap_or(packet)).map(hexadecimal);

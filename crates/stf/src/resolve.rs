@@ -15,7 +15,8 @@ use ir::{
 use pipeline::{ActionCall, FieldMatch, Switch};
 use std::collections::BTreeSet;
 
-/// Returns the position of the only name that `wanted` can mean.
+/// Returns the position of the only name in a list that `wanted` can mean. Returns an error if
+/// there is none, or more than one.
 fn find<'n>(
     kind: &'static str,
     names: impl Iterator<Item = &'n str> + Clone,
@@ -287,12 +288,12 @@ fn stack_element(name: &str) -> String {
     name.to_owned()
 }
 
-/// The part of a field that is a key. p4c's back end matches the whole field under a mask, so the
-/// values of entries are values of the field.
+/// The part of a field that a table has as its key. p4c's back end matches the whole field under a
+/// mask, so the values of entries are values of the field.
 enum Part {
-    /// The bits of a mask, from `field & mask`.
+    /// The bits that a mask selects, for a key `field & mask`.
     Masked(Bits),
-    /// The bits from `low` of a field with this width, from `field[high:low]`.
+    /// The bits from bit `low` on, for a key `field[high:low]`. `width` is that of the field.
     Slice { low: u32, width: u32 },
 }
 
@@ -339,8 +340,8 @@ fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> 
     }
 }
 
-/// Resolves the match of one key. Unless `strict`, a value wider than the key is truncated if it
-/// fits the bytes of the key, as on BMv2.
+/// Resolves the match of one key. A value that is wider than the key but fits the key's bytes is
+/// truncated, as on BMv2, or refused if `strict` is set.
 fn field(
     program: &Program,
     key: &Key,
@@ -440,8 +441,8 @@ fn kind_name(kind: &MatchKind) -> &'static str {
     }
 }
 
-/// Whether the entries of a table have priorities. BMv2 orders entries by priority only in tables
-/// with a ternary, range or optional key.
+/// Returns whether the entries of a table have priorities. BMv2 orders entries by priority only in
+/// tables with a ternary, range or optional key.
 pub(super) fn has_priorities(table: &Table) -> bool {
     table.keys.iter().any(|key| {
         matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)

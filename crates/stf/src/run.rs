@@ -16,11 +16,11 @@ use pipeline::{
     Group, GroupMember, Replica, Switch, TableEntry,
 };
 
-/// How a script is run.
+/// The options with which a script is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Whether a packet that leaves by a port that the script does not name is a failure. p4c's
-    /// runner ignores such packets.
+    /// Whether a packet that is sent through a port that the script does not mention is a failure.
+    /// p4c's runner ignores such packets.
     pub every_port: bool,
     /// Whether a statement that the switch refuses ends the script. Otherwise the refusal is a
     /// note, because p4c's runner leaves such statements to BMv2's command line, which reports an
@@ -35,7 +35,7 @@ pub struct Options {
     /// The number of queues of each port in v1model ([`pipeline::Core::set_priority_queues`]). Zero
     /// means one queue.
     pub priority_queues: u32,
-    /// Whether events are recorded for [`Report::trace`].
+    /// Whether the events in the processing of packets are recorded for [`Report::trace`].
     pub trace: bool,
     /// Whether packets of consecutive statements arrive at the same time, as a burst. Such a run
     /// records neither events nor coverage.
@@ -45,35 +45,38 @@ pub struct Options {
 /// The results of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The deviations from what the script expects, by port and line. The script passed if there
+    /// The differences from what the script expects, by port and line. The script passed if there
     /// are none.
     pub failures: Vec<Failure>,
-    /// Remarks that are no failures, each with the line that it concerns.
+    /// Remarks that are not failures, such as operations that the switch refused. Each has the line
+    /// that it concerns.
     pub notes: Vec<(usize, String)>,
-    /// The values that statements read, each with the line of its statement.
+    /// The values that statements such as `counter_read` have read, each with the line of its
+    /// statement.
     pub values: Vec<(usize, String)>,
-    /// The events of each packet, with the line of the packet.
+    /// The events in the processing of each packet, with the line of the packet.
     pub trace: Vec<(usize, Vec<Event>)>,
-    /// The packets that arrived, as time, port and bytes.
+    /// The packets that the switch received, each with its time, port and bytes.
     pub received: Vec<(Duration, u32, Vec<u8>)>,
-    /// The packets that left, as time, port and bytes.
+    /// The packets that the switch sent, each with its time, port and bytes.
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
-    /// The line of the packet that caused the element of `sent` at the same position.
+    /// For each packet in `sent`, the line of the packet that caused it.
     pub causes: Vec<usize>,
-    /// The name of the switch of each element of `trace`; empty unless a network ran.
+    /// For each element of `trace`, the name of the switch in a network. Empty if the script ran on
+    /// a single switch.
     pub passed: Vec<String>,
     /// The names of a network's ports to the outside, by the number that scripts use.
     pub port_names: BTreeMap<u32, String>,
-    /// The packets that arrived at each switch of a network, from outside or through a link, as
-    /// time, port and bytes.
+    /// The packets that each switch of a network received, from outside or through a link. Each has
+    /// its time, port and bytes.
     pub entered: Vec<(Duration, End, Vec<u8>)>,
-    /// The packets that left each switch of a network, to the outside or into a link, as time,
-    /// port and bytes.
+    /// The packets that each switch of a network sent, to the outside or into a link. Each has its
+    /// time, port and bytes.
     pub left: Vec<(Duration, End, Vec<u8>)>,
 }
 
 impl Report {
-    /// Returns the name of a port for messages: `port 3`, unless the network names it.
+    /// Returns the name of a port for messages: `port 3`, or the name that a network has for it.
     #[must_use]
     pub fn port(&self, number: u32) -> String {
         self.port_names.get(&number).cloned().unwrap_or_else(|| format!("port {number}"))
@@ -157,8 +160,8 @@ fn fills_maps(kind: &StatementKind) -> bool {
     matches!(kind, StatementKind::Add { .. } | StatementKind::SetDefault { .. })
 }
 
-/// Whether p4c's runner would continue after this error. It looks up tables, keys, actions and
-/// parameters itself and stops if one does not exist. All other errors come from BMv2, and the
+/// Returns whether p4c's runner would continue after this error. It looks up tables, keys, actions
+/// and parameters itself and stops if one does not exist. All other errors come from BMv2, and the
 /// runner does not notice them.
 fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
     let looks_up = matches!(
@@ -178,7 +181,8 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
 const PROFILES: [&str; 4] =
     ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
 
-/// A node of the packet replication engine. Its copies have the same replication id.
+/// A node of the packet replication engine. All copies that it makes have the same replication
+/// identifier.
 #[derive(Clone, Debug)]
 struct MulticastNode {
     replication_id: u16,
@@ -186,11 +190,11 @@ struct MulticastNode {
     lags: Vec<u32>,
 }
 
-/// A script that runs on a switch.
+/// The execution of a script on a switch.
 struct Runner<'s> {
     switch: &'s mut Switch,
     options: Options,
-    /// Whether the program is for BPF, where scripts write maps in place of tables.
+    /// Whether the program is for BPF. Its scripts then name maps instead of tables.
     is_for_bpf: bool,
     coverage: Option<&'s mut Coverage>,
     books: Books,
@@ -219,8 +223,8 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Notes which accelerators packets pass unchanged. An expectation of encrypted bytes behind
-    /// one of them cannot hold.
+    /// Adds a note for each accelerator that packets pass unchanged. The script cannot expect
+    /// encrypted bytes from it.
     fn note_accelerators(&mut self, script: &Script) {
         let first = script.statements.first().map_or(1, |statement| statement.line);
         for instance in &self.switch.program().externs {
@@ -274,7 +278,7 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Processes the packets of the collected burst at the arrival time of the last one.
+    /// Processes the packets that were collected for a burst, at the arrival time of the last one.
     fn burst(&mut self) {
         let burst = std::mem::take(&mut self.burst);
         if burst.is_empty() {
@@ -410,8 +414,8 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Inserts an entry and returns its handle, or `None` if the entry exists already. BMv2 does
-    /// not treat that as an error either.
+    /// Inserts an entry into a table and returns its handle. Returns `None` if the entry exists
+    /// already, which BMv2 does not treat as an error either.
     fn insert(
         &mut self,
         line: usize,

@@ -6,27 +6,27 @@ use pipeline::{Digest, RunError, Way};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The results of a script that was run in one way.
+/// The results of one run of a script, in which all packets were processed in the same way.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The way in which all packets were processed.
     pub way: Way,
-    /// Whether packets arrived in bursts ([`super::Options::together`]).
+    /// Whether packets of consecutive statements arrived as a burst ([`super::Options::together`]).
     pub together: bool,
-    /// The report of the script.
+    /// The report of the run.
     pub report: Report,
-    /// The digests for the control plane, those of the first switch first.
+    /// The digests that packets sent to the control plane. Those of the first switch come first.
     pub digests: Vec<Digest>,
 }
 
-/// A line of a script whose results differ between two ways of running it.
+/// A line of a script with different results when the program is run in two ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The line of the packet or statement, or zero if the results belong to no line.
+    /// The line of the packet or statement. Zero if the results belong to no line.
     pub line: usize,
-    /// Whether packets arrived in bursts.
+    /// Whether packets of consecutive statements arrived as a burst.
     pub together: bool,
-    /// Both ways, each with its results for the line.
+    /// The two ways, each with its results for the line as text.
     pub found: [(Way, String); 2],
 }
 
@@ -42,9 +42,9 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Compares each run with the first one that met no limit of the interpreter, and returns the first
-/// line in which they differ. Runs with bursts are compared with each other only, since their
-/// packets arrive at other times.
+/// Compares the results of all runs of a script, and returns the first line in which two differ.
+/// Each run is compared with the first one that met no limit of the interpreter. Runs with bursts
+/// are compared with each other only, since their packets arrive at other times.
 #[must_use]
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
@@ -85,7 +85,7 @@ fn met_limit(report: &Report) -> bool {
     report.failures.iter().any(is_limit)
 }
 
-/// Returns all results of each line, in order.
+/// Returns the results of a run by the line to which they belong, those of a line in order.
 fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
     let Report { sent, causes, failures, values, left, .. } = &ran.report;
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Changes that packets request for their entries and that a controller answers, as messages and as
-//! operations.
+//! The changes that packets request for their entries and that a controller carries out: as
+//! messages, and as operations.
 
 use crate::error::ControlError;
 use crate::switch::Core;
@@ -10,20 +10,21 @@ use std::sync::Arc;
 use tables::Applied;
 
 impl Core {
-    /// Returns the changes that packets requested since the last call, in tables whose entries a
-    /// controller writes.
+    /// Returns the changes that packets have requested for their entries since the last call, in
+    /// tables whose entries a controller writes (`update = "digest"`).
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         self.state.entry_changes.take()
     }
 
-    /// Returns the number of changes that were dropped because more than 65,536 waited to be taken.
+    /// Returns the number of requested changes that were dropped because 65,536 already waited to
+    /// be taken.
     #[must_use]
     pub fn entry_changes_dropped(&self) -> u64 {
         self.state.entry_changes.dropped()
     }
 
-    /// Applies a change to its entry, as the control plane would.
+    /// Makes a change that a packet has requested for its entry, as the control plane would.
     ///
     /// # Errors
     /// Fails if the entry no longer exists, is constant, or has another action by now.
@@ -46,8 +47,8 @@ impl Core {
         Ok(if *before == change.before { Changed::AsFound } else { Changed::Overwritten })
     }
 
-    /// Applies a change that returns from a controller, in the encoding of
-    /// [`EntryChange::to_bytes`].
+    /// Makes a change that a packet has requested and that a controller returns as a message, in
+    /// the encoding of [`EntryChange::to_bytes`].
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         let change = self.entry_change_from(message);
@@ -58,8 +59,8 @@ impl Core {
         }
     }
 
-    /// Takes all waiting changes and applies them, like a controller that answers before the next
-    /// packet arrives.
+    /// Takes all requested changes that wait and makes them, like a controller that answers before
+    /// the next packet arrives.
     pub fn answer_entry_changes(&self) {
         for change in self.take_entry_changes() {
             // An entry that is constant or no longer exists is left unchanged.
@@ -67,8 +68,8 @@ impl Core {
         }
     }
 
-    /// Decodes a change that [`EntryChange::to_bytes`] encoded. Returns `None` if it does not fit
-    /// this program.
+    /// Decodes a requested change that [`EntryChange::to_bytes`] has encoded. Returns `None` if it
+    /// does not fit this program.
     #[must_use]
     pub fn entry_change_from(&self, bytes: &[u8]) -> Option<EntryChange> {
         let mut words = Words(bytes);
@@ -88,8 +89,8 @@ impl Core {
 }
 
 impl EntryChange {
-    /// Encodes the change as a message: big-endian words of 64 bits, each argument from its lowest
-    /// word on.
+    /// Encodes the change as a message of 64-bit words in big-endian order. Each argument begins
+    /// with its lowest word.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut words = vec![u64::from(self.table.0), self.entry.0, u64::from(self.after.action.0)];

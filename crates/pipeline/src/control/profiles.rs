@@ -119,8 +119,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sets whether a port is up, as selectors see it. Members that watch a port that is down are
-    /// not chosen. All ports are up at first.
+    /// Sets whether a port is up. A member of a group that watches a port is only chosen while that
+    /// port is up. All ports are up at first.
     pub fn set_port_up(&self, port: u32, up: bool) {
         self.state.change_ports_down(|down| {
             if up {

@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 
 /// The operations on packet replication, value sets and ports.
 impl Core {
-    /// Sets the members of a multicast group, in the order in which copies are made. An empty list
-    /// removes the group.
+    /// Sets the copies that a packet for a multicast group becomes, in the order in which they are
+    /// made. An empty list removes the group.
     pub fn set_multicast_group(&self, group: u32, replicas: Vec<Replica>) {
         let mut groups = write(&self.state.multicast_groups);
         if replicas.is_empty() {
@@ -24,7 +24,8 @@ impl Core {
         }
     }
 
-    /// Returns the members of a multicast group.
+    /// Returns the copies that a packet for a multicast group becomes. There are none for an
+    /// unknown group.
     #[must_use]
     pub fn multicast_group(&self, group: u32) -> Vec<Replica> {
         self.state.replicas(group).to_vec()
@@ -39,7 +40,7 @@ impl Core {
         };
     }
 
-    /// Returns a clone session.
+    /// Returns the clone session with this number, or `None` if there is none.
     #[must_use]
     pub fn clone_session(&self, session: u32) -> Option<CloneSession> {
         self.state.clone_session(session).map(|config| (*config).clone())
@@ -121,8 +122,8 @@ impl Core {
         Ok((**read(members)).clone())
     }
 
-    /// PNA: sets whether a port is a host port (its packets go `HOST_TO_NET`) or a network port, as
-    /// all ports are at first.
+    /// PNA: sets whether a port is a host port, whose packets have the direction `HOST_TO_NET`. At
+    /// first, all ports are network ports.
     pub fn set_host_port(&self, port: u32, host: bool) {
         let mut ports = write(&self.state.host_ports);
         if host {

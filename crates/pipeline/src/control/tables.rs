@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// The operations on tables.
 impl Core {
-    /// Returns an action call, with arguments for the action's parameters without direction. The
-    /// arguments are converted to the types of the parameters.
+    /// Returns a call of an action, with arguments for the parameters that the control plane sets.
+    /// The arguments are converted to the types of the parameters.
     ///
     /// # Errors
     /// Fails if the number of arguments is wrong, or one of them does not fit.
@@ -47,7 +47,7 @@ impl Core {
         Ok(ActionCall { action, arguments: values.collect::<Result<_, ControlError>>()? })
     }
 
-    /// Adds an entry.
+    /// Adds an entry to a table, and returns its handle.
     ///
     /// # Errors
     /// Fails if the entry does not fit the table or already exists, or if the table is full or
@@ -61,7 +61,8 @@ impl Core {
         Ok(self.add_entry_with(table, &entry, now, |_| {})?.handle)
     }
 
-    /// Adds an entry, and calls `fill` on its state before a packet can find the entry.
+    /// Adds an entry to a table. Calls `fill` on the entry's state before a packet can find the
+    /// entry.
     pub(crate) fn add_entry_with(
         &self,
         table: TableId,
@@ -134,8 +135,9 @@ impl Core {
         Ok(self.table(table)?.iter().map(|stored| (stored.handle, stored.shown())))
     }
 
-    /// Returns the memory in bytes that a table uses for its entries in addition to the heap: the
-    /// parts of entries that packets access, and the packed entries of machine code.
+    /// Returns the number of bytes that a table takes for its entries outside the heap: for the
+    /// parts of entries that packets access, and for the entries in the form that machine code
+    /// reads.
     ///
     /// # Errors
     /// Fails if there is no such table.
@@ -143,7 +145,7 @@ impl Core {
         Ok(self.table(table)?.bytes())
     }
 
-    /// Returns the entry with this match and priority.
+    /// Returns the entry with this match and priority, or `None` if there is none.
     ///
     /// # Errors
     /// Fails if the match does not fit the table.
@@ -158,7 +160,8 @@ impl Core {
         Ok(found.map(|stored| stored.handle))
     }
 
-    /// Sets the action that runs on a miss. `None` restores the program's default action.
+    /// Sets the action that runs for packets that miss in a table. `None` restores the default
+    /// action that the program declares.
     ///
     /// # Errors
     /// Fails if the program declares the default action constant, or the table does not have the
@@ -179,7 +182,7 @@ impl Core {
         Ok(())
     }
 
-    /// Returns the action that runs on a miss.
+    /// Returns the action that runs for packets that miss in a table.
     ///
     /// # Errors
     /// Fails if there is no such table.
@@ -187,8 +190,8 @@ impl Core {
         Ok((*self.table(table)?.default().cell.call()).clone())
     }
 
-    /// Returns the entries whose idle timeout has expired at `now`. Each is reported once per
-    /// timeout, or removed if its table has `AUTO_DELETE`.
+    /// Returns the entries whose idle timeout has expired by the time `now`. An entry is returned
+    /// once per timeout. If its table has `AUTO_DELETE`, it is also removed.
     pub fn expire(&self, now: Duration) -> Vec<IdleEntry> {
         let mut idle = Vec::new();
         for (position, state) in self.state.tables.iter().enumerate() {
@@ -199,7 +202,8 @@ impl Core {
         idle
     }
 
-    /// Sets the timeout of PNA's expire time profile `profile`. `None` stands for no timeout.
+    /// Sets the timeout of entries with PNA's expire time profile `profile`. `None` stands for no
+    /// timeout.
     pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
         let mut profiles = write(&self.state.expire_profiles);
         match timeout {
@@ -218,7 +222,8 @@ impl Core {
         Ok((matches, self.runs(table, &entry.action)?))
     }
 
-    /// Returns the action, member or group that an entry runs, if everything it refers to exists.
+    /// Returns the action, member or group that an entry is to run. Returns an error if something
+    /// to which it refers does not exist.
     pub(crate) fn runs(&self, table: TableId, action: &EntryAction) -> Result<Runs, ControlError> {
         let implementation = self.program_table(table)?.implementation;
         let direct = "actions: it has no action profile";
@@ -263,8 +268,8 @@ impl Core {
         Ok(())
     }
 
-    /// Checks whether a table may run an action. `refused` is the annotation that forbids the
-    /// action in this use.
+    /// Returns an error unless a table may run an action. `refused` is the annotation that would
+    /// forbid this use of the action.
     pub(super) fn check_action(
         &self,
         table: TableId,

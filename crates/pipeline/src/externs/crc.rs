@@ -9,7 +9,7 @@
 /// The parameters of a CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrcParameters {
-    /// The width of the remainder, 8 to 64 bits.
+    /// The width of the remainder in bits, from 8 to 64.
     pub width: u32,
     /// The generator polynomial without its highest term.
     pub polynomial: u64,
@@ -91,7 +91,8 @@ impl CrcParameters {
 #[derive(Clone, Debug)]
 pub(crate) struct Crc {
     parameters: CrcParameters,
-    /// The remainder of each byte followed by zero bytes, whose number is the outer index.
+    /// The tables for eight bytes at a time. Table `n` holds, for each value of a byte, the
+    /// remainder of that byte followed by `n` zero bytes.
     tables: [[u64; 256]; 8],
 }
 
@@ -121,17 +122,17 @@ impl Crc {
         Self { parameters, tables }
     }
 
-    /// Returns the tables for code that processes words of eight bytes itself, and the number to
-    /// combine by exclusive or with the remainder of `bytes` bytes that was computed from an
-    /// initial value of zero. The first byte of a word is the lowest and is followed by seven.
-    /// Returns `None` if bytes or the remainder must be reversed.
+    /// Returns the tables for code that processes words of eight bytes itself. Also returns the
+    /// number by which the remainder of `bytes` bytes, computed from an initial value of zero, must
+    /// be combined by exclusive or. The first byte of a word is its lowest. Returns `None` if bytes
+    /// or the remainder must be reversed.
     pub(crate) fn for_words(&self, bytes: usize) -> Option<(&[[u64; 256]; 8], u64)> {
         let CrcParameters { reflect_input, reflect_output, .. } = self.parameters;
         // Except for its beginning and end, a CRC is linear.
         (reflect_input && reflect_output).then(|| (&self.tables, self.checksum(&vec![0; bytes])))
     }
 
-    /// Returns the checksum of `data`, which is that of [`CrcParameters::checksum`].
+    /// Returns the checksum of `data`, like [`CrcParameters::checksum`] but eight bytes at a time.
     pub(crate) fn checksum(&self, data: &[u8]) -> u64 {
         let parameters = &self.parameters;
         let mut remainder = parameters.reflected(parameters.initial);
@@ -151,8 +152,8 @@ impl Crc {
         (output ^ parameters.final_xor) & parameters.mask()
     }
 
-    /// Returns the remainder after the `bytes` lowest bytes of `word`, from one to `MOST`. The
-    /// table lookups do not depend on each other.
+    /// Returns the remainder after the `bytes` lowest bytes of `word`, given the remainder before.
+    /// `bytes` is from one to `MOST`. The table lookups do not depend on each other.
     #[inline]
     fn advance<const MOST: usize>(&self, remainder: u64, word: u64, bytes: usize) -> u64 {
         let word = match self.parameters.reflect_input {

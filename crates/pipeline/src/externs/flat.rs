@@ -1,6 +1,6 @@
-//! Registers and counters in flat memory, which machine code accesses by the address of a cell.
-//! They are used for arrays of numbers that are not too large, both in the interpreter and in
-//! machine code.
+//! Arrays of registers and counters whose elements are contiguous, so that machine code can access
+//! them by address. The interpreter uses such arrays too. Arrays of numbers that are not too large
+//! are stored so.
 
 use super::{Constructed, LoadError};
 use crate::array::Flat;
@@ -12,24 +12,25 @@ use ir::{ExternInstance, ExternType};
 use std::sync::Arc;
 use tables::{CellWidth, Cells};
 
-/// The maximum number of elements. Larger arrays only take memory for the elements in use.
+/// The maximum number of elements of a contiguous array. Larger arrays take memory for the elements
+/// in use only.
 const MOST: u64 = 1 << 24;
-/// The number of memory cells of a counter's element: packets, then bytes.
+/// The number of 64-bit words of a counter's element: one for packets, then one for bytes.
 const OF_A_COUNTER: usize = 2;
 
-/// The layout of a flat array, as machine code needs it.
+/// The layout of an array with contiguous elements, as machine code needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlatArray {
     /// The number of elements.
     pub(crate) size: u64,
-    /// The width of a register's element in bits.
+    /// The width of an element of a register in bits.
     pub(crate) width: u32,
     /// The distance from one element to the next in bytes.
     pub(crate) stride: u32,
 }
 
 impl FlatArray {
-    /// Returns the layout of an array's elements, if the array can be flat.
+    /// Returns the layout of an extern instance's elements, or `None` if they are not contiguous.
     pub(crate) fn of(layout: &Layout, instance: &ExternInstance) -> Option<Self> {
         use ExternType as Of;
         let (width, stride) = match instance.extern_type {
@@ -46,18 +47,18 @@ impl FlatArray {
         is_flat.then_some(Self { size, width, stride })
     }
 
-    /// Returns the memory of all elements together in bytes.
+    /// Returns the number of bytes that all elements take together.
     pub(crate) fn bytes(&self) -> u64 {
         self.size.saturating_mul(self.stride.into())
     }
 }
 
-/// The elements of a register array.
+/// The elements of a register array that machine code can access.
 #[derive(Debug)]
 pub(crate) struct Words {
     cells: Cells,
     initial: Value,
-    /// The initial value as a number.
+    /// The initial value of each element, as a number.
     pattern: u64,
 }
 
@@ -93,7 +94,7 @@ impl Flat<Value> for Words {
     }
 }
 
-/// The elements of a counter array.
+/// The elements of a counter array that machine code can access.
 #[derive(Debug)]
 pub(crate) struct Counts(Cells);
 
@@ -103,7 +104,7 @@ impl Counts {
         Ok(Arc::new(Self(cells(count, CellWidth::Eight)?)))
     }
 
-    /// Counts a packet of `bytes` bytes.
+    /// Counts a packet of `bytes` bytes in an element. Has no effect if the index is out of range.
     pub(crate) fn count(&self, index: u64, bytes: u64) {
         let first = index as usize * OF_A_COUNTER;
         self.0.add(first, 1);

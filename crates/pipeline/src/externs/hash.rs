@@ -9,7 +9,7 @@ use std::sync::Arc;
 static CRC16: Crc = Crc::new(CrcParameters::CRC16);
 static CRC32: Crc = Crc::new(CrcParameters::CRC32);
 
-/// The CRCs that the control plane may set.
+/// The CRCs whose parameters the control plane may set: `crc16_custom` and `crc32_custom`.
 #[derive(Clone, Debug)]
 pub(crate) struct CustomCrcs {
     pub(crate) crc16: Arc<Crc>,
@@ -17,13 +17,14 @@ pub(crate) struct CustomCrcs {
 }
 
 impl Default for CustomCrcs {
-    /// Returns the initial CRCs of BMv2, which are those without `custom`.
+    /// Returns the initial parameters of BMv2, which are those of `crc16` and `crc32`.
     fn default() -> Self {
         Self { crc16: Arc::new(CRC16.clone()), crc32: Arc::new(CRC32.clone()) }
     }
 }
 
-/// A hash algorithm of `HashAlgorithm`, `PSA_HashAlgorithm_t` or `PNA_HashAlgorithm_t`.
+/// A hash algorithm that an architecture's enumeration names, such as `HashAlgorithm` or
+/// `PSA_HashAlgorithm_t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Crc16,
@@ -37,11 +38,11 @@ pub(crate) enum Algorithm {
     /// The target's default, which is `crc32` here.
     TargetDefault,
     Toeplitz,
-    /// A hash of uBPF.
+    /// The hash `lookup3`, which uBPF has.
     Lookup3,
     /// A random number, which does not depend on the data.
     Random,
-    /// An algorithm that is not implemented.
+    /// An algorithm that this crate does not implement, by its name.
     Unknown(String),
 }
 
@@ -66,7 +67,8 @@ impl Algorithm {
 }
 
 impl Algorithm {
-    /// Returns the tables of a CRC whose parameters cannot be changed.
+    /// Returns the CRC that this algorithm computes, with its tables. Returns `None` if it is no
+    /// CRC, or one whose parameters can be changed.
     pub(crate) fn fixed_crc(&self) -> Option<&'static Crc> {
         match self {
             Self::Crc16 => Some(&CRC16),
@@ -75,7 +77,8 @@ impl Algorithm {
         }
     }
 
-    /// Returns the error for an algorithm that is not implemented here.
+    /// Returns the error for a program that uses this algorithm although this crate does not
+    /// implement it.
     pub(crate) fn not_run(&self) -> RunError {
         RunError::UnknownAlgorithm(match self {
             Self::Unknown(name) => name.clone(),
@@ -84,7 +87,7 @@ impl Algorithm {
     }
 }
 
-/// The settings on which hashes depend besides their data.
+/// The parameters of hash algorithms that the control plane may set.
 #[derive(Clone, Debug)]
 pub(crate) struct HashSettings {
     pub(crate) custom_crcs: CustomCrcs,
@@ -147,12 +150,13 @@ pub fn internet_checksum(data: &[u8]) -> u16 {
     !ones_complement_sum(0, data)
 }
 
-/// Adds 16-bit words to a one's complement sum.
+/// Adds the 16-bit words of `data` to a one's complement sum, and returns the new sum.
 pub(crate) fn ones_complement_sum(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, ones_complement_add)
 }
 
-/// Subtracts 16-bit words from a one's complement sum (RFC 1624).
+/// Subtracts the 16-bit words of `data` from a one's complement sum (RFC 1624), and returns the new
+/// sum.
 pub(crate) fn ones_complement_difference(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, |sum, word| ones_complement_add(sum, !word))
 }
@@ -174,7 +178,7 @@ fn xor16(data: &[u8]) -> u16 {
     words(data).fold(0, |sum, word| sum ^ word)
 }
 
-/// Returns the first eight bytes as a number.
+/// Returns the first eight bytes of the data as a number.
 fn identity(data: &[u8]) -> u64 {
     data.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -55,15 +55,16 @@ pub(crate) struct Meter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Running {
     config: MeterConfig,
-    /// The tokens in bucket C: Tc of both RFCs.
+    /// The tokens in the first bucket, in units of 10^-9 tokens: Tc of both RFCs.
     committed: u128,
-    /// The tokens in the second bucket: Tp of RFC 2698, or Te of RFC 2697.
+    /// The tokens in the second bucket, in units of 10^-9 tokens: Tp of RFC 2698, or Te of RFC
+    /// 2697.
     second: u128,
     updated: Duration,
 }
 
 impl Meter {
-    /// Sets the configuration and fills the buckets. `None` removes the configuration.
+    /// Sets the configuration of the meter and fills its buckets. `None` removes the configuration.
     pub(crate) fn configure(&mut self, config: Option<MeterConfig>, now: Duration) {
         self.running = config.map(|config| {
             let (committed, second) = bursts(&config);
@@ -139,7 +140,7 @@ fn filled(tokens: u128, rate: u64, nanoseconds: u128, full: u128) -> u128 {
     tokens.saturating_add(u128::from(rate).saturating_mul(nanoseconds)).min(full)
 }
 
-/// Returns the capacities of both buckets.
+/// Returns the capacities of the first and the second bucket, in units of 10^-9 tokens.
 fn bursts(config: &MeterConfig) -> (u128, u128) {
     let (committed, second) = match config {
         MeterConfig::TwoRate { committed_burst, peak_burst, .. } => (committed_burst, peak_burst),
