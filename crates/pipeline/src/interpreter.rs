@@ -35,17 +35,17 @@ use std::time::Duration;
 /// The maximum number of states that one parser may visit. Beyond it, the parser's error is
 /// `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
-/// The maximum nesting depth of calls, blocks and expressions together. A level takes up to some
-/// kilobytes of stack without optimisation, and all of them fit the two megabytes of a Rust
+/// The maximum nesting depth of calls, blocks and expressions together. Without optimisation, a
+/// level takes up to some kilobytes of stack, and all levels must fit the two megabytes of a Rust
 /// thread's stack.
 const MAXIMUM_DEPTH: u32 = 500;
 
 /// The reason why a block ends before its last statement.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The parser rejects the packet with this error.
+    /// The parser rejects the packet with the error of this number.
     Reject(u32),
-    /// The packet cannot be processed.
+    /// The packet cannot be processed, because of this error.
     Fault(RunError),
 }
 
@@ -61,13 +61,13 @@ impl From<InternalError> for Stop {
     }
 }
 
-/// Creates the fault of an invariant that is violated where this function is called.
+/// Creates the fault for an invariant that is violated where this function is called.
 #[track_caller]
 pub(crate) const fn internal(what: &'static str) -> Stop {
     Stop::Fault(RunError::internal(what))
 }
 
-/// The next point of control after a statement.
+/// How the execution continues after a statement.
 #[derive(Debug)]
 pub(crate) enum Flow {
     Next,
@@ -77,25 +77,27 @@ pub(crate) enum Flow {
     Exit,
 }
 
-/// The requests of blocks to the architecture, and the flags that the architecture reads and sets.
+/// The requests that blocks have made to the architecture for a packet, and the flags that both
+/// use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
-    /// v1model: the session of the last `clone`, and the metadata that its copies keep.
+    /// v1model: the session of the last `clone` call, and the metadata that its clones keep.
     pub(crate) clone: Option<(u32, Preserved)>,
-    /// v1model: the metadata that the last `resubmit` keeps.
+    /// v1model: the metadata that the packet keeps when it is resubmitted. `None` if `resubmit` was
+    /// not called.
     pub(crate) resubmit: Option<Preserved>,
-    /// v1model: the metadata that the last `recirculate` keeps. PNA: set if `recirculate` was
-    /// called.
+    /// v1model: the metadata that the packet keeps when it is recirculated. PNA: set if
+    /// `recirculate` was called.
     pub(crate) recirculate: Option<Preserved>,
-    /// v1model: the receiver and the message of the last `digest`.
+    /// v1model: the receiver and the contents of the last `digest` call.
     pub(crate) digest: Option<(u64, Expression)>,
-    /// v1model and uBPF: the maximum number of bytes of the outgoing packet.
+    /// v1model and uBPF: the number of bytes to which the outgoing packet is truncated.
     pub(crate) truncate: Option<u64>,
-    /// v1model: whether a `verify_checksum` failed.
+    /// v1model: whether a `verify_checksum` has found a wrong checksum.
     pub(crate) checksum_error: bool,
-    /// PNA: the port of the last `send_to_port`, or `None` after `drop_packet`.
+    /// PNA: the output port that the last `send_to_port` has set, or `None` after `drop_packet`.
     pub(crate) destination: Option<u32>,
-    /// PNA: the mirror slots and their sessions.
+    /// PNA: the clone session that `mirror_packet` has stored in each mirror slot.
     pub(crate) mirrors: Vec<(u32, u32)>,
     /// PNA: whether an inline accelerator was enabled and not disabled afterwards.
     pub(crate) accelerator: bool,
@@ -104,46 +106,49 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Whether the architecture must do more for the packet than send it, in v1model and PNA.
+    /// Returns whether a block has requested more than to send the packet (v1model and PNA), such
+    /// as a copy.
     pub(crate) fn has_requests(&self) -> bool {
         let Self { clone, resubmit, recirculate, digest, mirrors, .. } = self;
         let other_pass = clone.is_some() || resubmit.is_some() || recirculate.is_some();
         other_pass || digest.is_some() || !mirrors.is_empty()
     }
 
-    /// Returns the sessions that copy the packet, in v1model and PNA.
+    /// Returns the clone sessions by which the packet is copied, in v1model and PNA.
     pub(crate) fn sessions(&self) -> Vec<u32> {
         let clone = self.clone.iter().map(|(session, _)| *session);
         clone.chain(self.mirrors.iter().map(|(_, session)| *session)).collect()
     }
 
-    /// Returns the metadata that copies of the last `clone` keep.
+    /// Returns the metadata that the clones of the last `clone` call keep.
     pub(crate) fn clone_preserves(&self) -> Preserved {
         self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
     }
 }
 
-/// The metadata that a copy of a packet keeps, with their values at the end of the pipeline.
+/// The metadata that a clone of a packet, or a packet in a further pass, keeps. The values are
+/// those at the end of ingress or egress.
 #[derive(Clone, Debug)]
 pub(crate) enum Preserved {
     Nothing,
-    /// The fields that have this number in their `@field_list`.
+    /// The fields whose annotation `@field_list` contains this number.
     FieldList(u32),
-    /// The places that the argument of the call reads.
+    /// The variables and fields that the argument of the call names.
     Places(Vec<Place>),
 }
 
-/// A table that is being applied.
+/// A table that is being applied, with the results of its lookup.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     pub(crate) table: TableId,
     pub(crate) keys: Vec<Bits>,
     pub(crate) entry: Option<Arc<Stored>>,
-    /// The colour that each direct meter returned. A meter runs once per lookup.
+    /// The colour that each direct meter returned for this lookup. A meter runs only once per
+    /// lookup.
     pub(crate) colors: Vec<(ExternId, crate::externs::meter::Color)>,
 }
 
-/// The interpreter of one packet. See the [module](self).
+/// The interpreter, with the state of the packet that it processes. See the [module](self).
 pub(crate) struct Interpreter<'p> {
     pub(crate) layout: &'p Layout,
     pub(crate) state: &'p State,
@@ -154,15 +159,16 @@ pub(crate) struct Interpreter<'p> {
     /// The number of bits in use in the last byte that was emitted.
     emitted_used: u32,
     pub(crate) now: Duration,
-    /// The packet's length in bytes as received, for counters and meters.
+    /// The packet's length in bytes as it was received. Counters and meters use it.
     pub(crate) received_length: u64,
-    /// The number of bytes of the packet beyond those in memory: see [`Scratch::beyond`].
+    /// The number of bytes of the packet that are not in memory: see [`Scratch::beyond`].
     pub(crate) beyond: u64,
     pub(crate) effects: Effects,
     /// PNA: whether an inline accelerator was enabled in the previous pass.
     pub(crate) from_accelerator: bool,
     in_parser: bool,
-    /// The change in the packet's length, in bytes, from headers that became valid or invalid.
+    /// The number of bytes by which headers that became valid or invalid have changed the packet's
+    /// length.
     length_change: i64,
     /// The units of work that the packet may still take.
     work_left: Cell<u64>,
@@ -201,8 +207,8 @@ impl<'p> Interpreter<'p> {
         })
     }
 
-    /// Resets everything of the previous pass except the state of the switch. Parameters need no
-    /// reset, because they are set before they are read.
+    /// Prepares a pass of a packet: clears everything that the previous pass left, except for the
+    /// state of the switch. Parameters are not cleared, because they are set before they are read.
     pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
         for variable in self.layout.locals() {
             let type_id = self.layout.program.variables.get(variable.index());
@@ -216,7 +222,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Like [`Self::begin_pass`], for variables that machine code holds.
+    /// Prepares a pass of a packet like [`Self::begin_pass`], but leaves out the variables, which
+    /// machine code holds.
     pub(crate) fn begin_pass_of_code(&mut self, received_length: u64) {
         self.load_packet(Vec::new());
         self.emitted_used = 8;
@@ -226,7 +233,8 @@ impl<'p> Interpreter<'p> {
         self.effects = Effects::default();
     }
 
-    /// Resets the counts of the previous packet, when machine code goes from packet to packet.
+    /// Prepares the next packet that machine code processes: clears what the interpreter counted
+    /// for the previous one.
     pub(crate) fn begin_packet_of_code(&mut self, received_length: u64) {
         self.begin_pass_of_code(received_length);
         self.clear_checksums();
@@ -235,27 +243,28 @@ impl<'p> Interpreter<'p> {
         self.depth.set(0);
     }
 
-    /// Sets the parser's position to that of machine code, which counts in bytes.
+    /// Sets the parser's position in the packet to a number of bytes, as machine code counts it.
     pub(crate) fn set_cursor_bytes(&mut self, cursor: u64) {
         self.cursor = cursor.saturating_mul(8);
     }
 
-    /// Returns the byte that contains the parser's position.
+    /// Returns the number of the byte in which the parser's position in the packet is.
     pub(crate) fn cursor_bytes(&self) -> u64 {
         self.cursor / 8
     }
 
-    /// Sets whether machine code is running a parser, in which `next` and `last` can reject.
+    /// Sets whether machine code runs a parser. There, `next` and `last` of a header stack can
+    /// reject the packet.
     pub(crate) fn set_in_parser(&mut self, in_parser: bool) {
         self.in_parser = in_parser;
     }
 
-    /// Adds the change in bytes that machine code made to the packet's length.
+    /// Adds the number of bytes by which machine code has changed the packet's length.
     pub(crate) fn add_length_change(&mut self, change: i64) {
         self.length_change = self.length_change.saturating_add(change);
     }
 
-    /// Returns a variable, so that machine code can move its value in or out.
+    /// Returns a variable, so that machine code can copy its value from or to the frame.
     pub(crate) fn variable_mut(&mut self, id: VariableId) -> Result<&mut Value, RunError> {
         self.scratch.frame.get_mut(id.index()).ok_or_else(|| RunError::internal("variable"))
     }
@@ -278,31 +287,32 @@ impl<'p> Interpreter<'p> {
         std::mem::take(&mut self.length_change)
     }
 
-    /// Loads a packet for the next parser.
+    /// Makes `packet` the packet that the next parser reads.
     pub(crate) fn load_packet(&mut self, packet: Vec<u8>) {
         self.scratch.packet = packet;
         self.cursor = 0;
     }
 
-    /// Returns the loaded packet, unchanged.
+    /// Returns the packet that the parser reads, unchanged.
     pub(crate) fn packet(&self) -> &[u8] {
         &self.scratch.packet
     }
 
-    /// Takes the loaded packet out of the interpreter. Nothing remains to be parsed.
+    /// Takes the packet that the parser reads out of the interpreter, which then has no bytes left
+    /// to parse.
     pub(crate) fn take_packet(&mut self) -> Vec<u8> {
         self.cursor = 0;
         std::mem::take(&mut self.scratch.packet)
     }
 
-    /// Returns the payload, which begins at the byte that contains the parser's position.
+    /// Returns the payload: the packet from the byte in which the parser's position is.
     pub(crate) fn payload(&self) -> &[u8] {
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
         self.scratch.packet.get(start..).unwrap_or(&[])
     }
 
-    /// Returns the outgoing packet: the output of the deparsers, in whole bytes, followed by a
-    /// payload.
+    /// Returns the outgoing packet: the headers that deparsers emitted, padded to whole bytes,
+    /// followed by the payload.
     pub(crate) fn take_deparsed(&mut self, payload: &[u8]) -> Vec<u8> {
         self.emitted_used = 8;
         let mut packet = Vec::with_capacity(self.scratch.emitted.len() + payload.len());
@@ -311,7 +321,8 @@ impl<'p> Interpreter<'p> {
         packet
     }
 
-    /// Like [`Self::take_deparsed`], with the bytes after the parser's position as the payload.
+    /// Returns the outgoing packet like [`Self::take_deparsed`]. The payload is what the parser has
+    /// not read.
     pub(crate) fn take_deparsed_packet(&mut self) -> Vec<u8> {
         let packet = std::mem::take(&mut self.scratch.packet);
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
@@ -320,9 +331,9 @@ impl<'p> Interpreter<'p> {
         deparsed
     }
 
-    /// Runs a parser of the package. `Err` is a fault. `Ok` holds the parser's error, which is
-    /// `NoError` (0) if it accepted. In both outcomes of `Ok` the arguments are updated by
-    /// direction.
+    /// Runs a parser of the package. Returns the parser's error, which is `NoError` (0) if it
+    /// accepted the packet; the arguments of its `out` and `inout` parameters are then updated in
+    /// either case. Returns `Err` if the packet cannot be processed.
     pub(crate) fn run_parser(
         &mut self,
         id: ParserId,
@@ -364,8 +375,8 @@ impl<'p> Interpreter<'p> {
         self.run_control_and(id, arguments, |_| Ok(()))
     }
 
-    /// Runs a control of the package, and then `then`, while the control's variables still hold
-    /// their values.
+    /// Runs a control of the package, and then calls `then`, while the control's variables still
+    /// hold their values.
     pub(crate) fn run_control_and(
         &mut self,
         id: ControlId,
@@ -392,16 +403,18 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Clears the checksum units, as each parser and control must begin with empty ones (PSA
-    /// specification, section 7.7). psa_switch uses one object for all packets.
+    /// Clears the checksum units, because each parser and control must begin with empty ones (PSA
+    /// specification, section 7.7). psa_switch does not clear them: it has one object for all
+    /// packets.
     pub(crate) fn clear_checksums(&mut self) {
         if self.layout.dialect != Dialect::PsaSwitch {
             self.scratch.checksums.clear();
         }
     }
 
-    /// Swaps the arguments with the values of the parameters until [`Self::copy_out`] swaps them
-    /// back. Nothing is copied, and a parameter that is only read returns its argument unchanged.
+    /// Exchanges the arguments of a block with the values of its parameters, until
+    /// [`Self::copy_out`] exchanges them back. Nothing is copied, and a parameter that is only read
+    /// returns its argument unchanged.
     fn copy_in(
         &mut self,
         parameters: &[Parameter],
@@ -433,7 +446,8 @@ impl<'p> Interpreter<'p> {
         self.layout.initial(type_id).cloned().ok_or_else(|| RunError::internal("type"))
     }
 
-    /// Like [`Self::initial`], but reuses the memory of a spare value if there is one.
+    /// Returns the initial value of a type like [`Self::initial`], in the memory of a value that is
+    /// no longer used if there is one.
     pub(crate) fn initial_again(&mut self, type_id: ir::TypeId) -> Result<Value, RunError> {
         let Some(mut value) = self.scratch.take_spare(type_id) else {
             return self.initial(type_id);
@@ -473,7 +487,8 @@ impl<'p> Interpreter<'p> {
         Ok(Flow::Next)
     }
 
-    /// Charges units of work, and fails if the packet's limit is exceeded or the worker must stop.
+    /// Charges units of work to the packet. Returns an error if the packet exceeds its limit or the
+    /// worker must stop.
     pub(crate) fn charge(&self, units: u64) -> Result<(), RunError> {
         if self.scratch.is_stopped() {
             return Err(RunError::Stopped);
@@ -487,32 +502,34 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Charges for another pass or a copy of a packet of this length.
+    /// Charges the packet for another pass or a copy of a packet of this length.
     pub(crate) fn charge_copy(&self, bytes: usize) -> Result<(), RunError> {
         self.charge(self.layout.costs.of_copy(bytes))
     }
 
-    /// Charges for a block of the package, which runs next.
+    /// Charges the packet for a block of the package, before the block runs.
     pub(crate) fn begin_block(&self, block: Callee) -> Result<(), RunError> {
         self.charge(self.layout.costs.of_block(block))
     }
 
-    /// Charges for a callee that runs next, unless its callers were charged for it already.
+    /// Charges the packet for a callee before it runs, unless the charge for its caller includes
+    /// it.
     fn enter(&self, callee: Callee) -> Result<(), RunError> {
         self.charge(self.layout.costs.of_entry(callee).map_or(0, u64::from))
     }
 
-    /// Returns the units of work that the packet may still take, for machine code to continue with.
+    /// Returns the units of work that the packet may still take, for machine code to go on with.
     pub(crate) fn work_left(&self) -> u64 {
         self.work_left.get()
     }
 
-    /// Sets the units of work that machine code left.
+    /// Sets the units of work that the packet may still take after machine code has run.
     pub(crate) fn set_work_left(&self, units: u64) {
         self.work_left.set(units);
     }
 
-    /// Enters one level of calls, blocks and expressions; [`Interpreter::shallower`] leaves it.
+    /// Counts one more level of nested calls, blocks and expressions, and fails beyond the limit.
+    /// [`Interpreter::shallower`] counts one less.
     fn deeper(&self) -> Result<(), RunError> {
         let depth = self.depth.get();
         if depth >= MAXIMUM_DEPTH {
@@ -526,7 +543,7 @@ impl<'p> Interpreter<'p> {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// Whether a trace receives events.
+    /// Returns whether a trace receives the events of the packet.
     pub(crate) fn is_traced(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.wants_events())
     }
@@ -557,10 +574,11 @@ fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
     frame.collect::<Option<_>>().ok_or_else(|| RunError::internal("type of a variable"))
 }
 
-/// The outcome of a parser of the package.
+/// The outcome of a parser of the package that has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParserOutcome {
     pub(crate) accepted: bool,
-    /// The parser's error. An explicit `reject` leaves 0, which is `NoError`.
+    /// The parser's error. It is 0, which is `NoError`, if the parser accepted or made a transition
+    /// to `reject`.
     pub(crate) error: u32,
 }

@@ -41,7 +41,7 @@ pub enum StfError {
     Unknown {
         /// The kind of object: a table, an action and so on.
         kind: &'static str,
-        /// The name in the script.
+        /// The name of the object in the script.
         name: String,
         /// The names of the program's objects that could have been meant.
         known: String,
@@ -51,7 +51,7 @@ pub enum StfError {
     Ambiguous {
         /// The kind of object: a table, an action and so on.
         kind: &'static str,
-        /// The name in the script.
+        /// The name of the object in the script.
         name: String,
         /// One of the full names.
         first: String,
@@ -66,7 +66,7 @@ pub enum StfError {
     NotUnique {
         /// The kind of object: a table or an action.
         kind: &'static str,
-        /// The name in the script.
+        /// The name of the object in the script.
         name: String,
     },
     /// A call of an action in the script lacks an argument.
@@ -102,7 +102,7 @@ pub enum StfError {
     NotMade {
         /// The kind of object: a handle, node or group.
         kind: &'static str,
-        /// The name in the script.
+        /// The name of the object in the script.
         name: String,
     },
     /// The two rates of a statement are not those that a meter of BMv2 accepts.
@@ -138,9 +138,9 @@ pub enum Failure {
         port: u32,
         /// The pattern with which the packet must begin.
         expected: Pattern,
-        /// The packet.
+        /// The packet that the switch sent.
         got: Vec<u8>,
-        /// The line of the packet that caused the output.
+        /// The line of the `packet` statement that caused the packet.
         cause: usize,
     },
     /// The switch did not send an expected packet.
@@ -156,9 +156,9 @@ pub enum Failure {
     Unexpected {
         /// The port through which the packet was sent.
         port: u32,
-        /// The packet.
+        /// The packet that the switch sent.
         got: Vec<u8>,
-        /// The line of the packet that caused the output.
+        /// The line of the `packet` statement that caused the packet.
         cause: usize,
     },
     /// A counter has another value than the script expects.

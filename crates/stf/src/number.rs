@@ -114,7 +114,7 @@ impl Number {
         u64::from_str_radix(&self.digits, self.base.radix()).ok()
     }
 
-    /// Returns the mask of the bits that the written digits determine: `0xf0f` for `0x1*2`. Leading
+    /// Returns a mask of the bits that the written digits determine: `0xf0f` for `0x1*2`. Leading
     /// digits that are not written are not in the mask, as in p4c's runner. A decimal number
     /// determines all bits.
     #[must_use]
@@ -132,8 +132,8 @@ impl Number {
         Bits::from_bigint(width, signed, &mask)
     }
 
-    /// Returns the number of bits that the digits stand for, including leading zeros, or zero for a
-    /// decimal number.
+    /// Returns the number of bits that the written digits stand for, including leading zeros.
+    /// Returns zero for a decimal number.
     #[must_use]
     pub(super) fn digits_width(&self) -> u32 {
         let digits = u32::try_from(self.digits.len()).unwrap_or(u32::MAX);
@@ -143,8 +143,8 @@ impl Number {
         }
     }
 
-    /// Returns the number of bits of all digits that are not `*`, or `width` for a decimal number.
-    /// p4c's runner uses it as the prefix length where a script writes none.
+    /// Returns the number of bits that the digits other than `*` stand for, or `width` for a
+    /// decimal number. p4c's runner uses it as the prefix length where a script writes none.
     #[must_use]
     pub fn written_length(&self, width: u32) -> u32 {
         if self.base == Base::Decimal {

@@ -5,13 +5,14 @@ use std::time::Duration;
 use ir::Location;
 use pipeline::{Coverage, Event, Output, RunError, Switch, Trace};
 
-/// The outputs of a packet, and its events if they were requested.
+/// The packets that a switch sent for one packet, and the events in its processing if they were
+/// requested.
 pub(super) struct Seen {
     pub(super) outputs: Result<Vec<Output>, RunError>,
     pub(super) events: Option<Vec<Event>>,
 }
 
-/// A packet that arrives at a switch.
+/// A packet that a switch receives, with its time and port.
 pub(super) struct Arrival<'p> {
     pub(super) port: u32,
     pub(super) data: &'p [u8],
@@ -37,7 +38,7 @@ pub(super) fn process(
     seen
 }
 
-/// Collects the events of a packet and passes them on to the coverage.
+/// Collects the events in the processing of a packet, and passes them on to the coverage.
 struct Observer<'c> {
     events: Vec<Event>,
     coverage: Option<&'c mut Coverage>,

@@ -6,11 +6,11 @@ use super::script::{
     StatementKind, Unit,
 };
 
-/// A line of a script that is not a valid statement.
+/// The error for a line of a script that is not a valid statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct SyntaxError {
-    /// The line, counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
@@ -111,7 +111,7 @@ fn meant(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(near)
 }
 
-/// The text of one statement, from one or more lines, without comments.
+/// The text of one statement without comments. It may have several lines.
 struct Source {
     line: usize,
     text: String,
@@ -183,7 +183,7 @@ impl<'t> Cursor<'t> {
         self.error(format!("expected {what}, found {found}"))
     }
 
-    /// Consumes `symbol` if it is next, and returns whether it was.
+    /// Skips `symbol` if it comes next in the text, and returns whether it did.
     fn take(&mut self, symbol: &str) -> bool {
         self.skip_blanks();
         let found = self.rest().starts_with(symbol);
@@ -197,7 +197,8 @@ impl<'t> Cursor<'t> {
         if self.take(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
     }
 
-    /// Consumes and returns the longest sequence of accepted characters, unless it is empty.
+    /// Skips and returns the longest sequence of accepted characters that comes next. Returns
+    /// `None` if it is empty.
     fn take_while(&mut self, accept: impl Fn(char) -> bool) -> Option<&'t str> {
         self.skip_blanks();
         let rest = self.rest();

@@ -295,7 +295,8 @@ pub enum MatchText {
     Any,
 }
 
-/// The element of a counter array, or the entry of a direct counter.
+/// The element of a counter array that a statement checks, or the entry whose direct counter it
+/// checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// The position in the array.
@@ -315,7 +316,7 @@ pub struct Condition {
     pub value: u64,
 }
 
-/// The two values of a counter.
+/// The part of a counter's value that a statement checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// The number of packets, written `packets`.
@@ -342,7 +343,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether the comparison holds for `left` and `right`.
+    /// Returns whether the comparison holds for `left` and `right`.
     #[must_use]
     pub fn holds(self, left: u64, right: u64) -> bool {
         match self {
@@ -379,7 +380,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Whether a packet matches the pattern.
+    /// Returns whether a packet matches the pattern.
     #[must_use]
     pub fn matches(&self, packet: &[u8]) -> bool {
         let length = packet.len() * 2;

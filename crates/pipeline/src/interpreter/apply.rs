@@ -21,7 +21,8 @@ use ir::{
 use std::sync::Arc;
 
 impl<'p> Interpreter<'p> {
-    /// Applies a table. The results are stored before the effect of the action on control flow.
+    /// Applies a table: looks up the entry, runs its action, and stores the results for the
+    /// program.
     pub(super) fn apply_table(
         &mut self,
         id: TableId,
@@ -63,8 +64,8 @@ impl<'p> Interpreter<'p> {
         Ok(flow)
     }
 
-    /// Looks up a table. Returns whether there is an entry, and the action that runs. Externs can
-    /// read the lookup until [`Self::end_look_up`].
+    /// Looks up a table. Returns whether an entry was found, and the action that is to run. Until
+    /// [`Self::end_look_up`], externs in the action can refer to this lookup.
     pub(crate) fn look_up(&mut self, id: TableId) -> Result<(bool, Option<Arc<ActionCell>>), Stop> {
         let layout = self.layout;
         let table = layout.program.tables.get(id.index()).ok_or_else(|| internal("table"))?;
@@ -109,17 +110,18 @@ impl<'p> Interpreter<'p> {
         Ok((is_hit, cell))
     }
 
-    /// Makes a lookup that machine code performed available to externs until [`Self::end_look_up`].
+    /// Records a lookup that machine code has made, so that externs in the action can refer to it.
+    /// The record ends with [`Self::end_look_up`].
     pub(crate) fn begin_look_up(&mut self, lookup: Lookup) {
         self.scratch.lookups.push(lookup);
     }
 
-    /// Removes the innermost lookup.
+    /// Ends the record of the lookup whose action has run.
     pub(crate) fn end_look_up(&mut self) {
         self.scratch.lookups.pop();
     }
 
-    /// Evaluates a key. A field of an invalid header matches as zero, as in BMv2
+    /// Evaluates a table's key. A field of an invalid header matches as zero, as in BMv2
     /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
     /// under a mask.
     fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
@@ -135,8 +137,8 @@ impl<'p> Interpreter<'p> {
         self.state.tables.get(id.index()).ok_or_else(|| internal("table"))
     }
 
-    /// Restarts the idle timer, counts and traces a hit, and returns what the entry runs at that
-    /// moment.
+    /// Counts a hit of an entry, reports it to the trace, and restarts the entry's idle timer.
+    /// Returns what the entry runs at this moment.
     fn count_hit(&mut self, table: &Table, state: &TableState, entry: &Stored) -> Runs {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {
@@ -157,7 +159,8 @@ impl<'p> Interpreter<'p> {
         runs
     }
 
-    /// Returns the action that an entry runs, or `None` for a group without a usable member.
+    /// Returns the action that runs for an entry. If the entry runs a group, a member is chosen;
+    /// `None` means that no member of the group can be used.
     fn chosen(&self, table: &Table, runs: Runs) -> Result<Option<Arc<ActionCell>>, Stop> {
         let choice = match runs {
             Runs::Action(cell) | Runs::Member(_, cell) => return Ok(Some(cell)),
@@ -179,7 +182,8 @@ impl<'p> Interpreter<'p> {
         Ok(chosen.map(|member| Arc::clone(&member.cell)))
     }
 
-    /// Returns the hash over the keys with match kind `selector`, in order.
+    /// Returns the hash by which a member of a group is chosen. It covers the keys with match kind
+    /// `selector`, in order.
     fn selector_hash(&self, table: &Table, instance: Option<ExternId>) -> Result<u64, Stop> {
         let lookup = self.lookups().last().ok_or_else(|| internal("lookup"))?;
         let mut data = Vec::new();
@@ -210,7 +214,7 @@ impl<'p> Interpreter<'p> {
         Ok(if narrows { hash & ((1 << width) - 1) } else { hash })
     }
 
-    /// Runs the action in a cell, and returns the action and how control continues.
+    /// Runs the action of an entry. Returns the action, and how the execution continues after it.
     fn run_table_action(
         &mut self,
         table: &Table,
@@ -268,7 +272,8 @@ impl<'p> Interpreter<'p> {
         Ok((id, if let Flow::Exit = flow { Flow::Exit } else { Flow::Next }))
     }
 
-    /// Sets the action's control-plane parameters to the entry's values.
+    /// Sets the parameters of an action that the control plane sets to the values that its entry
+    /// holds.
     fn bind(&mut self, action: &Action, arguments: &[Value]) -> Result<(), Stop> {
         let parameters = action.control_plane_parameters();
         for (parameter, argument) in parameters.zip(arguments) {

@@ -8,7 +8,8 @@ use num_bigint::BigInt;
 use std::cmp::Ordering;
 
 impl Interpreter<'_> {
-    /// Evaluates an expression. `Stop::Reject` occurs only in parsers, for `next` and `last`.
+    /// Evaluates an expression. In parsers, it can fail with [`Stop::Reject`], for `next` and
+    /// `last` of a header stack.
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, Stop> {
         match &expression.kind {
             ExpressionKind::Constant(constant) => {

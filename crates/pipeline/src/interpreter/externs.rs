@@ -25,12 +25,12 @@ pub(crate) struct Call<'c> {
     pub(crate) callee: &'c ExternCallee,
     pub(crate) arguments: &'c [Argument],
     pub(crate) location: Option<Location>,
-    /// The place for the result.
+    /// The variable or field that receives the result of the call, if there is one.
     pub(crate) result: Option<&'c ir::Place>,
 }
 
 impl<'p> Interpreter<'p> {
-    /// Returns the value of argument `position` before the call.
+    /// Returns the value that argument `position` had when the extern was called.
     pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
         match call.arguments.get(position) {
             Some(Argument::In(value) | Argument::Saved { value, .. }) => self.evaluate(value),
@@ -47,7 +47,7 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Returns the value of an optional argument.
+    /// Returns the value of an argument that the call may omit, or `None` if it does.
     pub(crate) fn optional_input(
         &self,
         call: &Call<'_>,
@@ -70,7 +70,7 @@ impl<'p> Interpreter<'p> {
         })
     }
 
-    /// Returns the low 64 bits of a number, like BMv2's `Data::get_uint64`.
+    /// Returns the low 64 bits of a number in argument `position`, like BMv2's `Data::get_uint64`.
     pub(crate) fn input_low_bits(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
         let value = self.input(call, position)?;
         let bits = match value {
@@ -87,7 +87,7 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Returns the meaning of the enumeration member that argument `position` names.
+    /// Returns what the enumeration member in argument `position` means to the architecture.
     pub(crate) fn input_member(&self, call: &Call<'_>, position: usize) -> Result<&Member, Stop> {
         let type_id = match call.arguments.get(position) {
             Some(Argument::In(expression)) => Some(expression.type_id),
@@ -100,7 +100,7 @@ impl<'p> Interpreter<'p> {
         member.ok_or_else(|| internal("enumeration argument of an extern"))
     }
 
-    /// Writes an `out` or `inout` argument, converted to the type of its place.
+    /// Stores a value in an `out` or `inout` argument, converted to the argument's type.
     pub(crate) fn output(
         &mut self,
         call: &Call<'_>,
@@ -152,7 +152,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Returns the bits of an argument, padded with zeros at the end to whole bytes.
+    /// Returns the bits of an argument as the input of a hash, padded with zeros at the end to
+    /// whole bytes.
     pub(crate) fn input_data(&self, call: &Call<'_>, position: usize) -> Result<Vec<u8>, Stop> {
         // Most headers fit this capacity.
         let mut data = Vec::with_capacity(64);
@@ -166,8 +167,8 @@ impl<'p> Interpreter<'p> {
         Ok(data)
     }
 
-    /// Like [`Interpreter::input_data`], but pads with zeros at the front, as psa_switch does
-    /// (`targets/psa_switch/externs/psa_hash.cpp`).
+    /// Returns the bits of an argument like [`Interpreter::input_data`], but with zeros at the
+    /// front, as psa_switch does (`targets/psa_switch/externs/psa_hash.cpp`).
     pub(crate) fn input_data_to_the_right(
         &self,
         call: &Call<'_>,
@@ -190,7 +191,8 @@ impl<'p> Interpreter<'p> {
         Ok(data)
     }
 
-    /// Returns the hash of data.
+    /// Returns the hash of `data` by an algorithm, or an error if this crate does not implement the
+    /// algorithm.
     pub(crate) fn hash(&mut self, algorithm: &Algorithm, data: &[u8]) -> Result<u64, Stop> {
         if *algorithm == Algorithm::Random {
             return Ok(self.random_number(0, u64::MAX));

@@ -11,7 +11,7 @@ use ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type
 use std::sync::Arc;
 
 impl Interpreter<'_> {
-    /// Returns a rejection with an error of the core language.
+    /// Returns the rejection of a packet with an error of the core language.
     pub(super) fn reject(&self, error: CoreError) -> Stop {
         Stop::Reject(self.layout.names.error(error))
     }
@@ -60,7 +60,7 @@ impl Interpreter<'_> {
         Err(self.reject(if is_bmv2 { CoreError::NoError } else { CoreError::NoMatch }))
     }
 
-    /// Returns the position of the first case that matches.
+    /// Returns the position of the first case of a `select` that matches, or `None` if none does.
     pub(crate) fn selected(
         &self,
         subjects: &[Expression],
@@ -184,8 +184,8 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Extracts a header of plain fields into its existing memory. Returns `None`, without any
-    /// effect, for other headers.
+    /// Extracts a header that has only numbers as fields into its existing memory. Returns `None`,
+    /// without any effect, for other headers.
     fn extract_in_place(&mut self, place: &Place) -> Option<Result<(), Stop>> {
         let (mut cursor, length) = (self.cursor, self.scratch.packet.len() as u64 * 8);
         let Value::Header { fields, .. } = self.fields_mut(place)? else { return None };
@@ -219,7 +219,7 @@ impl Interpreter<'_> {
         Some(Ok(()))
     }
 
-    /// Increments the next index of a stack after an extraction into `stack.next`.
+    /// Increments the next index of a header stack after an extraction into `stack.next`.
     fn advance_next(&mut self, header: Option<&Place>) -> Result<(), Stop> {
         let Some(place) = header else { return Ok(()) };
         let position =
@@ -237,7 +237,8 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Reads a value of a type from the packet. Fails if the packet is too short.
+    /// Reads a value of a type from the packet at `cursor`, which is advanced. Returns an error if
+    /// the packet is too short.
     fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
         let take = |cursor: &mut u64, width: u32, signed: bool| {
             let bits = Bits::read_packet(&self.scratch.packet, *cursor, width, signed);

@@ -1,4 +1,4 @@
-//! Reads and writes places, which are parts of variables.
+//! Reads and writes places: variables, and parts of variables.
 
 use super::{Interpreter, Stop, internal};
 use crate::error::RunError;
@@ -15,12 +15,12 @@ use smallvec::SmallVec;
 pub(crate) struct Resolved {
     variable: VariableId,
     steps: Steps,
-    /// Whether the place is beyond the end of a stack. Reads then return the initial value, and
-    /// writes have no effect (section 8.18).
+    /// Whether the place is beyond the end of a header stack. Reads then return the initial value,
+    /// and writes have no effect (section 8.18).
     outside: bool,
 }
 
-/// The steps of a place. Few places are deeper than four steps.
+/// The steps from a variable to a part of it. Few parts need more than four steps.
 type Steps = SmallVec<[Step; 4]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,8 @@ impl Interpreter<'_> {
         Ok(resolved)
     }
 
-    /// Returns the value at a place, or `None` beyond the end of a stack and for slices.
+    /// Returns the value at a place, or `None` if the place is beyond the end of a stack or a slice
+    /// of a number.
     pub(crate) fn peek(&self, place: &Resolved) -> Option<&Value> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         for step in &place.steps {
@@ -79,8 +80,8 @@ impl Interpreter<'_> {
         Some(value)
     }
 
-    /// Returns the value at a place whose steps are all fields, or `None` for places with indexes
-    /// to compute.
+    /// Returns the value at a place that only names fields. Returns `None` for a place with
+    /// indexes, which must be computed first.
     pub(crate) fn peek_fields(&self, place: &Place) -> Option<&Value> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         for projection in &place.path {
@@ -90,8 +91,8 @@ impl Interpreter<'_> {
         Some(value)
     }
 
-    /// Like [`Self::peek_fields`], and also returns whether the place is an invalid header or lies
-    /// in one.
+    /// Returns the value at a place like [`Self::peek_fields`], and whether the place is an invalid
+    /// header or a part of one.
     pub(crate) fn peek_validity(&self, place: &Place) -> Option<(&Value, bool)> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         let mut is_in_invalid = false;
@@ -104,9 +105,8 @@ impl Interpreter<'_> {
         Some((value, is_in_invalid))
     }
 
-    /// Returns the value at a place whose steps are all fields and that lies in no header union,
-    /// for writing without an event. Returns `None` for other places, and while a trace receives
-    /// events.
+    /// Returns the value at a place for writing without an event. Returns `None` while a trace
+    /// receives events, for a place with indexes, and for one in a header union.
     pub(crate) fn fields_mut(&mut self, place: &Place) -> Option<&mut Value> {
         if self.is_traced() {
             return None;
@@ -124,7 +124,7 @@ impl Interpreter<'_> {
         Some(value)
     }
 
-    /// Reads a place. `type_id` is the type of the result.
+    /// Reads the value at a place. `type_id` is the type of the result.
     pub(crate) fn read(&self, place: &Resolved, type_id: TypeId) -> Result<Value, Stop> {
         if place.outside {
             return Ok(self.initial(type_id)?);
@@ -140,7 +140,7 @@ impl Interpreter<'_> {
         self.peek(place).cloned().ok_or_else(|| internal("place"))
     }
 
-    /// Whether a place is an invalid header, or lies in one.
+    /// Returns whether a place is an invalid header, or a part of one.
     pub(crate) fn is_in_invalid_header(&self, place: &Place) -> Result<bool, Stop> {
         if let Some((_, is_in_invalid)) = self.peek_validity(place) {
             return Ok(is_in_invalid);
@@ -159,7 +159,7 @@ impl Interpreter<'_> {
         Ok(matches!(value, Value::Header { valid: false, .. }))
     }
 
-    /// Stores a value, and sends an event to the trace.
+    /// Stores a value at a place, and reports that to the trace.
     pub(crate) fn write(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
         self.event(|interpreter| {
             let (place, type_id) = interpreter.describe(place);
@@ -251,7 +251,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Returns the part of a value that a step leads to, or `None` for slices.
+/// Returns the part of a value to which a step leads, or `None` if the step is a slice of a number.
 fn within<'v>(value: &'v Value, step: &Step) -> Option<&'v Value> {
     match (value, step) {
         (
@@ -270,8 +270,8 @@ fn stack_size(value: &Value) -> usize {
     }
 }
 
-/// Applies `change` to the part of a value that the steps lead to, and returns whether there is
-/// one.
+/// Calls `change` with the part of a value to which the steps lead. Returns whether there is such a
+/// part.
 fn update_in(target: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Value)) -> bool {
     let Some((step, rest)) = steps.split_first() else {
         change(target);
@@ -308,7 +308,7 @@ fn update_in(target: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Val
     }
 }
 
-/// Returns the number that a value of an index or a size holds.
+/// Returns the value of an index or a size as a number.
 pub(crate) fn number(value: &Value) -> u64 {
     match value {
         Value::Integer(number) => u64::try_from(number.clone()).unwrap_or(u64::MAX),

@@ -1,4 +1,4 @@
-//! The memory that a worker reuses from packet to packet, and the worker's own state.
+//! The buffers that a worker reuses from packet to packet, and the state of the worker.
 
 use super::Lookup;
 use crate::externs::ChecksumState;
@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The maximum number of spare values, enough for a few blocks.
+/// The maximum number of unused values that are kept for their memory. It suffices for a few
+/// blocks.
 const SPARE_VALUES: usize = 8;
 
-/// The reusable memory of a worker, used by one packet at a time.
+/// The buffers and the state of a worker. They serve one packet at a time.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     /// The values of all variables, each of the shape of its type. They are created for the first
@@ -22,37 +23,37 @@ pub(crate) struct Scratch {
     pub(super) frame: Vec<Value>,
     /// The packet that the parser reads.
     pub(super) packet: Vec<u8>,
-    /// The output of the deparser.
+    /// The bytes that deparsers have emitted.
     pub(crate) emitted: Vec<u8>,
     /// The tables that are being applied, the innermost last.
     pub(crate) lookups: Vec<Lookup>,
-    /// The data of checksum units. An instance without data is in its state after `clear`.
+    /// The data of each checksum unit. A unit without data is in the state after `clear`.
     pub(crate) checksums: HashMap<ExternId, ChecksumState>,
-    /// Messages to the control plane that have not been collected yet.
+    /// The messages that packets have sent to the control plane and that were not taken yet.
     pub(crate) digests: Vec<Digest>,
     random: ChaCha8Rng,
-    /// The number of random numbers that were drawn.
+    /// The number of random numbers that packets have drawn.
     pub(crate) drawn: u64,
-    /// Values whose memory later values of their types can reuse.
+    /// Values that are no longer used, whose memory later values of their types can reuse.
     spare: Vec<(TypeId, Value)>,
-    /// The number of bytes of the current packet beyond those in memory: see
+    /// The number of bytes of the current packet that are not in memory: see
     /// [`crate::Worker::process_heads`].
     pub(crate) beyond: u64,
-    /// The flag that asks the worker to end, even while it runs a packet.
+    /// The flag that another thread sets to stop the worker, even while it processes a packet.
     pub(crate) stop: Option<Arc<EndFlag>>,
-    /// The memory of machine code, if the program is compiled.
+    /// The buffers that machine code uses, if the program is compiled.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
 
-/// The flag that ends several workers. Each worker has an `EndFlag` of its own, so that cloning its
-/// `Arc` writes nothing that other workers read.
+/// A flag by which another thread stops workers. Each worker has an `EndFlag` of its own that
+/// refers to the shared flag, so that cloning its `Arc` writes nothing that other workers read.
 #[derive(Debug)]
 pub(crate) struct EndFlag {
     pub(crate) flag: Arc<AtomicBool>,
 }
 
 impl Scratch {
-    /// Creates the memory of a worker. Its random numbers depend only on the seed and on the
+    /// Creates the buffers of a worker. Its random numbers depend only on the seed and on the
     /// packets that the worker processes.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
@@ -71,25 +72,28 @@ impl Scratch {
         }
     }
 
-    /// Whether the worker must end.
+    /// Returns whether another thread has asked the worker to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.flag.load(Ordering::Relaxed))
     }
 
-    /// Keeps the memory of a value that is no longer needed.
+    /// Keeps a value that is no longer used, so that a later value of its type can reuse its
+    /// memory.
     pub(crate) fn put_by(&mut self, type_id: TypeId, value: Value) {
         if self.spare.len() < SPARE_VALUES {
             self.spare.push((type_id, value));
         }
     }
 
-    /// Returns a spare value of this type, with its old contents, if there is one.
+    /// Returns a value of this type that is no longer used, with its old contents. Returns `None`
+    /// if there is none.
     pub(super) fn take_spare(&mut self, type_id: TypeId) -> Option<Value> {
         let position = self.spare.iter().position(|(of, _)| *of == type_id)?;
         Some(self.spare.swap_remove(position).1)
     }
 
-    /// Draws a number from `low` to `high`, both included. Returns `low` if the range is empty.
+    /// Draws a random number from `low` to `high`, both included. Returns `low` if the range is
+    /// empty.
     pub(super) fn random_number(&mut self, low: u64, high: u64) -> u64 {
         if low >= high {
             return low;

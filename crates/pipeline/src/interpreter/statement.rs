@@ -1,4 +1,4 @@
-//! Runs statements, which are all that has side effects.
+//! Runs statements. Only statements have side effects.
 
 use super::place::Resolved;
 use super::{Flow, Interpreter, Stop, internal};
@@ -11,7 +11,7 @@ use ir::{
     VariableId,
 };
 
-/// A parameter of a callee.
+/// A parameter of a parser, control, action or function that is called.
 pub(super) struct Formal {
     pub(super) variable: VariableId,
     pub(super) direction: Direction,
@@ -25,7 +25,7 @@ impl From<&Parameter> for Formal {
     }
 }
 
-/// Returns the parameters of an action. Those of the control plane are only read.
+/// Returns the parameters of an action. Those that the control plane sets are only read.
 pub(super) fn action_formals(action: &Action) -> impl Iterator<Item = Formal> + '_ {
     action.parameters.iter().map(|parameter| Formal {
         variable: parameter.variable,
@@ -227,7 +227,7 @@ impl Interpreter<'_> {
         Ok(after_call(flow).0)
     }
 
-    /// Stores the result of an extern, converted to the type of the place.
+    /// Stores a value at a place, converted to the place's type.
     pub(crate) fn write_as(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
         let value = match (self.peek(place), value) {
             (Some(like), Value::Bits(bits)) => Value::from_pattern(like, &bits),
@@ -289,9 +289,9 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Calls a callee. Arguments are read left to right before `body` runs. Unless `body` ends with
-    /// a fault, they are written afterwards, in the order in which the call names them (section
-    /// 6.8).
+    /// Calls a parser, control, action or function, whose statements `body` runs. Arguments are
+    /// read left to right before. Unless `body` ends with a fault, they are written afterwards, in
+    /// the order in which the call names them (section 6.8).
     pub(super) fn call(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
@@ -308,7 +308,8 @@ impl Interpreter<'_> {
         flow
     }
 
-    /// Sets the parameters, and returns the copies to make after the call.
+    /// Copies the arguments of a call to the parameters. Returns the copies to be made after the
+    /// call.
     fn copy_arguments_in(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
@@ -376,16 +377,16 @@ impl Interpreter<'_> {
     }
 }
 
-/// A parameter that is copied out after a call.
+/// A parameter whose value is copied to its argument after a call.
 struct CopyOut {
-    /// The position of the copy in the order of the call's copies.
+    /// The position of this copy in the order in which the call's copies are made.
     rank: usize,
     variable: VariableId,
-    /// The place that receives the value.
+    /// The place of the argument, which receives the value.
     place: Resolved,
 }
 
-/// Returns how the caller continues, and the returned value.
+/// Returns how the caller continues after a call, and the value that the callee returned, if any.
 fn after_call(flow: Flow) -> (Flow, Option<Value>) {
     match flow {
         Flow::Exit => (Flow::Exit, None),

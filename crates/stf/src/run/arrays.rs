@@ -17,15 +17,16 @@ const COUNTERS: [&str; 5] =
 const REGISTERS: [&str; 2] = ["register", "Register"];
 const METERS: [&str; 4] = ["meter", "Meter", "direct_meter", "DirectMeter"];
 
-/// A counter or a meter.
+/// A counter or meter of the program that a statement names.
 #[derive(Clone, Copy)]
 struct Instance {
     id: ExternId,
-    /// The table of a direct counter or meter, each of whose entries has its own.
+    /// The table of a direct counter or meter, each of whose entries has its own. `None` for an
+    /// array.
     table: Option<TableId>,
 }
 
-/// Returns the entry with a handle of BMv2.
+/// Returns the entry that has this number as its handle on BMv2.
 fn entry(index: u64) -> EntryHandle {
     EntryHandle(index.saturating_add(1))
 }
@@ -134,8 +135,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Sets the rates of one element, or of all elements if there is no index. All rates of a
-    /// direct meter can be set before its table has entries.
+    /// Sets the rates of one element of a meter, or of all elements if there is no index. The rates
+    /// of a direct meter can be set for all entries before its table has any.
     fn set_rates(
         &mut self,
         meter: Instance,

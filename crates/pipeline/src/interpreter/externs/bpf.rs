@@ -10,8 +10,8 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternFunction, ExternId, ExternMethod};
 
-/// Whether the name belongs to BPF alone. Programs for other architectures may declare a function
-/// of their own with this name.
+/// Returns whether only BPF has a function of this name. Programs for other architectures may
+/// declare a function of their own with this name.
 pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
     use ExternFunction as Of;
     matches!(
@@ -27,8 +27,7 @@ pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
 }
 
 impl Interpreter<'_> {
-    /// Calls the function if the program is for BPF and the function is one of BPF's, and returns
-    /// its result.
+    /// Calls a function if it is one of BPF's and the program is for BPF. Returns its result.
     pub(super) fn call_bpf(
         &mut self,
         call: &Call<'_>,
@@ -78,8 +77,9 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Runs `increment` and `add`, which count in 32 bits and wrap around. A dense array has all
-    /// its elements from the start; a sparse one gets its elements when they are counted.
+    /// Runs `increment` and `add` of a `CounterArray`, which count in 32 bits and wrap around. A
+    /// dense array has all its elements from the start; a sparse one gets its elements when they
+    /// are counted.
     pub(super) fn count_in_array(
         &mut self,
         call: &Call<'_>,
@@ -104,8 +104,8 @@ impl Interpreter<'_> {
     }
 }
 
-/// Returns a one's complement checksum after `old` has been replaced by `new` (RFC 1624, equation
-/// 3).
+/// Returns the one's complement checksum of data in which `old` was replaced by `new`, given the
+/// checksum before (RFC 1624, equation 3).
 fn replaced(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !ones_complement_sum(ones_complement_difference(!checksum, old), new)
 }

@@ -11,7 +11,7 @@ use ir::bits::Bits;
 use ir::{Architecture, Argument, ExternCallee, ExternFunction, Program};
 use num_bigint::BigInt;
 
-/// Whether a call of this function or method can be run.
+/// Returns whether the interpreter implements this extern function or method.
 pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     match callee {
         ExternCallee::Function(function) => {
@@ -27,7 +27,7 @@ pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     }
 }
 
-/// Returns the name of a callee in the program.
+/// Returns the name that an extern function or method has in the program.
 pub(crate) fn name(program: &Program, callee: &ExternCallee) -> String {
     match callee {
         ExternCallee::Function(function) => function.to_string(),
@@ -120,7 +120,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether the metadata of a PSA deparser request a packet path (PSA specification, section 6).
+    /// Returns whether the metadata of a PSA deparser request the packet path for which `function`
+    /// stands, such as `psa_normal` (PSA specification, section 6).
     fn psa_path(&self, call: &Call<'_>, function: &ExternFunction) -> Result<Value, Stop> {
         let flag = |position: usize, field: MetadataField| {
             let Some(Argument::In(expression)) = call.arguments.get(position) else {
@@ -163,7 +164,7 @@ pub(super) fn within(hash: u64, base: &Value, max: &Value) -> Value {
     Value::Bits(Bits::from_bigint(width, false, &sum))
 }
 
-/// Returns the message of `log_msg` with a value for each `{}`.
+/// Returns the message of `log_msg` with its values inserted for `{}`.
 fn filled_in(message: &str, data: Option<&Value>) -> String {
     let mut values = match data {
         Some(Value::Struct(values)) => values.as_slice(),

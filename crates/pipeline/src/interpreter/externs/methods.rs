@@ -15,7 +15,7 @@ use ir::bits::Bits;
 use ir::{Argument, ExternId, ExternMethod, ExternType, Table};
 use std::sync::Arc;
 
-/// Whether a method of an extern type can be run.
+/// Returns whether the interpreter implements this method of an extern type.
 pub(super) fn known(extern_type: &ExternType, method: &ExternMethod) -> bool {
     use ExternMethod as Method;
     use ExternType as Of;
@@ -150,7 +150,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Returns the length that DPDK's `count` receives, or otherwise that of the packet.
+    /// Returns the number of bytes that `count` adds: DPDK's argument, or otherwise the packet's
+    /// length.
     fn counted_bytes(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(self.received_length),
@@ -158,7 +159,8 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Runs `count` of a direct counter. BMv2's dialects have already counted the hit.
+    /// Runs `count` of a direct counter. Has no effect in BMv2's dialects, which count every hit
+    /// before the action.
     fn count_direct(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
         if self.layout.dialect.is_bmv2() {
             return Ok(());
@@ -168,7 +170,7 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Counts in the entry whose action runs now, if there is one.
+    /// Counts the packet in a direct counter of the entry whose action runs, if there is one.
     pub(crate) fn count_for_entry(&self, id: ExternId, bytes: u64) {
         if let Some(place) = self.entry_of(id) {
             place.with_directs(|directs| {
@@ -179,7 +181,7 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Returns the entry whose action runs now, in the table of a direct extern. In BMv2, the
+    /// Returns the entry whose action runs in the table of a direct counter or meter. In BMv2, the
     /// default entry has no counters and meters.
     fn entry_of(&self, id: ExternId) -> Option<Owner<'p>> {
         let table = self.layout.program.externs.get(id.index())?.table?;
@@ -228,9 +230,9 @@ impl<'p> Interpreter<'p> {
         Ok(meters.execute(index, (length, before), now))
     }
 
-    /// Runs the direct meters of the entry that was hit and stores their colours in the places from
-    /// which the program reads them. BMv2 does so before the action (`match_tables.cpp`,
-    /// `apply_action`), whether or not the action reads them.
+    /// Runs the direct meters of the entry that was hit, and stores the colours where the program
+    /// reads them. BMv2 does so before the action (`match_tables.cpp`, `apply_action`), whether or
+    /// not the action reads them.
     pub(crate) fn execute_direct_meters(&mut self, table: &Table) -> Result<(), Stop> {
         for id in &table.direct_externs {
             if !matches!(self.extern_state(*id)?, ExternState::DirectMeter { .. }) {
@@ -247,7 +249,7 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Runs a meter of the entry that was hit, and returns the colour, or `None` if there is no
+    /// Runs a direct meter of the entry that was hit. Returns the colour, or `None` if there is no
     /// entry. In BMv2's dialects a meter runs only once per lookup, and later calls return the
     /// recorded colour.
     pub(crate) fn execute_direct(
@@ -284,8 +286,9 @@ impl<'p> Interpreter<'p> {
         Ok(Some(color))
     }
 
-    /// Returns the arguments, from position `first` on, of `execute(colour)` and of DPDK's
-    /// `dpdk_execute(colour, length)`, each with or without the colour.
+    /// Returns the colour and the length that the arguments of a meter's `execute(colour)` or, for
+    /// DPDK, `dpdk_execute(colour, length)` hold. They begin at position `first`. Both calls may
+    /// omit the colour.
     fn color_and_length(
         &self,
         call: &Call<'_>,
@@ -301,7 +304,8 @@ impl<'p> Interpreter<'p> {
         Ok((color, self.input_number(call, given.saturating_sub(1))?))
     }
 
-    /// Returns the packet's previous colour, which is green without the argument.
+    /// Returns the colour of the packet before a meter, as an argument holds it. It is green if the
+    /// argument is missing.
     fn color_before(&self, call: &Call<'_>, position: usize) -> Result<Color, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(Color::Green),
@@ -363,7 +367,7 @@ impl<'p> Interpreter<'p> {
         Ok(result)
     }
 
-    /// Runs a checksum unit with the behaviour of psa_switch; see
+    /// Runs a method of a checksum unit as psa_switch does; see
     /// [`crate::Switch::follow_psa_switch`].
     fn checksum_of_psa_switch(
         &mut self,
@@ -404,7 +408,7 @@ impl<'p> Interpreter<'p> {
         Ok(None)
     }
 
-    /// Runs an incremental checksum (RFC 1624; PSA specification, section 7.8).
+    /// Runs a method of an `InternetChecksum` (RFC 1624; PSA specification, section 7.8).
     fn internet_checksum(
         &mut self,
         call: &Call<'_>,
@@ -476,7 +480,7 @@ impl<'p> Interpreter<'p> {
     }
 }
 
-/// The owner of the direct counters and meters that a packet uses.
+/// The entry whose direct counters and meters a packet uses.
 enum Owner<'p> {
     Entry(Arc<Stored>),
     Default(&'p TableState),

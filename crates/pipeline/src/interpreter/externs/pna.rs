@@ -9,7 +9,7 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, Argument, ExternFunction, Type};
 
-/// The values of `AddEntryErrorStatus_t`.
+/// The number of the outcome "added" of `add_entry` (`AddEntryErrorStatus_t`).
 const ADD_ENTRY_SUCCESS: u128 = 0;
 const ADD_ENTRY_NOT_DONE: u128 = 1;
 
@@ -78,7 +78,8 @@ impl Interpreter<'_> {
         Ok(None)
     }
 
-    /// Restarts the timer of the entry whose action runs. A profile also sets the entry's timeout.
+    /// Restarts the timer of the entry whose action runs. If a profile is given, the entry also
+    /// gets that profile's timeout.
     pub(crate) fn restart_timer(&mut self, profile: Option<u64>) {
         let now = self.now;
         let timeout = profile.map(|profile| self.state.expire_time(profile));
@@ -91,8 +92,8 @@ impl Interpreter<'_> {
         entry.restart_timer(now, timeout);
     }
 
-    /// Returns the status of adding an entry as `AddEntryErrorStatus_t`, or before version 0.7 as a
-    /// `bool` that is true on success.
+    /// Returns the result of `add_entry` for the program: a member of `AddEntryErrorStatus_t`, or
+    /// before version 0.7 a `bool` that is true on success.
     fn add_entry_status(&self, call: &Call<'_>, added: bool) -> Value {
         let result = call.result.and_then(|place| self.place_type(place));
         if result.and_then(|type_id| self.layout.get(type_id)) == Some(Type::Bool) {
@@ -102,8 +103,8 @@ impl Interpreter<'_> {
         Value::Bits(Bits::unsigned(32, status))
     }
 
-    /// Adds an entry for the lookup that missed. Returns false if the table already has the entry,
-    /// is full, or does not have the action, whose name is argument `first`.
+    /// Adds an entry with the key for which the packet missed. Argument `first` names its action.
+    /// Returns false if the table already has the entry, is full, or does not have the action.
     fn add_entry(&mut self, call: &Call<'_>, first: usize) -> Result<bool, Stop> {
         let layout = self.layout;
         let Some(Argument::Action(action_id)) = call.arguments.get(first) else {
@@ -139,7 +140,7 @@ impl Interpreter<'_> {
         Ok(added.is_ok())
     }
 
-    /// Returns the values of the new entry, one for each parameter of its action.
+    /// Returns the arguments of the new entry's action, one for each of its parameters.
     fn entry_arguments(
         &self,
         call: &Call<'_>,

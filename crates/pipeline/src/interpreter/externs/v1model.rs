@@ -10,7 +10,7 @@ use ir::bits::Bits;
 use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 
 impl Interpreter<'_> {
-    /// Calls the function if it is one of v1model's, and returns whether it is.
+    /// Calls a function if it is one of v1model's. Returns whether it is.
     pub(super) fn call_v1model(
         &mut self,
         call: &Call<'_>,
@@ -68,7 +68,7 @@ impl Interpreter<'_> {
         Ok(true)
     }
 
-    /// Sends the digest that ingress requested, if any.
+    /// Sends the message of the last `digest` call, if there was one, to the control plane.
     pub(crate) fn send_digest(&mut self) -> Result<(), RunError> {
         let Some((receiver, data)) = self.effects.digest.take() else { return Ok(()) };
         let value = match self.evaluate(&data) {
@@ -81,7 +81,8 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Sets `egress_spec` to the drop port and `mcast_grp` to zero.
+    /// Runs `mark_to_drop`: sets `egress_spec` to the port for dropped packets, and `mcast_grp` to
+    /// zero.
     fn mark_to_drop(&mut self, call: &Call<'_>) -> Result<(), Stop> {
         match call.arguments.first() {
             Some(Argument::InOut(place) | Argument::Out(place) | Argument::Saved { place, .. }) => {
@@ -116,8 +117,9 @@ impl Interpreter<'_> {
         Ok(number.map_or(Preserved::Nothing, Preserved::FieldList))
     }
 
-    /// Computes the checksum of a call, or returns `None` if the call's condition is false or the
-    /// checksum is in an invalid header.
+    /// Computes the checksum that a call of `verify_checksum` or `update_checksum` describes.
+    /// Returns `None` if the call's condition is false or the checksum's field is in an invalid
+    /// header.
     fn checksum_of(&mut self, call: &Call<'_>, payload: bool) -> Result<Option<u64>, Stop> {
         if !self.input_bool(call, 0)? {
             return Ok(None);
@@ -143,14 +145,14 @@ impl Interpreter<'_> {
         self.hash(&algorithm, &data).map(Some)
     }
 
-    /// Returns the error for a function that no architecture here has.
+    /// Returns the error for an extern function that no architecture of this crate has.
     pub(super) fn unknown(&self, call: &Call<'_>, function: &ExternFunction) -> Stop {
         let place = self.at(call.location);
         RunError::UnknownExtern { place, name: function.to_string() }.into()
     }
 }
 
-/// Returns the places that an argument reads.
+/// Returns the variables and fields that an argument names, which a clone is to keep.
 fn data_places(call: &Call<'_>, position: usize) -> Preserved {
     fn collect(expression: &Expression, places: &mut Vec<Place>) {
         match &expression.kind {
