@@ -1,4 +1,4 @@
-//! Calls of generated code to functions of the host.
+//! Calls of the host's functions in generated code.
 
 use super::function::Function;
 use super::host_call::HostCall;
@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_module::Module;
 
 impl Function<'_, '_> {
-    /// Emits a call of a host function that returns a word, and returns the word.
+    /// Emits a call of a host function that returns a word. Returns the word.
     pub(super) fn call_host(&mut self, call: HostCall, arguments: &[Value]) -> Value {
         match self.emit_host_call(call, arguments) {
             Some(result) => result,
@@ -14,7 +14,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a call of a host function that returns nothing, or whose result does not matter.
+    /// Emits a call of a host function whose result, if any, is not used.
     pub(super) fn run_on_host(&mut self, call: HostCall, arguments: &[Value]) {
         self.emit_host_call(call, arguments);
     }

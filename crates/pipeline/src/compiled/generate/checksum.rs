@@ -13,9 +13,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// Emits the checksum of the data of a gather (the list of fields that a hash covers), and
-    /// compares it with `found` if the gather verifies. Returns `None`, and emits nothing, if the
-    /// gather is another hash, or covers data other than 16-bit words.
+    /// Emits code for the Internet checksum of the data that a gather lists, and for its comparison
+    /// with `found` if the gather verifies a checksum. Returns `None`, and emits nothing, if the
+    /// gather has another hash or data other than whole 16-bit words.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
         let resolved = self.resolved;
         let gather = resolved.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
@@ -49,7 +49,7 @@ impl Function<'_, '_> {
         Some(checksum)
     }
 
-    /// Emits the checksum of a gather whose varbits are all empty.
+    /// Emits code for the Internet checksum of a gather's data when all its varbits are empty.
     fn checksum_of_words(&mut self, gather: &Gather, found: Value) -> Value {
         let sum = self.sum_of_words(gather, false);
         let checksum = self.builder.ins().bnot(sum);
@@ -66,8 +66,8 @@ impl Function<'_, '_> {
         checksum
     }
 
-    /// Adds the words of a gather to a one's complement sum, or subtracts them from it (RFC 1624,
-    /// equation 3).
+    /// Emits code that adds the 16-bit words of a gather's data to a one's complement sum, or
+    /// subtracts them from it (RFC 1624, equation 3).
     pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
         let resolved = self.resolved;
         let Some(gather) = resolved.gathers.get(number as usize) else {
@@ -89,8 +89,8 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// Returns the one's complement sum of all words of a gather, or of their complements, in
-    /// network byte order.
+    /// Emits the one's complement sum of the 16-bit words of a gather's data, or of their
+    /// complements, in network byte order.
     fn sum_of_words(&mut self, gather: &Gather, complements: bool) -> Value {
         let mut sum = self.number(0);
         for piece in &gather.pieces {
@@ -100,8 +100,8 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// Returns a sum that is congruent to the sum of the 16-bit words of a piece, or of their
-    /// complements. The sum is zero for an invalid header, unless the gather includes those.
+    /// Emits a sum that is congruent to the sum of the 16-bit words in a piece of a gather, or of
+    /// their complements. The sum is zero for an invalid header, unless the gather includes those.
     fn words(&mut self, piece: &Piece, (takes_invalid, complements): (bool, bool)) -> Value {
         match *piece {
             Piece::Bits { flag, offset, bit, width } => {
@@ -140,8 +140,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns a sum that is congruent to that of the 16-bit words in 8, 4 or 2 bytes of a header,
-    /// or of their complements. A single byte counts as the half of the word in which it lies.
+    /// Emits a sum that is congruent to that of the 16-bit words in 8, 4 or 2 bytes of a header, or
+    /// of their complements. A single byte counts as the half of the word in which it lies.
     fn words_at(&mut self, offset: Offset, (first, bytes): (u32, u32), complements: bool) -> Value {
         let address = Address::fixed(offset);
         let bits = 8 * first..8 * (first + bytes);
@@ -167,8 +167,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns the sum of the 32-bit halves of a number, after the number was brought into the byte
-    /// order that a load from a packet returns.
+    /// Emits the sum of the two 32-bit halves of a number, in the byte order in which a load from a
+    /// packet would return them.
     fn swapped_halves(&mut self, mut value: Value, width: u32, complements: bool) -> Value {
         if complements {
             value = self.builder.ins().bnot(value);
@@ -178,15 +178,16 @@ impl Function<'_, '_> {
         self.halves(swapped)
     }
 
-    /// Returns the sum of the two 32-bit halves of a value.
+    /// Emits the sum of the two 32-bit halves of a value.
     fn halves(&mut self, words: Value) -> Value {
         let low = self.masked(words, 32);
         let high = self.builder.ins().ushr_imm_u(words, 32);
         self.builder.ins().iadd(low, high)
     }
 
-    /// Folds a sum to 16 bits. Adding a number to itself with its halves exchanged leaves the sum
-    /// of the halves in the upper half, with the carry of the lower half included.
+    /// Emits code that reduces a sum to 16 bits. Adding a number to itself with its halves
+    /// exchanged leaves the sum of the halves in the upper half, with the carry of the lower half
+    /// included.
     fn folded(&mut self, sum: Value) -> Value {
         let exchanged = self.builder.ins().rotl_imm_u(sum, 32);
         let sum = self.builder.ins().iadd(sum, exchanged);

@@ -8,14 +8,14 @@ use cranelift_codegen::ir::{AbiParam, Signature, types};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// A type of parameters that generated code passes as one 64-bit word.
+/// A type of parameters of host functions that generated code passes as one 64-bit word.
 trait Word {}
 
 impl Word for u64 {}
 impl<T> Word for *const T {}
 impl<T> Word for *mut T {}
 
-/// A type of results that generated code receives as one 64-bit word, or as none.
+/// A type of results of host functions that generated code receives as one 64-bit word, or as none.
 trait Returned {
     const HAS_RESULT: bool;
 }
@@ -64,7 +64,7 @@ describe_functions_of_each_arity! {
     A B C D E;
 }
 
-/// A parameter's type, which the compiler infers from the function.
+/// Expands to `_`, so that the compiler infers a parameter's type from the function.
 macro_rules! inferred {
     ($parameter:ident) => {
         _
@@ -82,14 +82,15 @@ macro_rules! host_calls {
         impl HostCall {
             const ALL: [Self; [$(stringify!($call)),+].len()] = [$(Self::$call),+];
 
-            /// Returns the name of the symbol by which generated code is linked to the function.
+            /// Returns the name of the symbol by which generated code is linked to this host
+            /// function.
             fn symbol(self) -> &'static str {
                 match self {
                     $(Self::$call => concat!("planimeter_", stringify!($function))),+
                 }
             }
 
-            /// Returns the number of parameters of the function, each of which is a word.
+            /// Returns the number of parameters of this host function. Each parameter is a word.
             pub(super) fn parameters(self) -> usize {
                 self.function().parameters
             }
@@ -129,21 +130,21 @@ host_calls! {
     Refill = context::refill(context);
 }
 
-/// Tells the module that is going to be built where the host functions are.
+/// Registers the addresses of all host functions with the builder of a module.
 pub(super) fn define_symbols(builder: &mut JITBuilder) {
     for call in HostCall::ALL {
         builder.symbol(call.symbol(), call.function().address);
     }
 }
 
-/// The host functions as a module declares them.
+/// The host functions that a module of generated code declares.
 pub(super) struct HostCalls {
-    /// The functions in the order of [`HostCall::ALL`], which is that of the enumeration.
+    /// The identifier of each host function in the module, in the order of [`HostCall::ALL`].
     ids: [FuncId; HostCall::ALL.len()],
 }
 
 impl HostCalls {
-    /// Declares all host functions in a module.
+    /// Declares all host functions in a module of generated code.
     pub(super) fn declare(module: &mut JITModule) -> Result<Self, CompileError> {
         let mut ids = [FuncId::from_u32(0); HostCall::ALL.len()];
         for (call, id) in HostCall::ALL.into_iter().zip(&mut ids) {
@@ -161,7 +162,8 @@ impl HostCalls {
     }
 }
 
-/// Returns the signature of a function of `parameters` words that returns one word or none.
+/// Returns the signature of a function with `parameters` words as parameters that returns one word
+/// or none.
 pub(super) fn signature_of_words(
     module: &JITModule,
     parameters: usize,

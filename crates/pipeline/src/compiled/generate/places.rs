@@ -1,7 +1,8 @@
-//! The places of values: in the frame, or in variables of the function as a [`Plan`] assigns them.
-//! All of the code generator uses this module to read and write values.
+//! The places of values in generated code: in the frame, or in variables of the function as a
+//! [`Plan`] assigns them. All of the code generator uses this module to read and write values.
 //!
-//! With [`Places`], callees are inlined, and their bodies end by jumps instead of returns.
+//! In a function with variables ([`Places`]), calls are inlined, and the inlined bodies end by
+//! jumps instead of returns.
 
 use super::function::{Function, context_offset};
 use super::variables::{
@@ -19,15 +20,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 
-/// The violated invariant of a stage whose values have no places yet.
+/// The message of the internal error for a function that needs variables but was begun without a
+/// plan.
 const NO_PLACES: &str = "a stage that was begun without a plan";
-/// The violated invariant of a value that the interpreter exchanges with a stage, although no plan
-/// has values of its shape.
+/// The message of the internal error for a value that is exchanged with the interpreter in a
+/// function with variables, although no plan has values of its shape.
 const NOT_PLANNED: &str = "a value of a shape that no plan has";
-/// The violated invariant of code of the fused function in another stage.
+/// The message of the internal error for code of the fused function in another function.
 const NOT_WHOLE: &str = "code of the fused function in another stage";
 
-/// The fields of the context that are variables.
+/// The offsets of those fields of the context that are variables in functions that process bursts.
 const FIELDS: [usize; 11] = [
     context_offset::PACKET,
     context_offset::LENGTH,
@@ -43,8 +45,8 @@ const FIELDS: [usize; 11] = [
 ];
 
 impl<'m> Function<'_, 'm> {
-    /// Creates a variable for each number and header of a plan. The function's frame is that of the
-    /// current packet.
+    /// Creates a variable for each number and header of a plan. The function's frame becomes that
+    /// of the current packet.
     pub(super) fn use_plan(&mut self, plan: &'m Plan, fault: Block) {
         let mut variables = || self.builder.declare_var(types::I64);
         let slots = plan.slots.keys().map(|offset| (*offset, variables())).collect();
@@ -67,7 +69,8 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Sets the burst, and the variable that holds the index of the current packet.
+    /// Sets the address of the burst, and the variable that holds the index of the current packet
+    /// in it.
     pub(super) fn set_columns(&mut self, burst: Value, index: Variable) {
         match &mut self.places {
             Some(places) => places.columns = Some((burst, index)),
@@ -95,8 +98,8 @@ impl<'m> Function<'_, 'm> {
         self.places.as_ref().is_some_and(|places| places.ignores_verification)
     }
 
-    /// Declares that the function processes each packet to completion, in the output buffer at the
-    /// given address.
+    /// Declares that the function takes each packet from the parser to the deparser. `output` is
+    /// the address of the packet's copy in the output buffer.
     pub(super) fn begin_fused(&mut self, output: Value) {
         let Some(places) = &mut self.places else { return self.broken(NO_PLACES) };
         let mut variables = || self.builder.declare_var(types::I64);
@@ -115,7 +118,7 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Declares that from here on the packet is parsed in the output buffer.
+    /// Declares that from here on, code parses the packet in the output buffer.
     pub(super) fn parses_output(&mut self) {
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
             fused.output = None;
@@ -124,13 +127,13 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns whether the function processes each packet from parser to deparser.
+    /// Returns whether the function takes each packet from the parser to the deparser.
     pub(super) fn is_fused(&self) -> bool {
         self.fused().is_some()
     }
 
-    /// Returns whether entries of all tables can be used in their buckets without a check. The
-    /// fused function only runs if this holds at the start of a burst, and it stays so if no packet
+    /// Returns whether code can use the entries of all tables in their buckets without a check. The
+    /// fused function only runs if it can at the start of a burst, and this stays so if no packet
     /// leaves the gate of the tables.
     pub(super) fn stays_in_place(&self) -> bool {
         self.is_fused() && self.plan().is_some_and(|plan| !plan.leaves_gate)
@@ -140,7 +143,7 @@ impl<'m> Function<'_, 'm> {
         self.places.as_ref()?.fused.as_ref()
     }
 
-    /// Records which state of the outermost parser is being inlined.
+    /// Records which state of the outermost parser is being inlined from here on.
     pub(super) fn begin_state(&mut self, state: u32) {
         if let Some(Places { fused: Some(fused), ends, .. }) = &mut self.places
             && ends.len() == 1
@@ -150,8 +153,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Ends the parser. Returns the blocks in which it accepts, each with the state from which it
-    /// does. No header has been written in those blocks.
+    /// Ends the inlined parser. Returns the blocks in which it accepts the packet, each with the
+    /// state from which it does. In those blocks, no header has been written yet.
     pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
         let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
             self.broken(NOT_WHOLE);
@@ -161,9 +164,9 @@ impl<'m> Function<'_, 'm> {
         std::mem::take(&mut fused.accepts)
     }
 
-    /// Begins the code for packets that took a certain path through the parser: the given headers
-    /// were extracted, none has been written yet, the places of some headers are known, and so is
-    /// that of the payload if it is given.
+    /// Begins the code for packets that took a certain path through the parser. The given headers
+    /// were extracted and none was written. Some have known places, and so has the payload if its
+    /// offset is given.
     pub(super) fn begin_way(
         &mut self,
         extracted: BTreeSet<Offset>,
@@ -179,8 +182,8 @@ impl<'m> Function<'_, 'm> {
         fused.looked_up.clear();
     }
 
-    /// Sets the precomputed bucket addresses, and the tables in which the packet was looked up, for
-    /// a packet whose headers lie where the prefetch stage assumed.
+    /// Sets the bucket addresses that the prefetch stage has computed, and the tables that it has
+    /// searched, for a packet whose headers are where that stage assumed.
     pub(super) fn set_prefetched(
         &mut self,
         buckets: BTreeMap<u32, Value>,
@@ -194,8 +197,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns what was precomputed for the key of a packed table, unless a part of the key was
-    /// written since.
+    /// Returns the values that were precomputed for the key of a packed table. Returns `None` if
+    /// there are none, or if a part of the key may have been written since.
     pub(super) fn prefetched(&mut self, number: u32, table: &Table) -> Option<Precomputed> {
         let fused = self.fused()?;
         let bucket = fused.buckets.get(&number).copied()?;
@@ -207,8 +210,8 @@ impl<'m> Function<'_, 'm> {
         Some(Precomputed { bucket, found })
     }
 
-    /// Returns whether the packet was looked up in a packed table with the key that it has now: no
-    /// part of the key was written since.
+    /// Returns whether a packed table was searched with the key that the packet still has, because
+    /// no part of the key was written since.
     pub(super) fn is_looked_up_unchanged(&self, number: u32, table: &Table) -> bool {
         self.fused().is_some_and(|fused| {
             fused.looked_up.contains(&number)
@@ -216,8 +219,7 @@ impl<'m> Function<'_, 'm> {
         })
     }
 
-    /// Returns the place of a header in the packet, or its absence, if that is known at compile
-    /// time.
+    /// Returns whether and where a header is in the packet, if that is known at compile time.
     pub(super) fn known_place(&self, header: Address) -> Option<Known> {
         let fused = self.fused().filter(|_| header.element.is_none())?;
         fused.known.get(&header.offset).copied()
@@ -228,7 +230,7 @@ impl<'m> Function<'_, 'm> {
         self.fused()?.payload
     }
 
-    /// Records that bits of a header may be written.
+    /// Records that some bits of a header may be written.
     fn written_in(&mut self, flag: Offset, bits: Range<u32>) {
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
             let written = fused.written.entry(flag).or_default();
@@ -238,14 +240,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Forgets the place of a header, which may move or become invalid.
+    /// Removes what is known of a header's place, because the header may move or become invalid.
     fn moved(&mut self, flag: Offset) {
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
             fused.known.remove(&flag);
         }
     }
 
-    /// Sets the address of the bits of a header, and the address from which they may be read.
+    /// Sets the address of a header's bits, and the address from which code may read them.
     pub(super) fn point_to(&mut self, flag: Offset, at: Value, source: Value) {
         self.moved(flag);
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places
@@ -262,7 +264,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Sets the packed tables in which the whole burst has been looked up.
+    /// Sets the packed tables in which all packets of the burst were looked up before this
+    /// function.
     pub(super) fn set_ahead(&mut self, numbers: Vec<u32>) {
         match &mut self.places {
             Some(places) => places.ahead = numbers,
@@ -270,15 +273,15 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns the column of the burst with the keys for a packed table and the results of the
-    /// batch lookup.
+    /// Returns the column of the burst that holds the packets' keys for a packed table and the
+    /// results of the batch lookup, if there is one.
     pub(super) fn found_ahead(&self, number: u32) -> Option<usize> {
         let places = self.places.as_ref().filter(|places| places.ahead.contains(&number))?;
         places.plan.ahead.get(&number).copied()
     }
 
-    /// Returns pointers to the key of the current packet in a column of the burst, and to the
-    /// result of its lookup.
+    /// Returns pointers to the current packet's key and to the result of its lookup in a column of
+    /// the burst.
     fn in_column(&mut self, column: usize) -> [Pointer; 2] {
         let Some((burst, index)) = self.places.as_ref().and_then(|places| places.columns) else {
             let base = self.broken_value("a column outside of a burst");
@@ -297,7 +300,7 @@ impl<'m> Function<'_, 'm> {
         })
     }
 
-    /// Stores the key of the current packet in a column of the burst; the low word is first.
+    /// Emits the store of the current packet's key to a column of the burst, the low word first.
     pub(super) fn leave_key(&mut self, column: usize, key: [Value; 2]) {
         let [at, _] = self.in_column(column);
         for (word, place) in key.into_iter().zip([at, at.plus(8)]) {
@@ -305,42 +308,44 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Loads the result of the lookup of the current packet from a column of the burst.
+    /// Emits the load of the result of the current packet's lookup from a column of the burst.
     pub(super) fn left_number(&mut self, column: usize) -> Value {
         let [_, found] = self.in_column(column);
         self.load(found, 4)
     }
 
-    /// Loads the key of the current packet from a column of the burst, the low word first, and the
-    /// result of its lookup.
+    /// Emits the loads of the current packet's key, the low word first, and of the result of its
+    /// lookup from a column of the burst.
     pub(super) fn left_key(&mut self, column: usize) -> ([Value; 2], Value) {
         let [at, found] = self.in_column(column);
         let key = [at, at.plus(8)].map(|place| self.load(place, 8));
         (key, self.load(found, 4))
     }
 
-    /// Returns the plan, if the function's values are variables.
+    /// Returns the plan, or `None` if all values of the function are in the frame.
     pub(super) fn plan(&self) -> Option<&'m Plan> {
         self.places.as_ref().map(|places| places.plan)
     }
 
-    /// Returns the variable of a number at an offset in the frame, if it has one.
+    /// Returns the variable of the number at an offset in the frame, or `None` if the number is in
+    /// the frame.
     pub(super) fn slot(&self, offset: Offset) -> Option<Variable> {
         self.places.as_ref().and_then(|places| places.slots.get(&offset).copied())
     }
 
-    /// Returns the variable that points to the first bit of a header, if there is one.
+    /// Returns the variable that points to the first bit of a header, or `None` if the header is in
+    /// the frame.
     pub(super) fn header_pointer(&self, flag: Offset) -> Option<Variable> {
         self.places.as_ref().and_then(|places| places.pointers.get(&flag).copied())
     }
 
-    /// Returns the variable of a field of the context, if it has one.
+    /// Returns the variable of a field of the context, or `None` if the field is in memory.
     pub(super) fn context_variable(&self, field: usize) -> Option<Variable> {
         let places = self.places.as_ref()?;
         places.fields.iter().find(|(known, _)| *known == field).map(|(_, variable)| *variable)
     }
 
-    /// Returns the variable that holds a field, if there is one.
+    /// Returns the variable of a field, or `None` if the field is in memory.
     pub(super) fn variable_of(&self, field: Field) -> Option<Variable> {
         match field.scalar.storage {
             Storage::Native { .. } => self.slot(field.address.offset),
@@ -348,8 +353,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a pointer for the address of a header's first bit, which is the address of each
-    /// [`Field`] in the header.
+    /// Returns a pointer to the first bit of a header, given the address that each [`Field`] in the
+    /// header has.
     pub(super) fn bits_at(&mut self, address: Address) -> Pointer {
         match self.header_pointer(address.offset.wrapping_sub(DATA)) {
             Some(pointer) => Pointer { base: self.builder.use_var(pointer), offset: 0 },
@@ -357,13 +362,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns whether some of these bits of a header may have been written without the others.
+    /// Returns whether some of the given bits of a header may have been written and others not.
     pub(super) fn is_written_in_part(&self, address: Address, bits: &Range<u32>) -> bool {
         let flag = address.offset.wrapping_sub(DATA);
         self.fused().is_some_and(|fused| fused.is_written_in_part(flag, bits))
     }
 
-    /// Returns a place from which the given bits of a header can be read; see [`Self::bits_at`].
+    /// Returns an address from which the given bits of a header can be read. The header's address
+    /// is that of its first bit.
     pub(super) fn bits_to_read(&mut self, address: Address, bits: Range<u32>) -> Readable {
         let flag = address.offset.wrapping_sub(DATA);
         let header = self.plan().and_then(|plan| plan.headers.get(&flag));
@@ -383,14 +389,14 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a pointer to a header of which the given bits are going to be written; see
-    /// [`Self::bits_at`].
+    /// Returns a pointer to a header, and records that the given bits may be written. The header's
+    /// address is that of its first bit.
     pub(super) fn bits_to_write(&mut self, address: Address, bits: Range<u32>) -> Pointer {
         self.written_in(address.offset.wrapping_sub(DATA), bits);
         self.bits_at(address)
     }
 
-    /// Returns the place of a whole header, in which the caller may write.
+    /// Returns the places of a header's validity flag and bits. The caller may write all of them.
     pub(super) fn header(&mut self, address: Address) -> HeaderPlace {
         self.written_in(address.offset, ALL_BITS);
         self.moved(address.offset);
@@ -432,8 +438,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Extracts a header from the packet. If the header has a pointer variable, its bits stay in
-    /// the packet and the variable is set; otherwise they are copied.
+    /// Emits the extraction of a header. If the header has a pointer variable, its bits stay in the
+    /// packet and the variable is set. Otherwise they are copied to the frame.
     pub(super) fn take_header(
         &mut self,
         header: Address,
@@ -462,7 +468,7 @@ impl<'m> Function<'_, 'm> {
         self.set_flag(to, valid);
     }
 
-    /// Returns the number of bits in the varbit at the end of a header.
+    /// Emits the load of the number of bits in the varbit at the end of a header.
     pub(super) fn tail_width(&mut self, header: Address) -> Value {
         match self.slot(header.offset + TAIL) {
             Some(width) => self.builder.use_var(width),
@@ -483,7 +489,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Copies the contents of a varbit of the given width, which is most often zero.
+    /// Emits the copy of the contents of a varbit. Nothing is copied if its width is zero, which is
+    /// the usual case.
     pub(super) fn copy_tail(&mut self, to: Pointer, from: Pointer, width: Value) {
         let (copies, end) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(width, copies, &[], end, &[]);
@@ -497,9 +504,9 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(end);
     }
 
-    /// Copies all of a header but its flag. If the target has a pointer variable, the copy goes to
-    /// the header's place in the frame, since it may be longer than the header that lies in the
-    /// packet.
+    /// Emits the copy of a header without its validity flag. If the target has a pointer variable,
+    /// the copy goes to the header's place in the frame, since it may be longer than the header
+    /// that lies in the packet.
     pub(super) fn copy_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
         let source = self.header(from).data;
         let target = match self.header_pointer(to.offset) {
@@ -518,8 +525,9 @@ impl<'m> Function<'_, 'm> {
         self.copy_tail(target.plus(bytes), source.plus(bytes), width);
     }
 
-    /// Moves the values of a range of the frame, or zeros, to another range. Returns `false`, and
-    /// emits nothing, if the function has no variables and all values are in the frame.
+    /// Emits moves of the values in a range of the frame to another range, or clears that range if
+    /// there is no source. Returns `false`, and emits nothing, if all values of the function are in
+    /// the frame.
     pub(super) fn move_variables(&mut self, to: Offset, from: Option<Offset>, bytes: u32) -> bool {
         let Some(plan) = self.plan() else { return false };
         let start = from.unwrap_or(to);
@@ -562,8 +570,8 @@ impl<'m> Function<'_, 'm> {
         true
     }
 
-    /// Inlines the body of a callee. The code that follows continues where the body ends normally.
-    /// The caller must handle the other ends that are returned.
+    /// Emits the body of a callee inline. Code that is emitted next runs when the body ends
+    /// normally. The caller must emit code for the other ends, which are returned.
     pub(super) fn written_out(&mut self, callee: Callee) -> End {
         let next = self.builder.create_block();
         match &mut self.places {
@@ -594,8 +602,8 @@ impl<'m> Function<'_, 'm> {
         })
     }
 
-    /// Jumps to the block for this end of the innermost inlined body. Returns `false`, and emits
-    /// nothing, if no bodies are inlined.
+    /// Emits a jump to the block for an end, a value of [`flow`], of the innermost inlined body.
+    /// Returns `false`, and emits nothing, if no body is being inlined.
     pub(super) fn jump_to_end(&mut self, how: i64) -> bool {
         let Some(places) = &mut self.places else { return false };
         let fault = places.fault;
@@ -624,7 +632,8 @@ impl<'m> Function<'_, 'm> {
         true
     }
 
-    /// Inlines a callee. `behind` emits the code that runs after it, however it ends.
+    /// Emits the body of a callee inline. `behind` emits the code that runs after it, however it
+    /// ends.
     pub(super) fn call_written_out(&mut self, callee: Callee, behind: &mut dyn FnMut(&mut Self)) {
         let end = self.written_out(callee);
         behind(self);
@@ -640,7 +649,7 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Stores a value to its place in the frame, for the interpreter.
+    /// Emits stores of a value to its place in the frame, where the interpreter reads it.
     pub(super) fn spill_shape(&mut self, offset: Offset, shape: &Shape) {
         match shape {
             Shape::Scalar(_) => self.spill(offset, shape.size()),
@@ -670,7 +679,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Reloads a value that the interpreter left in the frame.
+    /// Emits loads of a value that the interpreter has left in the frame, to the function's
+    /// variables.
     pub(super) fn fetch_shape(&mut self, offset: Offset, shape: &Shape) {
         match shape {
             Shape::Scalar(_) => self.fetch(offset, shape.size()),
@@ -705,7 +715,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Stores a number that is a variable to its place in the frame.
+    /// Emits the store of a number's variable to its place in the frame.
     pub(super) fn spill(&mut self, offset: Offset, bytes: u32) {
         if let Some(variable) = self.slot(offset) {
             let value = self.builder.use_var(variable);
@@ -713,7 +723,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Reloads a number from its place in the frame into its variable.
+    /// Emits the load of a number from its place in the frame to its variable.
     pub(super) fn fetch(&mut self, offset: Offset, bytes: u32) {
         if let Some(variable) = self.slot(offset) {
             let value = self.load(Pointer { base: self.frame, offset: offset as i32 }, bytes);
@@ -721,8 +731,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Stores the varbit of a header, which begins `bytes` bytes after the first bit, to its place
-    /// in the frame.
+    /// Emits the copy of the varbit at the end of a header to its place in the frame. The varbit
+    /// begins `bytes` bytes after the header's first bit.
     pub(super) fn spill_tail(&mut self, flag: Offset, bytes: u32) {
         if self.header_pointer(flag).is_none() {
             return;
@@ -735,7 +745,8 @@ impl<'m> Function<'_, 'm> {
         self.copy_tail(to, from.plus(bytes), width);
     }
 
-    /// Stores the flag and the first `bytes` bytes of a header to their place in the frame.
+    /// Emits the copy of a header's validity flag and of its first `bytes` bytes to their place in
+    /// the frame.
     pub(super) fn spill_header(&mut self, flag: Offset, bytes: u32) {
         self.spill(flag, 1);
         if self.header_pointer(flag).is_none() {

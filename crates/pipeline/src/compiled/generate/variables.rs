@@ -1,5 +1,5 @@
-//! The values of a function that are in variables, and what is known at compile time about the
-//! packet that the function processes.
+//! The values of a generated function that are in variables, and the facts about the packet that
+//! are known at compile time.
 
 use crate::compiled::plan::Plan;
 use crate::resolved::shape::{DATA, Storage};
@@ -9,30 +9,32 @@ use cranelift_frontend::Variable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The places of a function whose values are variables.
+/// The values of a generated function that are in variables and not in the frame.
 pub(super) struct Places<'p> {
     pub(super) plan: &'p Plan,
-    /// The variables of numbers, by the numbers' offsets in the frame.
+    /// The variable of each number, by the number's offset in the frame.
     pub(super) slots: BTreeMap<Offset, Variable>,
-    /// The variables that point to the first bit of each header, by the offset of the header's
-    /// flag.
+    /// For each header, the variable that points to its first bit, by the offset of the header's
+    /// validity flag.
     pub(super) pointers: BTreeMap<Offset, Variable>,
     /// Whether extracted headers are read from the received packet, whose memory may end right
-    /// after them.
+    /// behind them.
     pub(super) reads_input: bool,
     /// Whether no later code reads the results of checksum verification.
     pub(super) ignores_verification: bool,
-    /// The state of the packet that the fused function tracks. `None` in other stages.
+    /// The facts about the current packet that the fused function tracks. `None` in other
+    /// functions.
     pub(super) fused: Option<Fused>,
-    /// The fields of the context that are variables, by their offsets.
+    /// The variables that hold fields of the context, by the fields' offsets.
     pub(super) fields: Vec<(usize, Variable)>,
-    /// The ends of the bodies that are being inlined, the innermost last.
+    /// The blocks in which the bodies that are being inlined end, the innermost last.
     pub(super) ends: Vec<End>,
-    /// The block for a packet that cannot be processed.
+    /// The block to which the code jumps for a packet that cannot be processed.
     pub(super) fault: Block,
-    /// The packed tables in which the whole burst has been looked up.
+    /// The packed tables in which all packets of the burst have been looked up before this function
+    /// runs.
     pub(super) ahead: Vec<u32>,
-    /// The burst, and the index of the current packet in it.
+    /// The address of the burst, and the variable that holds the index of the current packet.
     pub(super) columns: Option<(Value, Variable)>,
 }
 
@@ -43,43 +45,47 @@ pub(super) struct Places<'p> {
 /// reached the cache. So fields are read from the received packet as long as nothing was written to
 /// them. Code is generated in the order in which it may run, so the writes before a read are known.
 pub(super) struct Fused {
-    /// The packet's copy in the output buffer. `None` once the packet is parsed there.
+    /// The address of the packet's copy in the output buffer. `None` once the packet is parsed
+    /// there.
     pub(super) output: Option<Value>,
-    /// The variables that point to where the bits of each header lie, or lay, in the received
-    /// packet.
+    /// For each header, the variable that points to its bits in the received packet, even after the
+    /// header was moved or removed.
     pub(super) sources: BTreeMap<Offset, Variable>,
-    /// The bits of each header that may have been written.
+    /// For each header, the ranges of its bits that may have been written.
     pub(super) written: BTreeMap<Offset, Vec<Range<u32>>>,
-    /// The headers that were extracted on every path to this point.
+    /// The headers that were extracted on every path to the current point of the code.
     pub(super) extracted: BTreeSet<Offset>,
-    /// The headers whose place in the packet is known, as long as nothing has changed them as a
-    /// whole.
+    /// The headers whose offset in the packet, or whose absence, is known. An entry is removed when
+    /// the header may move or become invalid.
     pub(super) known: BTreeMap<Offset, Known>,
-    /// The offset of the payload in the packet, if it is known.
+    /// The offset of the payload in the packet, if it is known at compile time.
     pub(super) payload: Option<u32>,
-    /// The precomputed bucket addresses of packed tables, by the tables' numbers. They are for the
-    /// key that the packet had when it was received.
+    /// The addresses of buckets in packed tables that the prefetch stage has computed, by the
+    /// tables' numbers. They are for the key that the packet had when it was received.
     pub(super) buckets: BTreeMap<u32, Value>,
-    /// The packed tables in which the key that the packet had when it was received was looked up.
+    /// The packed tables that were searched before this function for the key that the packet had
+    /// when it was received.
     pub(super) looked_up: BTreeSet<u32>,
-    /// The state of the outermost parser that is being inlined.
+    /// The current state of the outermost parser that is being inlined.
     pub(super) state: Option<u32>,
-    /// The blocks in which that parser accepts, each with the state from which it does.
+    /// The blocks in which the outermost parser accepts the packet, each with the state from which
+    /// it does.
     pub(super) accepts: Vec<(Block, u32)>,
 }
 
-/// A fact about a header that holds on every path to this point, and so needs no test.
+/// A fact about a header that holds on every path to the current point of the code, so that no test
+/// for it is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// The header was extracted at this byte.
+    /// The header was extracted at this offset in bytes from the start of the packet.
     At(u32),
     /// The header was not extracted.
     Absent,
 }
 
 impl Fused {
-    /// Returns whether a header still lies where it did in the received packet, and none of the
-    /// given bits was written.
+    /// Returns whether a header is still where the prefetch stage assumed it in the received
+    /// packet, and none of the given bits of it was written.
     pub(super) fn lies_as_assumed(&self, flag: Offset, bits: &Range<u32>) -> bool {
         matches!(self.known.get(&flag), Some(Known::At(_)))
             && self.extracted.contains(&flag)
@@ -94,7 +100,8 @@ impl Fused {
         self.writes(flag, bits).any(|other| other.start > bits.start || other.end < bits.end)
     }
 
-    /// Returns the ranges that may have been written and that overlap some bits of a header.
+    /// Returns those ranges of a header's bits that may have been written and that overlap the
+    /// given bits.
     pub(super) fn writes(
         &self,
         flag: Offset,
@@ -105,51 +112,51 @@ impl Fused {
     }
 }
 
-/// The blocks in which the body of an inlined callee ends.
+/// The blocks in which the inlined body of a parser, control, action or function ends.
 #[derive(Clone, Copy)]
 pub(super) struct End {
     pub(super) next: Block,
-    /// The block after `exit`, if the body has one.
+    /// The block after an `exit` statement, if the body contains one.
     pub(super) exit: Option<Block>,
     pub(super) reject: Option<Block>,
 }
 
-/// A place from which some bits of a header may be read.
+/// An address from which some bits of a header may be read.
 #[derive(Clone, Copy)]
 pub(super) struct Readable {
     pub(super) at: Pointer,
-    /// The number of bytes that are known to exist there. `None` if there are more than the header
-    /// has.
+    /// The number of bytes behind the address that are known to exist. `None` if all bytes of the
+    /// header and some more exist.
     pub(super) bytes: Option<u32>,
     /// Whether the bytes are those of the received packet, which no code writes.
     pub(super) is_input: bool,
 }
 
-/// The place of a header: its validity flag and its bits.
+/// The places of a header's validity flag and of its bits.
 #[derive(Clone, Copy)]
 pub(super) struct HeaderPlace {
     pub(super) flag: Flag,
     pub(super) data: Pointer,
 }
 
-/// The place of a header's validity flag.
+/// The place of a header's validity flag: a variable of the function, or the frame.
 #[derive(Clone, Copy)]
 pub(super) enum Flag {
     Memory(Pointer),
     Variable(Variable),
 }
 
-/// Values that were computed for a key ahead of its lookup. They are only valid as long as no
-/// packet has left the gate of the tables since.
+/// The values that were computed for a table's key before its lookup. They are valid only as long
+/// as no packet has left the gate of the tables since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precomputed {
     pub(super) bucket: Value,
-    /// The result of [`Probe::FOUND`] for the entry, or zero if there is none. `None` if the entry
-    /// was not looked up ahead.
+    /// Where the entry was found ([`Probe::FOUND`]), or zero if there is none. `None` if the entry
+    /// was not searched.
     pub(super) found: Option<Value>,
 }
 
-/// A base pointer and an offset that fits into the instruction.
+/// An address as a base pointer and an offset that fits into an instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Pointer {
     pub(super) base: Value,
@@ -162,10 +169,10 @@ impl Pointer {
     }
 }
 
-/// All bits of a header.
+/// The range that stands for all bits of a header.
 pub(super) const ALL_BITS: Range<u32> = 0..u32::MAX;
 
-/// Returns the bits of its header that a field covers.
+/// Returns the range of a header's bits that a field of the header covers.
 pub(super) fn bits_of(field: Field) -> Range<u32> {
     match field.scalar.storage {
         Storage::Packed { bit } => bit..bit + field.scalar.width,
@@ -173,24 +180,24 @@ pub(super) fn bits_of(field: Field) -> Range<u32> {
     }
 }
 
-/// Returns the place of the first bit of a header.
+/// Returns the pointer to the first bit of a header, given the pointer to its validity flag.
 pub(super) fn data(header: Pointer) -> Pointer {
     header.plus(DATA)
 }
 
-/// Returns whether all header bits in the key of a table lie where the prefetch stage assumes.
-/// Constants count as lying there.
+/// Returns whether all header bits in the key of a table are where the prefetch stage assumes, by
+/// the predicate `lies`. Other parts of the key must be constants.
 pub(super) fn has_known_key(table: &Table, lies: &Lies<'_>) -> bool {
     let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
     keys.all(|value| is_known(value, lies))
 }
 
-/// A predicate on a header, given by its flag, and a range of its bits: whether these bits lie
-/// where the prefetch stage assumes.
+/// A predicate on a range of a header's bits, where the header is given by the offset of its
+/// validity flag: whether the bits are where the prefetch stage assumes.
 type Lies<'l> = dyn Fn(Offset, &Range<u32>) -> bool + 'l;
 
-/// Returns whether all header bits in a value lie where the prefetch stage assumes; see
-/// [`has_known_key`].
+/// Returns whether all header bits in a value are where the prefetch stage assumes, by the
+/// predicate `lies`; see [`has_known_key`].
 fn is_known(value: &Expression, lies: &Lies<'_>) -> bool {
     match value {
         Expression::Constant(_) => true,

@@ -12,13 +12,13 @@ use crate::resolved::{Address, Block as Statements, Body, Callee, Statement};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
-/// The headers that a deparser emits if it does nothing else, each with its size in bytes and the
-/// most that a varbit adds to it.
+/// The headers that a deparser emits if it has no other effects. Each comes with its size in bytes
+/// and the maximum size of its varbit.
 type Emits = Vec<(Address, u32, u32)>;
 
 impl Function<'_, '_> {
-    /// Emits the headers of a packet and sends it to the given port, or to the destination that
-    /// blocks set.
+    /// Emits code that deparses a packet and records it for transmission through the given port, or
+    /// to the destination that blocks have set.
     pub(super) fn deparse(
         &mut self,
         burst_loop: Loop<'_>,
@@ -37,8 +37,8 @@ impl Function<'_, '_> {
         self.send(burst_loop, plan, port, (start, end));
     }
 
-    /// Runs a deparser for the packet that begins at the address `packet`. Returns the address at
-    /// which the packet begins after that.
+    /// Emits code that runs a deparser for the packet that begins at the address `packet`. Returns
+    /// the address at which the packet begins after that.
     pub(super) fn emitted(
         &mut self,
         burst_loop: Loop<'_>,
@@ -77,7 +77,7 @@ impl Function<'_, '_> {
         start
     }
 
-    /// Records a packet for transmission.
+    /// Emits code that records a packet for transmission.
     pub(super) fn send(
         &mut self,
         burst_loop: Loop<'_>,
@@ -112,7 +112,8 @@ impl Function<'_, '_> {
         self.builder.def_var(burst_loop.sent, next);
     }
 
-    /// Returns the destination that blocks set. Control continues here unless there is none.
+    /// Emits the load of the packet's destination that blocks have set. If they have set none, the
+    /// packet is dropped.
     fn destination(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
         let says = Says { fields: &burst_loop.fast_path.standard, port: Some(to) };
@@ -120,7 +121,7 @@ impl Function<'_, '_> {
         to
     }
 
-    /// Returns the headers that a deparser emits, if it does nothing else.
+    /// Returns the headers that a deparser emits, or `None` if it has other effects.
     fn only_emits(&self, deparser: Callee) -> Option<Emits> {
         let resolved = self.resolved;
         let block: &Statements = match resolved.bodies.get(deparser)? {
@@ -135,8 +136,8 @@ impl Function<'_, '_> {
         emitted.collect()
     }
 
-    /// Returns whether it is known at compile time that the emitted headers lie contiguously in the
-    /// packet already, up to the payload.
+    /// Returns whether it is known at compile time that the emitted headers already are in the
+    /// packet one after another, up to the payload.
     fn lie_in_place(&self, emits: &[(Address, u32, u32)]) -> bool {
         let mut expected = 0;
         for (header, bytes, tail) in emits {
@@ -149,8 +150,8 @@ impl Function<'_, '_> {
         self.known_payload() == Some(expected)
     }
 
-    /// Emits a value that is zero if the emitted headers lie contiguously in the packet already, up
-    /// to the payload.
+    /// Emits a value that is zero if the emitted headers already are in the packet one after
+    /// another, up to the payload.
     fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
         let zero = self.number(0);
         let (mut differs, mut expected) = (zero, output);

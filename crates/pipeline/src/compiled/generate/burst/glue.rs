@@ -13,7 +13,8 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
 impl Function<'_, '_> {
-    /// Emits assignments to the metadata with these fields.
+    /// Emits assignments by the architecture to metadata. `fields` holds the metadata's fields by
+    /// number.
     pub(super) fn set_all(
         &mut self,
         fields: &[Option<Field>],
@@ -28,8 +29,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Ends the function with a packet for which the rules decide more than to drop it or to send
-    /// it to one port. Such a packet leaves the burst.
+    /// Emits code that ends the function at a packet about which the rules decide more than to drop
+    /// it or to send it to one port. The driver completes such a packet.
     pub(super) fn leave_by(
         &mut self,
         burst_loop: Loop<'_>,
@@ -90,7 +91,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Continues with the next packet if the rules drop this one.
+    /// Emits code that continues with the next packet if the architecture's rules drop the current
+    /// one.
     pub(super) fn drop_by(
         &mut self,
         burst_loop: Loop<'_>,
@@ -113,7 +115,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns the port of a packet to which no case of the rules applies.
+    /// Emits the output port of a packet to which no case of the architecture's rules applies.
     pub(super) fn port_by(&mut self, rules: &Rules, Says { fields, port }: Says<'_>) -> Value {
         match (rules.otherwise, port) {
             (Port::In(field), _) => self.value_in(fields, field),
@@ -122,8 +124,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns a number that is not zero if the condition holds, or `None` if the condition never
-    /// holds.
+    /// Emits a number that is not zero if a condition of the architecture's rules holds. Returns
+    /// `None` if it never holds.
     fn condition(
         &mut self,
         burst_loop: Loop<'_>,

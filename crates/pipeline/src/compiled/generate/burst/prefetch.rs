@@ -26,32 +26,34 @@ use std::mem::offset_of;
 use std::ops::Range;
 use tables::{Probe, no_bucket};
 
-/// The tables for which a key can be computed before a packet is parsed.
+/// The prefetch stage's tables: those for which keys can be computed before a packet is parsed.
 pub(in crate::compiled::generate) struct Prefetched<'b> {
-    /// The places of headers in most packets, which the prefetch stage assumes.
+    /// The places of headers that most packets have. The prefetch stage assumes them for all
+    /// packets.
     parsed: Parsed,
-    /// The tables for which buckets or keys are computed, with their numbers.
+    /// The tables for which buckets or keys are computed: the number, the table, the layout of its
+    /// entries, and how its buckets are searched.
     tables: Vec<(u32, &'b Table, &'b EntryLayout, Probe)>,
 }
 
 impl Prefetched<'_> {
-    /// Returns the number of bucket addresses that are computed for each packet.
+    /// Returns the number of bucket addresses that the prefetch stage computes for each packet.
     pub(in crate::compiled::generate) fn buckets(&self) -> usize {
         self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none()).count()
     }
 
-    /// Returns the numbers of the tables.
+    /// Returns the numbers of the tables that the prefetch stage serves.
     pub(super) fn tables(&self) -> impl Iterator<Item = u32> {
         self.tables.iter().map(|(number, ..)| *number)
     }
 
-    /// Returns whether the prefetch stage assumes exactly these facts about a packet.
+    /// Returns whether the prefetch stage assumes exactly these facts about a packet's headers.
     pub(super) fn is_of(&self, parsed: &Parsed) -> bool {
         self.parsed == *parsed
     }
 
-    /// Returns the numbers of the tables for which buckets are computed, in the order of the
-    /// addresses.
+    /// Returns the numbers of the tables for which the prefetch stage computes bucket addresses, in
+    /// the order of the addresses of a packet.
     pub(in crate::compiled::generate) fn numbers(&self) -> impl Iterator<Item = u32> {
         let by_key = self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none());
         by_key.map(|(number, ..)| *number)
@@ -82,7 +84,8 @@ pub(in crate::compiled::generate) fn prefetched<'b>(
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Generates the prefetch stage.
+    /// Generates the prefetch stage, which computes bucket addresses and keys before packets are
+    /// parsed.
     pub(in crate::compiled::generate) fn prefetch_stage(
         mut self,
         (fast_path, plan): (&FastPath, &'m Plan),
@@ -135,7 +138,8 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(burst_loop)
     }
 
-    /// Returns the address at which the bucket addresses of the current packet are stored.
+    /// Emits the address at which the prefetch stage's bucket addresses for the current packet are
+    /// stored.
     fn bucket_address_slot(&mut self, burst_loop: Loop<'_>, prefetched: &Prefetched<'_>) -> Value {
         let all = self.word(burst_loop.burst, offset_of!(Burst, bucket_addresses));
         let at = self.builder.use_var(burst_loop.index);
@@ -143,8 +147,8 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().iadd(all, distance)
     }
 
-    /// Takes the bucket addresses that were computed for the current packet, whose headers lie as
-    /// assumed.
+    /// Emits loads of the bucket addresses that the prefetch stage has computed for the current
+    /// packet. The packet's headers are where that stage assumed.
     pub(super) fn take_prefetched(&mut self, burst_loop: Loop<'_>, prefetched: &Prefetched<'_>) {
         let place = self.bucket_address_slot(burst_loop, prefetched);
         let precomputed = prefetched

@@ -1,5 +1,5 @@
-//! A packet of PSA after ingress: the ingress deparser, and for one port egress, from parser to
-//! deparser.
+//! Generates the code for a PSA packet after ingress: the ingress deparser and, for a packet to one
+//! port, egress from its parser to its deparser.
 //!
 //! The packet that the ingress deparser emits is parsed in the output buffer. A packet that is
 //! cloned, replicated, resubmitted or recirculated leaves the burst.
@@ -16,8 +16,8 @@ use crate::layout::MetadataField as Of;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
-    /// Emits the processing of a packet after ingress. `output` is the address of the packet in the
-    /// output buffer, and `length` its length.
+    /// Emits code that processes a packet after ingress. `output` is the address of the packet in
+    /// the output buffer, and `length` its length.
     pub(super) fn after_ingress_of_psa(
         &mut self,
         burst_loop: Loop<'_>,
@@ -64,8 +64,8 @@ impl Function<'_, '_> {
         self.send(burst_loop, plan, port, (first, end));
     }
 
-    /// Begins the packet that egress parses. It lies in the output buffer, and only the bytes there
-    /// may be read.
+    /// Emits code that makes the bytes in the output buffer the packet that egress parses. No other
+    /// bytes may be read.
     fn begin_egress_packet(&mut self, plan: &Plan, psa: &Psa, (start, bytes): (Value, Value)) {
         use context_offset as field;
         let zero = self.number(0);
