@@ -1,5 +1,5 @@
-//! Registers and counters with contiguous elements: generated code reads, writes and counts in them
-//! without a host call. An index beyond the end has no effect.
+//! Generates accesses to registers and counters whose elements are contiguous, without host calls.
+//! An access with an index out of range has no effect.
 
 use super::function::{Function, context_offset};
 use super::variables::Pointer;
@@ -9,8 +9,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, MemFlagsData, Value, types};
 
 impl Function<'_, '_> {
-    /// Reads an element of a register into a field, which keeps its value if the index is beyond
-    /// the end.
+    /// Emits the load of an element of a register array to a field. The field keeps its value if
+    /// the index is out of range.
     pub(super) fn read_register(&mut self, id: u32, array: FlatArray, index: Value, to: Field) {
         let current = self.load_field(to);
         let join = self.builder.create_block();
@@ -26,7 +26,7 @@ impl Function<'_, '_> {
         self.store_field(to, value);
     }
 
-    /// Writes a value to an element of a register.
+    /// Emits the store of a value to an element of a register array.
     pub(super) fn write_register(&mut self, id: u32, array: FlatArray, index: Value, value: Value) {
         let end = self.builder.create_block();
         self.within(array, index, |function| {
@@ -39,7 +39,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Counts the packet and its bytes in an element of a counter.
+    /// Emits code that counts the packet and its bytes in an element of a counter array.
     pub(super) fn count(&mut self, id: u32, array: FlatArray, index: Value) {
         let end = self.builder.create_block();
         self.within(array, index, |function| {
@@ -54,9 +54,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Adds a value to each of two words, which are given by their offsets from `base`. The
-    /// additions are atomic unless `is_alone` is set, so that no addition of another worker is
-    /// lost.
+    /// Emits the addition of a value to each of two words in memory, which are given by their
+    /// offsets from `base`. The additions are atomic unless `is_alone` is set at run time, so that
+    /// no addition of another worker is lost.
     pub(super) fn add_up(&mut self, is_alone: Value, base: Value, parts: [(usize, Value); 2]) {
         let mut block = || self.builder.create_block();
         let (alone, shared, end) = (block(), block(), block());
@@ -79,8 +79,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Runs `work` if the index is inside the array, and continues in a new cold block if it is
-    /// not. The code that `work` emits must end with a jump.
+    /// Emits the code of `work`, which runs if the index is inside the array and must end with a
+    /// jump. Code that is emitted next runs if the index is out of range, and is in a cold block.
     fn within(&mut self, array: FlatArray, index: Value, work: impl FnOnce(&mut Self)) {
         let (inside, beyond) = (self.builder.create_block(), self.builder.create_block());
         let size = self.number(array.size);
@@ -92,7 +92,7 @@ impl Function<'_, '_> {
         self.builder.set_cold_block(beyond);
     }
 
-    /// Returns a pointer to an element of an array, whose index has been checked.
+    /// Emits a pointer to an element of an array. The index must have been checked.
     fn element(&mut self, id: u32, array: FlatArray, index: Value) -> Pointer {
         let arrays = self.context_field(context_offset::ARRAYS);
         let first = self.load_input(Pointer { base: arrays, offset: 8 * id as i32 }, 8);

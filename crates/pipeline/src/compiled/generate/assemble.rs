@@ -18,26 +18,27 @@ use std::thread;
 /// quarter of the time.
 const MAXIMUM_THREADS: usize = 4;
 
-/// The number of Cranelift instructions up to which a function is optimised. Beyond it,
+/// The largest number of Cranelift instructions of a function that is optimised. Beyond it,
 /// optimisation and backtracking register allocation take time that grows faster than the function,
 /// and a program must load in a time that grows with its size.
 const LARGE: usize = 50_000;
 
-/// The functions that are generated as Cranelift IR and not yet compiled.
+/// The functions of a program that exist as Cranelift's IR and are not yet compiled.
 #[derive(Default)]
 pub(super) struct Made {
     functions: Vec<(FuncId, Context)>,
 }
 
 impl Made {
-    /// Adds a function, in a context of its own, and counts its instructions as steps.
+    /// Adds a function to be compiled. Its instructions count as work of the compiler
+    /// ([`ir::meter`]).
     pub(super) fn push(&mut self, id: FuncId, context: Context) {
         ir::meter::count(context.func.dfg.num_insts());
         self.functions.push((id, context));
     }
 
-    /// Compiles and defines all functions. Returns the size of the code and the stack that it
-    /// takes, both in bytes.
+    /// Compiles all functions and defines them in the module. Returns the size of the code and the
+    /// stack that it takes, both in bytes.
     pub(super) fn define(mut self, module: &mut JITModule) -> Result<(usize, u64), CompileError> {
         self.compile(module)?;
         let stack = stack::needed(&self.functions)?;

@@ -1,4 +1,4 @@
-//! Calls on cold paths.
+//! Calls on cold paths, which generated code rarely takes.
 //!
 //! A call inside a loop over packets costs every packet time, whether or not the call happens:
 //! values that live across it go through the stack wherever the register allocator has split them.
@@ -17,25 +17,27 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// The number of arguments that are passed on, enough for every callee.
+/// The number of arguments that are passed on to the called function. It is enough for every
+/// function.
 const ARGUMENTS: usize = 4;
-/// The number of words that a callee returns, or that are in the registers for return values.
+/// The number of words that are returned from the called function: the contents of both registers
+/// for results.
 const RESULTS: usize = 2;
 
-/// Returns the signature of the function: the callee, its arguments, and the address to which its
-/// results are written.
+/// Returns the signature of the function that makes calls on cold paths. Its parameters are the
+/// function to call, the arguments, and the address to which the results are written.
 fn signature() -> Signature {
     let mut signature = Signature::new(CallConv::PreserveAll);
     signature.params.extend((0..ARGUMENTS + 2).map(|_| AbiParam::new(types::I64)));
     signature
 }
 
-/// Declares the function that makes the calls. It must be defined with [`make`].
+/// Declares the function that makes calls on cold paths. It must be defined with [`make`].
 pub(super) fn declare(module: &mut JITModule) -> Result<FuncId, CompileError> {
     module.declare_function("cold", Linkage::Local, &signature()).map_err(CompileError::generator)
 }
 
-/// Generates the function that [`declare`] declares.
+/// Generates the function that makes calls on cold paths, which [`declare`] declares.
 pub(super) fn make(
     id: FuncId,
     module: &JITModule,
@@ -68,9 +70,9 @@ pub(super) fn make(
 }
 
 impl Function<'_, '_> {
-    /// Calls a function by its address on a cold path. If the callee returns fewer than two words,
-    /// the others are unspecified, and it is passed unspecified words for arguments that it does
-    /// not have.
+    /// Emits a call of a function by its address on a cold path. If the function returns fewer than
+    /// two words, the others are unspecified. It receives unspecified words for arguments that it
+    /// does not have.
     pub(super) fn call_cold(&mut self, function: Value, arguments: &[Value]) -> [Value; RESULTS] {
         if arguments.len() > ARGUMENTS {
             self.broken("a call on a cold path with more arguments than are passed on");

@@ -1,4 +1,5 @@
-//! Expressions: numbers of up to 64 bits, held in 64-bit values with zeros above their width.
+//! Generates code for expressions: numbers of up to 64 bits, held in 64-bit values with zeros above
+//! their width.
 
 use super::function::Function;
 use crate::resolved::{Expression, mask};
@@ -88,7 +89,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Sign-extends a number to 64 bits.
+    /// Emits the sign extension of a number of `width` bits to 64 bits.
     fn extended(&mut self, value: Value, width: u32) -> Value {
         if width >= 64 {
             return value;
@@ -98,7 +99,7 @@ impl Function<'_, '_> {
         self.builder.ins().sshr_imm_u(shifted, above)
     }
 
-    /// Returns the result of a comparison as 0 or 1.
+    /// Emits a comparison of two numbers. The result is 0 or 1.
     pub(super) fn compared(
         &mut self,
         condition: IntCC,
@@ -115,7 +116,7 @@ impl Function<'_, '_> {
         self.builder.ins().uextend(types::I64, holds)
     }
 
-    /// Emits the result of a binary operator on two numbers of a width.
+    /// Emits a binary operation on two numbers of the same width.
     fn binary(
         &mut self,
         operator: BinaryOperator,
@@ -188,8 +189,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Divides, or returns the remainder. Division by zero yields zero, as in the interpreter,
-    /// since the instruction would trap.
+    /// Emits a division, or the computation of its remainder. Division by zero yields zero, as in
+    /// the interpreter, since the instruction would trap.
     pub(super) fn divided(&mut self, operator: BinaryOperator, left: Value, right: Value) -> Value {
         let zero = self.number(0);
         let one = self.number(1);
@@ -202,8 +203,8 @@ impl Function<'_, '_> {
         self.builder.ins().select(right, result, zero)
     }
 
-    /// Adds or subtracts with saturation. The exact result for numbers of at most 63 bits fits into
-    /// 64 bits.
+    /// Emits an addition or subtraction of signed numbers with saturation. The exact result for
+    /// numbers of at most 63 bits fits into 64 bits.
     fn saturated_signed(
         &mut self,
         operator: BinaryOperator,
@@ -229,8 +230,8 @@ impl Function<'_, '_> {
         self.masked(result, width)
     }
 
-    /// Shifts to the left or to the right. A shift by the width or more yields zero, or the sign
-    /// for a signed right shift.
+    /// Emits a shift to the left or to the right. A shift by the width or more yields zero, or the
+    /// sign for a signed right shift.
     fn shifted(
         &mut self,
         to_the_left: bool,

@@ -1,4 +1,4 @@
-//! The function that is being generated, with its ends, its faults and its access to the context.
+//! The function that is being generated: its ends, its faults and its access to the context.
 
 use super::cold;
 use super::host_call::{HostCall, HostCalls, signature_of_words};
@@ -16,7 +16,7 @@ use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 use std::collections::HashMap;
 
-/// The offsets of the fields of the context.
+/// The offsets of the fields of the context that generated code accesses.
 pub(super) mod context_offset {
     use crate::compiled::context::Context;
     use std::mem::offset_of;
@@ -47,7 +47,7 @@ pub(super) mod context_offset {
     pub(in crate::compiled::generate) const HAS_LEFT: usize = offset_of!(Context, has_left);
 }
 
-/// The functions that the module declares.
+/// The functions that the module of generated code declares.
 pub(super) struct Names {
     pub(super) block: Signature,
     pub(super) bodies: HashMap<Callee, FuncId>,
@@ -75,7 +75,7 @@ impl Names {
         Ok(Self { block, bodies, host_calls, cold })
     }
 
-    /// Creates the context of a block or a stage that is to be generated.
+    /// Creates Cranelift's context for generating a block or a stage of the program.
     pub(super) fn context(&self, module: &JITModule, id: FuncId) -> cranelift_codegen::Context {
         let mut context = module.make_context();
         context.func.signature = self.block.clone();
@@ -93,14 +93,15 @@ pub(super) struct Function<'f, 'm> {
     pub(super) config: TargetFrontendConfig,
     pub(super) frame: Value,
     pub(super) context: Value,
-    /// The blocks to which `continue` and `break` jump, for each loop, the innermost last.
+    /// The blocks to which `continue` and `break` jump, for each loop that is being generated, the
+    /// innermost last.
     pub(super) loops: Vec<(clif::Block, clif::Block)>,
-    /// The block to which `return` jumps in a state of a parser.
+    /// The block to which `return` jumps in a state of a parser. `None` outside of parsers.
     pub(super) state_end: Option<clif::Block>,
-    /// The places of values that are variables of the function. `None` if all values are in the
-    /// frame.
+    /// The values that are in variables of the function. `None` if all values are in the frame.
     pub(super) places: Option<Places<'m>>,
-    /// The first invariant that was found violated, for which the program is refused.
+    /// The first invariant that was found violated while the function was generated. The program is
+    /// refused for it.
     pub(super) broken: Option<InternalError>,
 }
 
@@ -153,8 +154,8 @@ impl<'f, 'm> Function<'f, 'm> {
         self.finish()
     }
 
-    /// Completes the function. Returns the first invariant that was violated while the function was
-    /// generated, if any.
+    /// Completes the function. Returns an error if an invariant was violated while the function was
+    /// generated.
     pub(super) fn finish(mut self) -> Result<(), InternalError> {
         if let Some(broken) = self.broken {
             return Err(broken);
@@ -165,23 +166,24 @@ impl<'f, 'm> Function<'f, 'm> {
         Ok(())
     }
 
-    /// Records that an invariant of the code generator is violated where this function is called.
-    /// [`Function::finish`] then refuses the program, so code that is generated after the call
-    /// never runs.
+    /// Records that an invariant of the code generator is violated. The record names the caller of
+    /// this function. [`Function::finish`] then refuses the program, so code that is generated
+    /// after the call never runs.
     #[track_caller]
     pub(super) fn broken(&mut self, what: &'static str) {
         self.broken.get_or_insert(InternalError::new(what));
     }
 
-    /// Records a violated invariant as [`Function::broken`] does, and returns a value in place of
-    /// the one that cannot be computed.
+    /// Records a violated invariant as [`Function::broken`] does. Returns a value in place of the
+    /// one that cannot be computed.
     #[track_caller]
     pub(super) fn broken_value(&mut self, what: &'static str) -> Value {
         self.broken(what);
         self.number(0)
     }
 
-    /// Ends the function, or the current inlined body, with the given [`flow`].
+    /// Emits the end of the function, or of the innermost inlined body, with the given value of
+    /// [`flow`].
     pub(super) fn leave(&mut self, how: i64) {
         if self.jump_to_end(how) {
             return;
@@ -190,7 +192,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().return_(&[how]);
     }
 
-    /// Returns a field of the context, from its variable or from memory.
+    /// Emits the load of a field of the context, from its variable or from memory.
     pub(super) fn context_field(&mut self, offset: usize) -> Value {
         if let Some(variable) = self.context_variable(offset) {
             return self.builder.use_var(variable);
@@ -199,7 +201,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().load(types::I64, flags, self.context, offset as i32)
     }
 
-    /// Sets a field of the context, in its variable or in memory.
+    /// Emits the store of a field of the context, to its variable or to memory.
     pub(super) fn set_context_field(&mut self, offset: usize, value: Value) {
         if let Some(variable) = self.context_variable(offset) {
             return self.builder.def_var(variable, value);
@@ -208,8 +210,8 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().store(flags, value, self.context, offset as i32);
     }
 
-    /// Continues in a new block if the condition holds; otherwise runs the code that `otherwise`
-    /// emits, which must end in a terminator.
+    /// Emits a branch: code that is emitted next runs if the condition holds, and otherwise the
+    /// code that `otherwise` emits. The latter must end in a terminator.
     pub(super) fn unless(&mut self, condition: Value, otherwise: impl FnOnce(&mut Self)) {
         let (fails, goes_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(fails);
@@ -219,7 +221,7 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Returns from the function with the result of a call, unless that is [`flow::NEXT`].
+    /// Emits a return with the result of a call, unless the result is [`flow::NEXT`].
     pub(super) fn return_unless_next(&mut self, how: Value) {
         let is_next = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::NEXT);
         self.unless(is_next, |function| {
@@ -227,13 +229,13 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Ends the parser with an error.
+    /// Emits the end of the parser with the error of a number.
     pub(super) fn reject(&mut self, error: Value) {
         self.set_context_field(context_offset::ERROR, error);
         self.leave(flow::REJECT);
     }
 
-    /// Ends the parser with the given error unless the condition holds.
+    /// Emits code that ends the parser with the given error unless the condition holds.
     pub(super) fn reject_unless(&mut self, condition: Value, error: u64) {
         self.unless(condition, |function| {
             let error = function.number(error);
@@ -241,7 +243,7 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Ends the function with the given fault unless the condition holds.
+    /// Emits code that ends the packet with the given fault unless the condition holds.
     pub(super) fn fault_unless(&mut self, condition: Value, fault: u64) {
         self.unless(condition, |function| {
             let fault = function.number(fault);
@@ -250,7 +252,8 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Charges units of work to the packet, and emits a fault for a packet that has none left.
+    /// Emits code that charges the packet units of work, and ends it with a fault if it may not
+    /// take that much.
     pub(super) fn charge(&mut self, units: u32) {
         let left = self.context_field(context_offset::WORK_LEFT);
         let left = self.builder.ins().iadd_imm_s(left, -i64::from(units));
@@ -271,7 +274,8 @@ impl<'f, 'm> Function<'f, 'm> {
         }
     }
 
-    /// Emits a call of the code of a block, and returns how it ended.
+    /// Emits a call of the function of a parser, control, action or function of the program.
+    /// Returns the value of [`flow`] with which it ended.
     pub(super) fn call_block(&mut self, callee: Callee) -> Value {
         let Some(id) = self.names.bodies.get(&callee).copied() else {
             return self.broken_value("a callee without a body");

@@ -1,5 +1,5 @@
-//! Entries that refer to members of an action profile or to groups of a selector: the choice of the
-//! member whose action a packet runs.
+//! Generates the choice of the member whose action a packet runs, for entries that refer to members
+//! of an action profile or to groups of a selector.
 
 use super::function::Function;
 use super::variables::Pointer;
@@ -9,9 +9,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// Returns the address of the action's parameters and the position of the action. The hash is
-    /// only computed if there are several members, and the members are only searched if their
-    /// weights differ.
+    /// Emits the choice of a member for an entry. Returns the address of the parameters of the
+    /// member's action, and the action's position in the table's list. The hash is computed only if
+    /// there are several members, and the members are searched only if their weights differ.
     pub(super) fn member(&mut self, members: &Members, entry: Value) -> (Value, Value) {
         let chooser = self.load(Pointer { base: entry, offset: 0 }, 8);
         let part = |offset: usize| Pointer { base: chooser, offset: offset as i32 };

@@ -1,4 +1,4 @@
-//! Loads and stores: numbers and headers in the frame, and bytes of packets.
+//! Generates loads and stores of numbers and headers in the frame, and of bytes of packets.
 
 use super::function::Function;
 use super::variables::{ALL_BITS, Pointer, Readable, bits_of};
@@ -7,7 +7,7 @@ use crate::resolved::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 
-/// The number of bytes above which copies and fills call the C library.
+/// The number of bytes above which copying or clearing calls the C library.
 const LONG: u32 = 512;
 
 /// Returns the flags of loads and stores. These cannot trap, because generated code only touches
@@ -37,8 +37,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns the address of a value in the frame. For an element of a stack, emits a check of the
-    /// index, and rejects an index beyond the stack.
+    /// Returns a pointer to a value in the frame. For an element of a header stack, emits a check
+    /// of the index, which rejects the packet if the index is beyond the stack.
     pub(super) fn pointer(&mut self, address: Address) -> Pointer {
         let offset = address.offset as i32;
         let Some(element) = address.element else {
@@ -54,7 +54,7 @@ impl Function<'_, '_> {
         Pointer { base: self.builder.ins().iadd(self.frame, distance), offset }
     }
 
-    /// Loads 1, 2, 4 or 8 bytes in the processor's byte order, zero-extended to 64 bits.
+    /// Emits a load of 1, 2, 4 or 8 bytes in the processor's byte order, zero-extended to 64 bits.
     pub(super) fn load(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
         let size = self.integer(bytes);
@@ -62,14 +62,14 @@ impl Function<'_, '_> {
         if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
     }
 
-    /// Stores the low 1, 2, 4 or 8 bytes of a value in the processor's byte order.
+    /// Emits a store of the low 1, 2, 4 or 8 bytes of a value in the processor's byte order.
     pub(super) fn store(&mut self, to: Pointer, bytes: u32, value: Value) {
         let size = self.integer(bytes);
         let value = if bytes == 8 { value } else { self.builder.ins().ireduce(size, value) };
         self.builder.ins().store(flags(), value, to.base, to.offset);
     }
 
-    /// Loads as [`Self::load`] does, from memory that no code writes.
+    /// Emits a load as [`Self::load`] does, from memory that no code writes.
     pub(super) fn load_input(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
         let size = self.integer(bytes);
@@ -77,7 +77,7 @@ impl Function<'_, '_> {
         if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
     }
 
-    /// Loads 1, 2, 4 or 8 bytes in network byte order, zero-extended to 64 bits.
+    /// Emits a load of 1, 2, 4 or 8 bytes in network byte order, zero-extended to 64 bits.
     fn load_network(&mut self, from: Pointer, bytes: u32) -> Value {
         self.load_network_with(flags(), from, bytes)
     }
@@ -97,7 +97,7 @@ impl Function<'_, '_> {
         self.builder.ins().store(flags(), swapped, to.base, to.offset);
     }
 
-    /// Loads a field, from its variable or from memory.
+    /// Emits the load of a field, from its variable or from memory.
     pub(super) fn load_field(&mut self, field: Field) -> Value {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.use_var(variable);
@@ -118,7 +118,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Loads `width` bits of a header without reading a byte beyond them.
+    /// Emits a load of `width` bits of a header that reads no byte beyond them.
     fn load_exactly(&mut self, at: Pointer, bit: u32, width: u32) -> Value {
         let from =
             self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset) + i64::from(bit / 8));
@@ -137,13 +137,14 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Extracts a number from the bytes with which it was loaded.
+    /// Emits the extraction of a number of `width` bits from `loaded`, the bytes that contain it.
+    /// `shift` is the number of bits to its right.
     fn out_of_bytes(&mut self, loaded: Value, shift: u32, width: u32, bytes: u32) -> Value {
         let shifted = self.builder.ins().ushr_imm_u(loaded, i64::from(shift));
         self.masked_unless(shifted, width, bytes * 8 - shift)
     }
 
-    /// Stores a field, to its variable or to memory.
+    /// Emits the store of a field, to its variable or to memory.
     pub(super) fn store_field(&mut self, field: Field, value: Value) {
         if let Some(variable) = self.variable_of(field) {
             return self.builder.def_var(variable, value);
@@ -174,8 +175,9 @@ impl Function<'_, '_> {
         self.store_scalar(at, before, field.scalar, value);
     }
 
-    /// Copies a field from one header to another byte by byte, without conversion. Returns `false`,
-    /// and emits nothing, unless both fields have whole bytes of their own and the same width.
+    /// Emits a copy of a field from one header to another byte by byte, without conversion. Returns
+    /// `false`, and emits nothing, unless both fields have whole bytes of their own and the same
+    /// width.
     pub(super) fn copy_field(&mut self, to: Field, from: Field) -> bool {
         let own_bytes = |field: Field| match field.scalar.storage {
             Storage::Packed { bit } if has_own_bytes(bit, field.scalar.width) => Some(bit / 8),
@@ -199,9 +201,9 @@ impl Function<'_, '_> {
         true
     }
 
-    /// Stores a number of `bytes` bytes in network byte order, without touching its neighbours. A
-    /// single wider store would first have to read the neighbouring bytes, and wait if they were
-    /// just written.
+    /// Emits stores of a number of `bytes` bytes in network byte order that leave neighbouring
+    /// bytes alone. A single wider store would first have to read these, and wait if they were just
+    /// written.
     fn store_bytes(&mut self, at: Pointer, bytes: u32, value: Value) {
         for (offset, size) in chunks(bytes) {
             let behind = bytes - offset - size;
@@ -210,8 +212,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Stores a number. If it shares bytes with other fields of a header, the bits of those are
-    /// read from `before` and stored again with it.
+    /// Emits the store of a number. If it shares bytes with other fields of a header, the bits of
+    /// those fields are read from `before` and stored with it.
     fn store_scalar(&mut self, at: Pointer, before: Pointer, scalar: Scalar, value: Value) {
         match scalar.storage {
             Storage::Native { bytes } => self.store(at, bytes, value),
@@ -228,7 +230,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Assigns `field[low + width - 1 : low] = value`.
+    /// Emits the assignment `field[low + width - 1 : low] = value`.
     pub(super) fn store_slice(&mut self, field: Field, low: u32, width: u32, value: Value) {
         let before = self.load_field(field);
         let hole = !(mask(width) << low);
@@ -238,13 +240,13 @@ impl Function<'_, '_> {
         self.store_field(field, both);
     }
 
-    /// Masks a value to its low `width` bits, unless at most `known` bits of it can be set and the
-    /// mask would change nothing.
+    /// Emits a mask of the low `width` bits of a value. Emits nothing if only the low `known` bits
+    /// of the value can be set and the mask would change nothing.
     fn masked_unless(&mut self, value: Value, width: u32, known: u32) -> Value {
         if width >= known { value } else { self.masked(value, width) }
     }
 
-    /// Masks a value to its low `width` bits.
+    /// Emits a mask of the low `width` bits of a value.
     pub(super) fn masked(&mut self, value: Value, width: u32) -> Value {
         if width >= 64 {
             value
@@ -253,7 +255,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Copies bytes between ranges that do not overlap.
+    /// Emits a copy of bytes between ranges of memory that do not overlap.
     pub(super) fn copy(&mut self, to: Pointer, from: Pointer, bytes: u32) {
         if bytes > LONG {
             let to = self.builder.ins().iadd_imm_s(to.base, i64::from(to.offset));
@@ -272,7 +274,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Clears a range of bytes.
+    /// Emits code that sets a range of bytes to zero.
     pub(super) fn clear(&mut self, at: Pointer, bytes: u32) {
         if bytes > LONG {
             let at = self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset));
@@ -290,7 +292,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Loads `width` bits from the packet, all bytes of which must be present.
+    /// Emits the load of `width` bits from the packet. All their bytes must be in the packet.
     pub(super) fn load_packet(&mut self, from: Value, width: u32) -> Value {
         let bytes = width.div_ceil(8);
         let mut all = self.builder.ins().iconst(types::I64, 0);
@@ -307,7 +309,8 @@ impl Function<'_, '_> {
     }
 }
 
-/// Returns whether the load of a field only touches the bytes that are present.
+/// Returns whether the load of a field touches only bytes that exist. `there` is the number of
+/// bytes from the header's first bit on, or `None` if there are more than the header has.
 fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
     there.is_none_or(|there| bit / 8 + loaded <= there)
@@ -318,15 +321,16 @@ fn has_own_bytes(bit: u32, width: u32) -> bool {
     bit.is_multiple_of(8) && width.is_multiple_of(8)
 }
 
-/// Returns the pointer to the first byte of a field, the number of bytes to load, and the number of
-/// bits to the right of the field.
+/// Returns a pointer to the first byte of a header's field, the number of bytes to load, and the
+/// number of bits in them to the right of the field.
 fn packed(at: Pointer, bit: u32, width: u32) -> (Pointer, u32, u32) {
     let inside = bit % 8;
     let bytes = (inside + width).div_ceil(8).next_power_of_two();
     (at.plus(bit / 8), bytes, bytes * 8 - inside - width)
 }
 
-/// Returns offsets and sizes of loads that cover `bytes` bytes without overlap.
+/// Returns the offset and size of each load or store that together cover `bytes` bytes without
+/// overlap.
 fn chunks(bytes: u32) -> Vec<(u32, u32)> {
     let mut parts = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Meters, and the counters and meters of table entries.
+//! Generates code for meters, and for the counters and meters of table entries.
 
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
@@ -10,8 +10,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
-    /// Runs a meter of an array and stores the colour. If there is none, the field keeps its value
-    /// with `stays`, and gets the colour before the meter otherwise.
+    /// Emits code that executes an element of a meter array and stores the colour. If the index is
+    /// out of range, the field keeps its value if `stays` is set, and otherwise receives the colour
+    /// that the packet had before.
     pub(super) fn meter(&mut self, metered: &Metered, index: &Expression, stays: bool) {
         let index = self.expression(index);
         let (id, before, length) = self.metered(metered);
@@ -23,7 +24,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Runs the meter of an entry and stores the colour.
+    /// Emits code that executes the direct meter of the entry whose action runs, and stores the
+    /// colour.
     pub(super) fn entry_meter(&mut self, metered: &Metered, entry: Field) {
         let entry = self.load_field(entry);
         let (id, before, length) = self.metered(metered);
@@ -34,7 +36,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Stores the colour that a meter returned when the entry was found.
+    /// Emits code that stores the colour that an entry's direct meter returned when the entry was
+    /// found.
     pub(super) fn color_of_entry(&mut self, meter: u32, color: Field, to: Field) {
         let color = self.load_field(color);
         let mut block = || self.builder.create_block();
@@ -57,7 +60,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Counts the packet in the entry whose action runs.
+    /// Emits code that counts the packet in the direct counter of the entry whose action runs.
     pub(super) fn count_in_entry(
         &mut self,
         (counter, table): (u32, u32),
@@ -105,14 +108,14 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Loads the length with which the packet was received.
+    /// Emits the load of the packet's length as it was received.
     pub(super) fn received_length(&mut self) -> Value {
         let at = Pointer { base: self.context, offset: context_offset::RECEIVED_LENGTH as i32 };
         self.load(at, 8)
     }
 
-    /// Runs the meters of an entry that was found, and stores the colours for statements that read
-    /// them.
+    /// Emits code that executes the direct meters of an entry that was found, and stores the
+    /// colours for statements that read them.
     pub(super) fn meter_hit(&mut self, directs: &Directs, entry: Value) {
         for (meter, color, result) in &directs.meters {
             let (id, green) = (self.number(u64::from(*meter)), self.number(0));
@@ -129,8 +132,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Stores which entry's action runs: the entry's address, [`DEFAULT_ENTRY`], or zero if neither
-    /// is known. Without an entry, also clears the colours of its meters.
+    /// Emits code that records which entry's action runs: the entry's address, [`DEFAULT_ENTRY`],
+    /// or zero if neither is known. Without an entry, also clears the colours of its meters.
     pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
         let none = self.number(0);
         let value = match entry {
@@ -158,7 +161,8 @@ impl Function<'_, '_> {
         (self.number(u64::from(metered.meter)), before, length)
     }
 
-    /// Stores a colour, or another value if there is no colour.
+    /// Emits the store of a meter's colour to a field, or of `otherwise` if the meter returned
+    /// none.
     fn store_color(&mut self, to: Field, color: Value, otherwise: Value) {
         let is_none = self.builder.ins().icmp_imm_s(IntCC::Equal, color, -1);
         let value = self.builder.ins().select(is_none, otherwise, color);

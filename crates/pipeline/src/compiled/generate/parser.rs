@@ -1,4 +1,4 @@
-//! Parsers: each state becomes a block of the generated function.
+//! Generates code for parsers. Each state becomes a block of the generated function.
 
 use super::function::Function;
 use super::host_call::HostCall;
@@ -41,8 +41,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Counts the states that a parser with a loop passes through, and rejects the packet at
-    /// [`MAXIMUM_STATES`].
+    /// Emits code that counts the states that a packet visits in a parser with a loop, and rejects
+    /// the packet at [`MAXIMUM_STATES`].
     fn count_state(&mut self, counter: Variable) {
         let before = self.builder.use_var(counter);
         let is_left =
@@ -71,7 +71,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the choice of the next state.
+    /// Emits the transition from a state of the parser to the next state.
     fn transition(&mut self, state: &State, states: &[Block]) {
         let subjects: Vec<Value> =
             state.subjects.iter().map(|subject| self.expression(&subject.value)).collect();
@@ -104,7 +104,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a test whether a value is in a set. Returns `None` if the set has all values.
+    /// Emits a test of whether a value is in a set of a `select` case. Returns `None` if the set
+    /// has all values.
     fn fits(&mut self, set: &Set, subject: &Subject, value: Value) -> Option<Value> {
         let of = (subject.width, subject.signed);
         Some(match set {

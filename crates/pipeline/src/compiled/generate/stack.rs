@@ -1,5 +1,4 @@
-//! Computes the stack that generated code needs: the longest path over its calls, by the sizes of
-//! stack frames.
+//! Computes how much stack generated code needs: the stack frames along the longest path of calls.
 
 use crate::error::{CompileError, InternalError};
 use cranelift_codegen::Context;
@@ -10,21 +9,22 @@ use std::collections::HashMap;
 /// The stack size in bytes of a thread that processes packets.
 pub const WORKER_STACK_BYTES: usize = 8 << 20;
 
-/// The largest part of a worker's stack, in bytes, that generated code may take. The rest is for
+/// The maximum number of bytes of a worker's stack that generated code may take. The rest is for
 /// the callers of the code, and for the host functions that it calls.
 const MOST: u64 = WORKER_STACK_BYTES as u64 / 2;
 
-/// The bytes of the return address and the frame pointer, which the frame layout does not include.
+/// The size in bytes of the return address and the frame pointer, which Cranelift does not include
+/// in the size of a stack frame.
 const LINKAGE_BYTES: u64 = 16;
 
-/// The stack frame of a generated function, and the functions that it may call.
+/// The size of a generated function's stack frame, and the functions that it may call.
 #[derive(Debug)]
 struct Frame {
     bytes: u64,
     calls: Vec<FuncId>,
 }
 
-/// Returns the most bytes of stack that the functions take, whichever of them is called.
+/// Returns the maximum number of bytes of stack that a call of any of the functions takes.
 ///
 /// # Errors
 /// Returns an error if the functions take more than `MOST` bytes, or call each other recursively.
@@ -54,7 +54,7 @@ fn frame(context: &Context) -> Result<Frame, InternalError> {
     Ok(Frame { bytes: bytes + LINKAGE_BYTES, calls: calls.collect() })
 }
 
-/// Returns the bytes of the longest call path. Host functions are not among the frames and count as
+/// Returns the number of bytes of stack along the longest path of calls. Host functions count as
 /// zero.
 fn deepest(frames: &HashMap<FuncId, Frame>) -> Result<u64, CompileError> {
     // The bytes of the longest path from each function on, its own frame included. `None` while its

@@ -1,4 +1,4 @@
-//! Statements of blocks: assignments, branches, loops, calls, and accesses to the packet.
+//! Generates code for statements: assignments, branches, loops, calls, and accesses to the packet.
 
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
@@ -69,7 +69,8 @@ impl Function<'_, '_> {
         false
     }
 
-    /// Emits a step of the interpreter for a packet whose values are variables.
+    /// Emits the execution of a step by the interpreter, in a function whose values are in
+    /// variables.
     fn interpret_with_places(&mut self, number: u32) {
         let resolved = self.resolved;
         let Some(step) = resolved.steps.get(number as usize) else {
@@ -94,8 +95,7 @@ impl Function<'_, '_> {
         self.unless(is_next, |function| function.leave(flow::FAULT));
     }
 
-    /// Makes a host call that may add headers to the packet or remove some, and so changes its
-    /// length.
+    /// Emits a host call that may make headers valid or invalid, and so change the packet's length.
     fn call_with_change(&mut self, call: HostCall, arguments: &[Value]) -> Value {
         let field = context_offset::LENGTH_CHANGE;
         let at = Pointer { base: self.context, offset: field as i32 };
@@ -107,7 +107,8 @@ impl Function<'_, '_> {
         result
     }
 
-    /// Emits a statement after which control always continues.
+    /// Emits a statement that never leaves the block, so that the next statement always runs after
+    /// it.
     fn simple(&mut self, statement: &Statement) {
         match statement {
             Statement::Store { field, value } => {
@@ -347,15 +348,16 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns a pointer to the byte at the cursor, and the cursor after `bytes` more bytes. Emits
-    /// a check that the packet has these bytes.
+    /// Emits a check that the packet has `bytes` bytes from the cursor on. Returns a pointer to the
+    /// first of them, and the cursor behind them.
     fn packet_at(&mut self, cursor: Value, bytes: u32, too_short: u64) -> (Pointer, Value) {
         let end = self.builder.ins().iadd_imm_s(cursor, i64::from(bytes));
         let base = self.packet_up_to(cursor, end, too_short);
         (base, end)
     }
 
-    /// Returns a pointer to the byte at the cursor. Emits a check that the packet reaches to `end`.
+    /// Emits a check that the packet is at least `end` bytes long. Returns a pointer to the byte at
+    /// the cursor.
     fn packet_up_to(&mut self, cursor: Value, end: Value, too_short: u64) -> Pointer {
         let length = self.context_field(context_offset::LENGTH);
         let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, length);
@@ -364,8 +366,9 @@ impl Function<'_, '_> {
         Pointer { base: self.builder.ins().iadd(packet, cursor), offset: 0 }
     }
 
-    /// Extracts a header with a varbit. The checks are in the interpreter's order: the width is
-    /// whole bytes, the packet has them, and the header has room for them.
+    /// Emits the extraction of a header with a varbit. The order of the checks is that of the
+    /// interpreter: that the varbit has whole bytes, that the packet has these bytes, and that the
+    /// header has room for them.
     fn extract_with_tail(&mut self, header: Address, (bytes, most): (u32, u32), width: Value) {
         let errors = self.resolved.errors;
         let rest = self.builder.ins().band_imm_u(width, 7);
@@ -388,8 +391,8 @@ impl Function<'_, '_> {
         self.set_context_field(context_offset::CURSOR, end);
     }
 
-    /// Emits a header. The output buffer has room for it, because the resolved program states how
-    /// much a deparser can emit.
+    /// Emits a copy of a header to the output. The output buffer has room for it, because the
+    /// resolved program states the most bytes that a deparser can emit.
     fn emit(&mut self, header: Address, bytes: u32, has_tail: bool) {
         let from = self.header(header);
         let valid = self.flag(from);
@@ -410,7 +413,8 @@ impl Function<'_, '_> {
         });
     }
 
-    /// Emits code that runs only if a condition holds. Control continues here either way.
+    /// Emits code that runs only if a condition holds. Code that is emitted next runs in either
+    /// case.
     fn when(&mut self, condition: Value, then: impl FnOnce(&mut Self)) {
         let (yes, join) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(condition, yes, &[], join, &[]);
@@ -420,7 +424,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Sets the validity of a header, and records the change of the packet's length.
+    /// Emits code that makes a header valid or invalid, and adds the difference to the change of
+    /// the packet's length.
     fn set_validity(
         &mut self,
         header: Address,
@@ -458,7 +463,8 @@ impl Function<'_, '_> {
         });
     }
 
-    /// Assigns a value as the language does: a header that becomes invalid keeps its fields.
+    /// Emits an assignment of P4. A header that becomes invalid by it keeps the values of its
+    /// fields.
     fn assign(&mut self, to: Address, from: Address, shape: &Shape) {
         match shape {
             Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
@@ -499,7 +505,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Assigns the next index of a stack.
+    /// Emits the assignment of a header stack's next index.
     fn assign_next(&mut self, to: Address, from: Address) {
         if let (Some(to), Some(from)) = (self.slot(to.offset), self.slot(from.offset)) {
             let next = self.builder.use_var(from);
@@ -521,7 +527,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a host call for a hash. `call_host` makes the call, on a hot or on a cold path.
+    /// Emits the computation of a hash by the host. `call_host` emits the call, on a hot or on a
+    /// cold path.
     pub(super) fn hash_by_call(
         &mut self,
         gather: u32,
@@ -534,7 +541,7 @@ impl Function<'_, '_> {
         call_host(self, HostCall::Hash, &arguments)
     }
 
-    /// Stores the fields that the host hashes to the frame, where the host reads them.
+    /// Emits stores of the fields that the host hashes to the frame, where the host reads them.
     fn spill_pieces(&mut self, gather: u32) {
         let resolved = self.resolved;
         let Some(gather) = resolved.gathers.get(gather as usize) else {
@@ -573,8 +580,8 @@ impl Function<'_, '_> {
         self.when(valid, |function| function.copy(to.data, from.data, bytes));
     }
 
-    /// Assigns a header with a varbit. A target that becomes longer cannot stay where it lies in
-    /// the packet, so it is copied to the frame.
+    /// Emits the assignment of a header with a varbit. A target that becomes longer cannot stay
+    /// where it lies in the packet, so it is copied to the frame.
     fn assign_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
         if to == from {
             return;
@@ -605,8 +612,8 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// Returns whether a condition about the validity of headers holds, if that is known at compile
-    /// time.
+    /// Returns the value of a condition on the validity of headers if it is known at compile time,
+    /// otherwise `None`.
     fn settled(&self, condition: &Expression) -> Option<bool> {
         match condition {
             Expression::Constant(number) => Some(*number != 0),
@@ -670,7 +677,7 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// Terminates a block that control cannot reach.
+    /// If `ends` is set, emits the end of a block that is never reached. Returns `ends`.
     fn unreachable_if(&mut self, ends: bool) -> bool {
         if ends {
             self.leave(flow::NEXT);

@@ -1,4 +1,5 @@
-//! Timers of table entries: packets restart them, and treat entries that have timed out as misses.
+//! Generates code for the timers of table entries. Packets restart them, and treat entries that
+//! have timed out as misses.
 
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
@@ -10,8 +11,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlagsData, Value, types};
 
 impl Function<'_, '_> {
-    /// Expires an entry that has timed out, and jumps to `miss`. Control continues here for other
-    /// entries.
+    /// Emits code that removes an entry that has timed out and then jumps to `miss`. Code that is
+    /// emitted next runs for other entries.
     pub(super) fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
         let [restarted, timeout] = [Account::RESTARTED, Account::TIMEOUT]
             .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
@@ -29,13 +30,14 @@ impl Function<'_, '_> {
         });
     }
 
-    /// Sets the entry whose timer the action may restart.
+    /// Emits code that records the entry whose timer the action may restart.
     pub(super) fn set_timed(&mut self, entry: Value) {
         let at = Pointer { base: self.context, offset: context_offset::TIMED as i32 };
         self.store(at, 8, entry);
     }
 
-    /// Restarts the timer of the entry whose action runs. A profile changes the entry's timeout.
+    /// Emits code that restarts the timer of the entry whose action runs. If a profile is given,
+    /// the entry also gets that profile's timeout.
     pub(super) fn restart_timer(&mut self, profile: Option<&Expression>) {
         if let Some(profile) = profile {
             let profile = self.expression(profile);
@@ -59,7 +61,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Restarts a timer as [`Timer::restart`] does, and skips stores that would change nothing.
+    /// Emits code that restarts a timer as [`Timer::restart`] does. Stores that would change
+    /// nothing are skipped.
     pub(super) fn restart(&mut self, account: Value) {
         let [restarted, precomputed] = [Account::RESTARTED, Account::NOTIFIED]
             .map(|part| Pointer { base: account, offset: part as i32 });

@@ -1,22 +1,22 @@
-//! The copy of a packet to the output buffer.
+//! Generates the copy of a packet to the output buffer.
 
 use crate::compiled::generate::function::Function;
 use crate::compiled::generate::variables::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
-/// The ranges of lengths that are copied without a loop, each as `(least, most)`. Such a copy takes
-/// `least` bytes from the start and `most - least` bytes from the end of the packet. The two parts
-/// may overlap, and then some bytes are copied twice.
+/// The ranges of packet lengths in bytes for which the copy has no loop, each as `(least, most)`.
+/// Such a copy takes `least` bytes from the start and `most - least` bytes from the end of the
+/// packet. The two parts may overlap, and then some bytes are copied twice.
 const USUAL: [(i64, i64); 3] = [(64, 96), (96, 128), (32, 64)];
-/// The number of bytes that are copied at once.
+/// The number of bytes that one load and one store copy.
 const CHUNK: i64 = 16;
 /// The number of bytes that one iteration of the loop for longer packets copies.
 const MANY: i64 = 4 * CHUNK;
 
 impl Function<'_, '_> {
-    /// Copies a packet between ranges that do not overlap. There is no call, because a call in the
-    /// loop over packets forces values out of registers.
+    /// Emits the copy of a packet between ranges of memory that do not overlap. It makes no call,
+    /// because a call in the loop over packets forces values out of registers.
     pub(super) fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
         let end = self.builder.create_block();
         let fits = |function: &mut Self, least: i64, most: i64| {
@@ -51,9 +51,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Copies whole chunks from the start, `MANY` bytes at a time while that many are left, and
-    /// then one chunk that ends where the packet does. Returns the block for packets shorter than a
-    /// chunk.
+    /// Emits a loop that copies a packet in chunks of [`CHUNK`] bytes, and then one chunk that ends
+    /// where the packet does. Returns the block for packets shorter than a chunk.
     fn copy_chunks(&mut self, from: Value, to: Value, length: Value) -> Block {
         let mut block = || self.builder.create_block();
         let (chunks, short) = (block(), block());
@@ -88,7 +87,7 @@ impl Function<'_, '_> {
         short
     }
 
-    /// Copies one byte after another.
+    /// Emits a loop that copies a short packet byte by byte.
     fn copy_bytes(&mut self, from: Value, to: Value, length: Value) {
         let (head, body, end) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());

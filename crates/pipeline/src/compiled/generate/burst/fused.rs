@@ -23,15 +23,17 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
-/// The largest number of statements of a program for which the fused function is generated.
+/// The largest number of statements of a program for which a fused function, from parser to
+/// deparser, is generated.
 const STATEMENTS: usize = 512;
-/// The largest number of statements after the parser, including those that are generated again for
-/// an end of the parser.
+/// The largest number of statements after the parser in a fused function. Statements that are
+/// generated again for an end of the parser count again.
 const STATEMENTS_WRITTEN_OUT: usize = 768;
-/// The largest number of ends of the parser for which they are generated again.
+/// The largest number of ends of the parser for which the statements after it are generated again.
 const ENDS: usize = 3;
 
-/// Returns whether packets of a program may be processed to completion one after another.
+/// Returns whether a fused function can take packets of a program from parser to deparser, one
+/// after another.
 pub(in crate::compiled::generate) fn is_possible(
     plan: &Plan,
     prefetched: Option<&Prefetched<'_>>,
@@ -50,36 +52,36 @@ pub(in crate::compiled::generate) fn is_possible(
         && plan.statements <= STATEMENTS
 }
 
-/// An end of the parser, and what is known of a packet there.
+/// An end of the parser, with the facts about a packet's headers that hold there.
 struct Way {
     block: Block,
     parsed: Parsed,
 }
 
-/// The facts that hold for a packet on all paths to some place in the parser.
+/// The facts about a packet's headers that hold on all paths to some point of the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parsed {
-    /// The headers that are extracted on all paths, each with its offset if that is the same on all
-    /// paths.
+    /// The headers that are extracted on all paths. Each has its offset in the packet if that is
+    /// the same on all paths.
     extracted: BTreeMap<Offset, Option<u32>>,
-    /// The headers that are extracted on some path. `None` if that may be any header.
+    /// The headers that are extracted on at least one path. `None` if any header may be.
     possible: Option<BTreeSet<Offset>>,
-    /// The number of bytes parsed, if it is the same on all paths.
+    /// The number of bytes that are parsed, if it is the same on all paths.
     cursor: Option<u32>,
 }
 
 impl Parsed {
-    /// Returns the facts about a packet of which nothing is parsed yet.
+    /// Returns the facts about a packet at the start of the parser.
     pub(super) fn nothing() -> Self {
         Self { extracted: BTreeMap::new(), possible: Some(BTreeSet::new()), cursor: Some(0) }
     }
 
-    /// Returns the facts about an arbitrary packet, of which nothing is known.
+    /// Returns the facts about a packet of whose headers nothing is known.
     fn unknown() -> Self {
         Self { extracted: BTreeMap::new(), possible: None, cursor: None }
     }
 
-    /// Returns the facts that hold on the paths of both.
+    /// Returns the facts that hold both on the paths of `self` and on those of `other`.
     fn and(mut self, other: &Self) -> Self {
         self.extracted.retain(|header, at| match other.extracted.get(header) {
             Some(there) => {
@@ -93,7 +95,7 @@ impl Parsed {
         self
     }
 
-    /// Returns the facts that hold after a state of the parser.
+    /// Returns the facts that hold after a state of the parser, given those before it.
     fn behind(mut self, state: &State) -> Self {
         for statement in &state.body {
             match statement {
@@ -126,7 +128,7 @@ impl Parsed {
         self
     }
 
-    /// Records that a header is extracted at the cursor.
+    /// Records that a header is extracted at the cursor of the parser.
     fn extract(&mut self, header: Address) {
         if header.element.is_some() {
             self.possible = None;
@@ -138,13 +140,14 @@ impl Parsed {
         }
     }
 
-    /// Advances the cursor, which is unknown afterwards if `bytes` is.
+    /// Records that the parser's cursor advances by a number of bytes. `None` means that the number
+    /// is not known, and the cursor is not known afterwards.
     fn advance(&mut self, bytes: Option<u32>) {
         self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
     }
 
-    /// Returns the facts about packets that reach the end of the parser with the most headers, if
-    /// the offsets of all of those are known.
+    /// Returns the facts about packets that reach the end of the parser at which the most headers
+    /// are extracted. Returns `None` unless the offsets of all these headers are known.
     pub(super) fn longest(resolved: &ResolvedProgram, fast_path: &FastPath) -> Option<Self> {
         let callee = fast_path.blocks[PARSER];
         let parser = match resolved.bodies.get(callee)? {
@@ -161,17 +164,18 @@ impl Parsed {
         longest.cursor.is_some().then_some(longest)
     }
 
-    /// Returns the headers that are extracted on all paths.
+    /// Returns the headers that are extracted on all paths, by the offsets of their validity flags.
     pub(super) fn headers(&self) -> BTreeSet<Offset> {
         self.extracted.keys().copied().collect()
     }
 
-    /// Returns the number of bytes parsed, or zero if it is not known.
+    /// Returns the number of bytes that are parsed on all paths, or zero if it differs.
     pub(super) fn bytes(&self) -> u32 {
         self.cursor.unwrap_or(0)
     }
 
-    /// Returns what is known of a header, if anything is.
+    /// Returns where a header was extracted on all paths, or that it was extracted on none. Returns
+    /// `None` if neither is known.
     pub(super) fn known(&self, header: Offset) -> Option<Known> {
         match self.extracted.get(&header) {
             Some(at) => at.map(Known::At),
@@ -184,8 +188,9 @@ impl Parsed {
 }
 
 impl<'m> Function<'_, 'm> {
-    /// Generates the fused function, which processes the packets of a burst to completion, from the
-    /// packet with the given number on. The function stops at a packet that it cannot complete.
+    /// Generates the fused function, which takes the packets of a burst from parser to deparser,
+    /// beginning with the packet of the given number. The function stops at a packet that it cannot
+    /// complete.
     pub(in crate::compiled::generate) fn fused_stage(
         mut self,
         (fast_path, plan): (&FastPath, &'m Plan),
@@ -250,8 +255,9 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(to, &[none.into()]);
     }
 
-    /// Emits the processing after the parser, for packets of which these facts are known. With
-    /// `precomputed`, buckets were precomputed for such packets.
+    /// Emits the processing after the parser for packets about which the given facts hold.
+    /// `precomputed` holds the tables for which the prefetch stage has computed buckets or keys of
+    /// such packets.
     fn follow(
         &mut self,
         burst_loop: Loop<'_>,
@@ -272,8 +278,9 @@ impl<'m> Function<'_, 'm> {
         self.after_parser(burst_loop, plan, error, (output, lengths));
     }
 
-    /// Records which headers are known to be valid, so that later code need not test them, and
-    /// returns the record.
+    /// Emits constants for what is known after the parser: the validity and the place of headers,
+    /// and the cursor. Later code then need not test them. Returns the headers about which facts
+    /// are known.
     pub(super) fn say_again(
         &mut self,
         plan: &Plan,
@@ -313,8 +320,9 @@ impl<'m> Function<'_, 'm> {
         places
     }
 
-    /// Returns the ends of the parser: those with the most headers, for which the rest is generated
-    /// again, and the others.
+    /// Returns the ends of the parser in two lists. The statements after the parser are generated
+    /// again for each end in the first list, at which the most headers are known, and once for all
+    /// ends in the second list.
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
         let known = match self.resolved.bodies.get(parser) {
             Some(Body::Parser(parser)) => parsed(parser),
@@ -335,8 +343,8 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// Returns what is known after each state. There are no facts for a state that cannot be reached,
-/// and none at all for a parser with a loop, which is not inlined.
+/// Returns the facts that hold after each state of a parser, or `None` for a state that cannot be
+/// reached. The list is empty for a parser with a loop, which is not inlined.
 fn parsed(parser: &Parser) -> Vec<Option<Parsed>> {
     let mut before: Vec<Option<Parsed>> = vec![None; parser.states.len()];
     let mut known: Vec<Option<Parsed>> = vec![None; parser.states.len()];
