@@ -48,18 +48,18 @@ use std::fmt;
 /// A function that processes packets in bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StageKind {
-    /// Parses all packets of a burst.
+    /// The function that parses all packets of a burst.
     Parse,
-    /// Processes all packets of a burst after their parser.
+    /// The function that processes all packets of a burst from the end of their parser on.
     Pass,
-    /// Processes each packet from parser to deparser.
+    /// The function that takes each packet of a burst from parser to deparser.
     Fused,
-    /// Computes buckets and keys ahead of the fused function.
+    /// The function that computes buckets and keys of a burst before the fused function runs.
     Prefetch,
 }
 
 impl StageKind {
-    /// Returns the name by which the module declares the function.
+    /// Returns the name by which the module of generated code declares the function.
     fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",
@@ -69,7 +69,8 @@ impl StageKind {
         }
     }
 
-    /// Returns the stages of a program, in the order in which they are generated.
+    /// Returns the functions for bursts that a program has, in the order in which they are
+    /// generated.
     fn of_plan(
         resolved: &ResolvedProgram,
         plan: &Plan,
@@ -86,25 +87,27 @@ impl StageKind {
     }
 }
 
-/// The generated code of a program.
+/// The machine code of a program, and facts about it.
 pub(super) struct MachineCode {
-    /// The module that owns the code pages; taken when they are freed.
+    /// The module that owns the pages with the code. `None` once they are freed.
     module: Option<JITModule>,
-    /// The code of the package's blocks.
+    /// The functions of the package's blocks, in the package's order.
     blocks: Vec<Code>,
-    /// The stages for packets that are processed in bursts, if the program has them.
+    /// The functions that process packets in bursts, if the program has them.
     pub(super) stages: Option<Stages>,
     /// The packed tables in which all packets of a burst are looked up at once.
     pub(super) batch_lookups: Vec<BatchLookup>,
     /// The packed tables whose counters and timers are prefetched for all packets of a burst.
     pub(super) owned: Vec<Owned>,
-    /// Whether the buckets or keys that packets need can be computed before the packets are parsed.
+    /// Whether the buckets or keys that packets need can be computed before the packets are parsed,
+    /// so that there is a prefetch stage.
     pub(super) prefetches: bool,
-    /// The tables whose buckets are prefetched ahead of the fused function.
+    /// The tables for which the prefetch stage computes buckets, so that they can be prefetched
+    /// before the fused function runs.
     pub(super) prefetched: Vec<u32>,
-    /// The size of the code in bytes.
+    /// The size of the machine code in bytes.
     pub(super) size: usize,
-    /// The most bytes of stack that the code takes.
+    /// The maximum number of bytes of stack that the machine code takes.
     pub(super) stack: u64,
 }
 
@@ -132,7 +135,7 @@ impl Drop for MachineCode {
 
 impl MachineCode {
     /// Generates and compiles the code of a program: its blocks and, if the program has a plan, the
-    /// stages.
+    /// functions that process packets in bursts.
     pub(super) fn new(
         resolved: &ResolvedProgram,
         fast_path: Option<&FastPath>,
@@ -197,7 +200,7 @@ impl MachineCode {
         })
     }
 
-    /// Runs a block of the package by its position there, and returns how it ended ([`flow`]).
+    /// Runs the block at a position of the package. Returns how it ended, a value of [`flow`].
     ///
     /// # Safety
     ///
@@ -215,7 +218,7 @@ impl MachineCode {
     }
 }
 
-/// The functions of a program that are generated and not yet compiled.
+/// The functions of a program that have been generated and are not yet compiled.
 struct Generator<'b> {
     resolved: &'b ResolvedProgram,
     module: JITModule,
@@ -235,7 +238,8 @@ impl<'b> Generator<'b> {
         Ok(Self { resolved, module, names, builders, made })
     }
 
-    /// Generates the functions of all bodies, and the one that makes calls on cold paths.
+    /// Generates a function for each parser, control, action and function of the program, and the
+    /// function that makes calls on cold paths.
     fn bodies(&mut self) -> Result<(), CompileError> {
         let Self { resolved, module, names, builders, made } = self;
         for (callee, body) in &resolved.bodies {
@@ -250,7 +254,7 @@ impl<'b> Generator<'b> {
         Ok(())
     }
 
-    /// Generates the function of a stage.
+    /// Generates a function that processes packets in bursts.
     fn stage(
         &mut self,
         kind: StageKind,

@@ -33,29 +33,31 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::mem::offset_of;
 
-/// The metadata that the rules of the glue read, and the port of the packet, if it has one already.
+/// The values from which the architecture's rules decide about a packet: its metadata, and its
+/// output port if it has one already.
 #[derive(Clone, Copy)]
 struct Says<'f> {
     fields: &'f [Option<Field>],
     port: Option<Value>,
 }
 
-/// The loop over the packets of a burst, and the current packet.
+/// The loop over the packets of a burst in a generated function, and the values for the current
+/// packet.
 #[derive(Clone, Copy)]
 struct Loop<'s> {
     fast_path: &'s FastPath,
     burst: Value,
     index: Variable,
-    /// The variable that points to the record of the current packet ([`Packet`]).
+    /// The variable that holds the address of the current packet's [`Packet`].
     record: Variable,
-    /// The variable that points to the record of the next packet to transmit.
+    /// The variable that holds the address for the record of the next packet to transmit.
     sent: Variable,
     /// The address of the output buffer.
     bytes: Value,
     head: Block,
-    /// The block that continues with the next packet.
+    /// The block to which code jumps to continue with the next packet.
     next: Block,
-    /// The block after the loop.
+    /// The block that runs after the last packet.
     end: Block,
     fault: Block,
     packet: Value,
@@ -64,9 +66,9 @@ struct Loop<'s> {
 /// The lengths of the current packet, in bytes.
 #[derive(Clone, Copy)]
 struct Lengths {
-    /// The length of the bytes that code can read.
+    /// The number of the packet's bytes that are in memory and that code can read.
     given: Value,
-    /// The length with which the packet was received.
+    /// The length of the packet as it was received.
     received: Value,
 }
 
@@ -102,7 +104,7 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Generates the second stage, which processes the parsed packets of a burst to completion,
-    /// from the packet with the given number on. The stage stops at a packet that it cannot
+    /// beginning with the packet of the given number. The stage stops at a packet that it cannot
     /// complete.
     pub(super) fn pass_stage(
         mut self,
@@ -122,7 +124,8 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(burst_loop)
     }
 
-    /// Emits the processing of a packet after its parser, which left the given error.
+    /// Emits the processing of a packet from the end of its parser on. `error` is the error with
+    /// which the parser ended.
     fn after_parser(
         &mut self,
         burst_loop: Loop<'_>,
@@ -178,8 +181,9 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(burst_loop.next, &[]);
     }
 
-    /// Begins the loop, up to the frame of the current packet. The generated function's parameters
-    /// are the burst and the number of its first packet.
+    /// Emits the beginning of the loop over packets, which determines the frame of the current
+    /// packet. The generated function's parameters are the burst and the number of its first
+    /// packet.
     fn begin_loop<'s>(&mut self, fast_path: &'s FastPath, plan: &'m Plan) -> Loop<'s> {
         let (burst, first) = (self.frame, self.context);
         let mut block = || self.builder.create_block();
@@ -226,7 +230,7 @@ impl<'m> Function<'_, 'm> {
         Loop { fast_path, burst, index, record, sent, bytes, head, next, end, fault, packet }
     }
 
-    /// Ends the loop over the packets, and the function.
+    /// Emits the end of the loop over the packets, and completes the function.
     fn end_loop(mut self, burst_loop: Loop<'_>) -> Result<(), InternalError> {
         self.builder.switch_to_block(burst_loop.next);
         let at = self.builder.use_var(burst_loop.index);
@@ -243,14 +247,14 @@ impl<'m> Function<'_, 'm> {
         self.finish()
     }
 
-    /// Ends the function, and returns the given result.
+    /// Emits the end of the function with the given result.
     fn leave_burst(&mut self, burst_loop: Loop<'_>, answer: Value) {
         let sent = self.builder.use_var(burst_loop.sent);
         self.set_word(burst_loop.burst, offset_of!(Burst, sent), sent);
         self.builder.ins().return_(&[answer]);
     }
 
-    /// Returns the address of the packet's copy in the output buffer.
+    /// Emits the address of the current packet's copy in the output buffer.
     fn output(&mut self, burst_loop: Loop<'_>) -> Value {
         let distance = self.of_record(burst_loop, offset_of!(Packet, output));
         self.builder.ins().iadd(burst_loop.bytes, distance)
@@ -261,7 +265,7 @@ impl<'m> Function<'_, 'm> {
         self.load_input(now, 8)
     }
 
-    /// Loads a word of the record of the current packet.
+    /// Emits the load of a word of the current packet's [`Packet`]. `part` is the word's offset.
     fn of_record(&mut self, burst_loop: Loop<'_>, part: usize) -> Value {
         self.load_input(Pointer { base: burst_loop.packet, offset: part as i32 }, 8)
     }
@@ -273,7 +277,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Initialises the fields of the context for a packet.
+    /// Emits code that initialises the fields of the context for a packet.
     fn begin_packet(&mut self, packet: Value, length: Value) {
         use context_offset as field;
         let (zero, all) = (self.number(0), self.number(u64::MAX));
@@ -295,7 +299,7 @@ impl<'m> Function<'_, 'm> {
         self.set_context_field(field::WORK_LEFT, work);
     }
 
-    /// Sets all numbers to zero, and points all headers to their places in the frame.
+    /// Emits code that sets all numbers to zero, and lets all headers lie in the frame.
     fn begin_values(&mut self, plan: &Plan) {
         let zero = self.number(0);
         for variable in
@@ -309,19 +313,21 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Clears the wide numbers in the frame from the given offset on.
+    /// Emits code that clears the numbers of more than 64 bits in the frame, from the given offset
+    /// on.
     fn clear_wide(&mut self, plan: &Plan, start: Offset) {
         for (offset, bytes) in plan.wide_in(start, u32::MAX - start) {
             self.clear(Pointer { base: self.frame, offset: offset as i32 }, bytes);
         }
     }
 
-    /// Returns the place in the frame of a header that is not in the packet.
+    /// Returns a pointer to the place in the frame of a header that does not lie in the packet.
     fn storage(&self, flag: Offset) -> Pointer {
         Pointer { base: self.frame, offset: (flag + DATA) as i32 }
     }
 
-    /// Clears the place of a header in the frame, unless no code writes there.
+    /// Emits code that clears the place of a header in the frame. Emits nothing if no code writes
+    /// there.
     fn clear_storage(&mut self, flag: Offset, header: &PlannedHeader) {
         if header.written {
             let at = self.storage(flag);
@@ -336,7 +342,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Stores the metadata that the architecture sets when a packet is received.
+    /// Emits stores of the metadata that the architecture sets when a packet is received.
     fn received(&mut self, burst_loop: Loop<'_>, length: Value) {
         let inputs = self.inputs(burst_loop, length);
         for (known, field) in &burst_loop.fast_path.received {
@@ -344,9 +350,9 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns the inputs of the glue for a packet that was received with this length. The packet
-    /// is in its first pass, and no packet waits for a port while packets are processed in bursts,
-    /// so all other inputs are zero.
+    /// Returns the properties of a packet that the architecture assigns to metadata. `length` is
+    /// the length that was received. The packet is in its first pass, and no packet waits for a
+    /// port while packets are processed in bursts, so properties that depend on either are zero.
     fn inputs(&mut self, burst_loop: Loop<'_>, length: Value) -> Inputs<Value> {
         let [port, direction] =
             [offset_of!(Packet, port), offset_of!(Packet, direction)].map(|part| {
@@ -358,14 +364,15 @@ impl<'m> Function<'_, 'm> {
         inputs.with(Known::Length, length).with(Known::Direction, direction)
     }
 
-    /// Returns the inputs of the glue that are the same for all packets of a burst.
+    /// Returns those properties that the architecture assigns to metadata and that are the same for
+    /// all packets of a burst.
     fn inputs_of_all(&mut self, burst_loop: Loop<'_>) -> Inputs<Value> {
         let (zero, now) = (self.number(0), self.now(burst_loop));
         let behind = self.number(beyond_drop_port(burst_loop.fast_path.drop_port));
         Inputs::all(zero).with(Known::Now, now).with(Known::BehindDropPort, behind)
     }
 
-    /// Runs a parser, and returns its error.
+    /// Emits a parser inline. Returns the error with which it ends.
     fn parse(&mut self, parser: Callee) -> Value {
         let join = self.builder.create_block();
         let error = self.builder.append_block_param(join, types::I64);
@@ -386,7 +393,7 @@ impl<'m> Function<'_, 'm> {
         error
     }
 
-    /// Stores to the frame what the next stage needs.
+    /// Emits stores of the values that the next stage needs, to the frame.
     fn save(&mut self, plan: &Plan, error: Value, (input, output): (Value, Value)) {
         for offset in &plan.saved {
             if let Some(bytes) = plan.slots.get(offset) {
@@ -421,7 +428,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Reloads what [`Self::save`] stored, and returns the parser's error.
+    /// Emits loads of the values that [`Self::save`] has stored. Returns the parser's error.
     fn restore(&mut self, plan: &Plan) -> Value {
         for offset in &plan.saved {
             if let Some(bytes) = plan.slots.get(offset) {
@@ -447,21 +454,21 @@ impl<'m> Function<'_, 'm> {
         self.word(self.frame, plan.error as usize)
     }
 
-    /// Prefetches the entries of tables whose keys are known after the parser.
+    /// Emits prefetches of table entries, for tables whose keys are known after the parser.
     fn prefetch_tables(&mut self, fast_path: &FastPath, plan: &Plan) {
         for (number, table, layout) in known_tables(self.resolved, fast_path, plan) {
             self.prefetch(number, table, layout);
         }
     }
 
-    /// Runs a block of the package, unless the block is empty.
+    /// Emits a block of the package inline, unless it has no statements.
     fn run_block(&mut self, burst_loop: Loop<'_>, position: usize) {
         if burst_loop.fast_path.runs[position] {
             self.run_callee(burst_loop, burst_loop.fast_path.blocks[position]);
         }
     }
 
-    /// Runs a control of the package.
+    /// Emits a control of the package inline.
     fn run_callee(&mut self, burst_loop: Loop<'_>, callee: Callee) {
         let end = self.written_out(callee);
         let goes_on = self.builder.create_block();
@@ -475,8 +482,8 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Takes a packet of v1model from ingress to the queue of a port, and returns the port. Control
-    /// continues here unless the packet is dropped.
+    /// Emits code that takes a v1model packet from ingress to the queue of its output port. Returns
+    /// the port. Code that is emitted next runs unless the packet is dropped.
     fn enter_queue(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
         let FastPath { glue, standard, .. } = burst_loop.fast_path;
         let says = Says { fields: standard, port: None };
@@ -489,8 +496,8 @@ impl<'m> Function<'_, 'm> {
         port
     }
 
-    /// Stores all values to the frame and the context, for a packet that leaves the burst, and ends
-    /// the function.
+    /// Emits the end of the function at a packet that leaves the burst: stores all values to the
+    /// frame and the context, so that the driver can complete the packet.
     fn hand_over(&mut self, burst_loop: Loop<'_>, plan: &Plan, what: u64) {
         for (offset, bytes) in &plan.slots {
             self.spill(*offset, *bytes);
@@ -519,8 +526,8 @@ impl<'m> Function<'_, 'm> {
         self.leave_burst(burst_loop, at);
     }
 
-    /// Runs egress for one port, for a packet that was received with this length. Control continues
-    /// here unless egress drops the packet.
+    /// Emits egress for one output port. `length` is the length with which the packet was received.
+    /// Code that is emitted next runs unless egress drops the packet.
     fn egress(&mut self, burst_loop: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
         let fast_path = burst_loop.fast_path;
         self.clear_locals(plan);
@@ -542,7 +549,8 @@ impl<'m> Function<'_, 'm> {
         self.drop_by(burst_loop, plan, rules);
     }
 
-    /// Clears the local variables, which egress must not see as ingress left them.
+    /// Emits code that clears the local variables between ingress and egress, which must not see
+    /// what ingress left there.
     fn clear_locals(&mut self, plan: &Plan) {
         let locals = self.resolved.locals;
         let zero = self.number(0);
@@ -559,14 +567,15 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a field of a struct, whose fields are given by their numbers, and its variable.
+    /// Returns a metadata field and its variable. `fields` holds the fields by number. Returns
     /// `None` if the program does not use the field.
     fn known(&self, fields: &[Option<Field>], field: Of) -> Option<(Field, Variable)> {
         let field = fields.get(field as usize).copied().flatten()?;
         self.slot(field.address.offset).map(|variable| (field, variable))
     }
 
-    /// Sets a field of the metadata, unless the program does not use it.
+    /// Emits the store of a value to a metadata field. Emits nothing if the program does not use
+    /// the field.
     fn set_slot(&mut self, field: Field, value: Value) {
         if let Some(variable) = self.slot(field.address.offset) {
             let value = self.masked(value, field.scalar.width);
@@ -574,8 +583,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a field that decides where a packet goes ([`FastPath::deciding`]), or zero if the
-    /// struct has no such field.
+    /// Emits the load of a metadata field that decides where a packet goes
+    /// ([`FastPath::deciding`]). Returns zero if the program lacks the field.
     fn value_in(&mut self, fields: &[Option<Field>], field: Of) -> Value {
         match self.known(fields, field) {
             Some((_, variable)) => self.builder.use_var(variable),
@@ -595,7 +604,8 @@ impl<'m> Function<'_, 'm> {
     }
 }
 
-/// Returns the packed tables with prefixes or rules whose keys are known after the parser.
+/// Returns the packed tables that match prefixes or rules and whose keys are known after the
+/// parser, so that they can be searched for a whole burst.
 pub(super) fn batch_lookups(
     resolved: &ResolvedProgram,
     fast_path: &FastPath,
@@ -613,8 +623,8 @@ pub(super) fn batch_lookups(
     known
 }
 
-/// Returns the packed tables of exact keys that are known after the parser, if entries of the table
-/// have counters or timers.
+/// Returns the packed tables whose exact keys are known after the parser and whose entries have
+/// counters or timers.
 pub(super) fn owned(resolved: &ResolvedProgram, fast_path: &FastPath, plan: &Plan) -> Vec<Owned> {
     let known = known_tables(resolved, fast_path, plan).filter_map(|(table, _, layout)| {
         let column = *plan.keys.get(&table)?;
@@ -650,7 +660,8 @@ fn tables_with_known_keys<'b>(
     })
 }
 
-/// Returns whether a value is known after the parser.
+/// Returns whether an expression depends only on values that exist at the end of the parser, so
+/// that it can be evaluated there.
 fn is_parsed(value: &Expression, fast_path: &FastPath, plan: &Plan) -> bool {
     // The egress parser has not run at this point.
     let is_of_egress = |offset: Offset| {

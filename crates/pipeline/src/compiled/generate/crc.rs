@@ -12,15 +12,15 @@ use crate::resolved::Address;
 use crate::resolved::gather::Piece;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-/// The largest number of bytes for which the check is inlined.
+/// The largest number of bytes for which the computation of a CRC is inlined.
 const MOST: u32 = 64;
-/// The bytes of a word. There is a table of 256 words for each byte position.
+/// The number of bytes in a word. The CRC has a table of 256 entries for each byte position in it.
 const WORD: u32 = 8;
 
 impl Function<'_, '_> {
-    /// Emits the hash of the data of a gather (the list of fields that a hash covers), and returns
-    /// the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the data is not a
-    /// fixed number of whole bytes.
+    /// Emits code for the CRC of the data that a gather (the list of fields that a hash covers)
+    /// lists. Returns the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the
+    /// data is not a fixed number of whole bytes.
     pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
         let resolved = self.resolved;
         let gather = resolved.gathers.get(number as usize)?;
@@ -76,8 +76,8 @@ impl Function<'_, '_> {
         Some(hash)
     }
 
-    /// Inserts the bytes of a piece into words, starting at byte `at`. Byte 0 is the lowest byte of
-    /// the first word.
+    /// Emits code that inserts the bytes of a gather's piece into `words`, starting at byte `at`.
+    /// Byte 0 is the lowest byte of the first word.
     fn put_bytes(&mut self, piece: &Piece, (at, bytes): (u32, u32), words: &mut [Value]) {
         let mut done = 0;
         while done < bytes {
@@ -116,8 +116,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns `bytes` bytes of a number from byte `first` on, counted from the highest, in the
-    /// order in which a load from the packet would return them.
+    /// Emits the extraction of `bytes` bytes of a number from byte `first` on, counted from the
+    /// highest, in the order in which a load from the packet would return them.
     fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
         let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);
@@ -125,7 +125,8 @@ impl Function<'_, '_> {
         self.masked(behind, 8 * bytes)
     }
 
-    /// Returns the remainder after a word whose `zeros` lowest bytes are zero.
+    /// Emits the lookups that compute the CRC's remainder after a word whose `zeros` lowest bytes
+    /// are zero.
     fn behind_word(&mut self, tables: Value, word: Value, zeros: u32) -> Value {
         let mut parts = Vec::new();
         for place in zeros..WORD {

@@ -1,7 +1,7 @@
-//! Inlined lookups in packed tables. If entries may be used in their buckets, the code hashes the
-//! key and searches its bucket, and the following buckets while they are full. The lookup falls
-//! back to a call of the table's own function if a slot holds the key of a deleted entry, or if
-//! other workers may be writing.
+//! Generates lookups in packed tables inline. If entries may be used in their buckets, the code
+//! hashes the key and searches its bucket, and the following buckets while they are full. The
+//! lookup falls back to a call of the table's own function if a slot holds the key of a deleted
+//! entry, or if other workers may be writing.
 
 use super::function::{Function, context_offset};
 use super::variables::{Pointer, Precomputed};
@@ -15,7 +15,7 @@ const fn of_access(offset: usize) -> i32 {
     (offset_of!(TableAccess, access) + offset) as i32
 }
 
-/// The offset of `Access::find` in a [`TableAccess`]. The constants below are the offsets of other
+/// The offset of `Access::find` in a [`TableAccess`]. The next constants are the offsets of other
 /// fields.
 const FIND: i32 = of_access(offset_of!(Access, find));
 const PREFETCH: i32 = of_access(offset_of!(Access, prefetch));
@@ -26,10 +26,10 @@ pub(super) const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
 const HITS: i32 = of_access(offset_of!(Access, hits));
 const MISSES: i32 = of_access(offset_of!(Access, misses));
 
-/// The number of 32-bit keys in a vector.
+/// The number of 32-bit keys in a vector register.
 const LANES: usize = 4;
 
-/// The address of a [`TableAccess`], and a key of two words.
+/// The arguments of a lookup: the address of the table's [`TableAccess`], and a key of two words.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
     pub(super) access: Value,
@@ -37,7 +37,7 @@ pub(super) struct Lookup {
     pub(super) high: Value,
 }
 
-/// The blocks in which a lookup ends.
+/// The blocks to which the code of a lookup jumps at its end.
 #[derive(Clone, Copy)]
 pub(super) struct LookupEnds {
     /// The block for an entry that was found. Its parameters are the address of the entry's values
@@ -46,19 +46,19 @@ pub(super) struct LookupEnds {
     pub(super) miss: Block,
 }
 
-/// A slot in which an entry was found.
+/// A slot of a bucket, which contains the entry that was found.
 #[derive(Clone, Copy)]
 struct FoundSlot {
     /// The address of the bucket.
     bucket: Value,
     /// The number of the slot in the bucket.
     slot: Value,
-    /// The position of the entry's action.
+    /// The position of the entry's action in the table's list.
     action: Value,
 }
 
 impl Function<'_, '_> {
-    /// Looks up a key, and jumps to one of the ends.
+    /// Emits the lookup of a key. The code jumps to one of the blocks in `ends`.
     pub(super) fn look_up(
         &mut self,
         probe: Option<Probe>,
@@ -74,8 +74,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Jumps to `miss` if the lookup is for entry number 0, which stands for no entry. Control
-    /// continues here otherwise.
+    /// Emits a jump to `miss` if the number of the entry is 0, which stands for no entry. Code that
+    /// is emitted next runs otherwise.
     pub(super) fn miss_if_none(&mut self, lookup: Lookup, miss: Block) {
         let (goes_on, none) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(lookup.low, goes_on, &[], none, &[]);
@@ -85,7 +85,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Looks up a key by a call of the table's own function.
+    /// Emits the lookup of a key by a call of the table's own function.
     fn look_up_by_call(&mut self, lookup: Lookup, ends: LookupEnds) {
         let find = self.load(Pointer { base: lookup.access, offset: FIND }, 8);
         let Lookup { access, low, high } = lookup;
@@ -104,14 +104,14 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_there, ends.hit, &found, ends.miss, &[]);
     }
 
-    /// Prefetches the bucket of a key.
+    /// Emits a prefetch of the bucket of a key.
     pub(super) fn prefetch_bucket(&mut self, probe: Probe, lookup: Lookup) {
         let bucket = self.bucket(probe, lookup);
         let prefetch = self.load(Pointer { base: lookup.access, offset: PREFETCH }, 8);
         self.call_pointer(prefetch, &[bucket], 0);
     }
 
-    /// Emits the lookup of an exact key.
+    /// Emits the lookup of an exact key in its bucket and the following ones.
     fn probe(
         &mut self,
         probe: Probe,
@@ -172,8 +172,8 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, ends);
     }
 
-    /// Jumps to `hit` with an entry that was found ahead, if there is one and the table has not
-    /// changed since. Control continues here otherwise.
+    /// Emits a jump to `hit` with an entry that was found before this function, if there is one and
+    /// the table has not changed since. Code that is emitted next runs otherwise.
     fn go_to_entry_found(
         &mut self,
         probe: Probe,
@@ -202,14 +202,15 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
     }
 
-    /// Loads 1 if a packet has left the gate since the buckets were computed, or 0.
+    /// Emits the load of a word that is 1 if a packet has left the gate of the tables since buckets
+    /// were computed, so that tables may have changed, and 0 otherwise.
     fn has_left(&mut self) -> Value {
         let has_left = self.context_field(context_offset::HAS_LEFT);
         self.load(Pointer { base: has_left, offset: 0 }, 8)
     }
 
-    /// Returns the address of a key's bucket. A precomputed address is only used if no packet has
-    /// left the gate since, because the table may have moved.
+    /// Emits the address of a key's bucket. A precomputed address is used only if no packet has
+    /// left the gate of the tables since, because the table may have moved.
     fn home(&mut self, probe: Probe, (lookup, precomputed): (Lookup, Option<Value>)) -> Value {
         let Some(precomputed) = precomputed else { return self.bucket(probe, lookup) };
         if self.stays_in_place() {
@@ -236,8 +237,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the lookup of an entry by its number, which states where the entry is: the low `bits`
-    /// bits are the slot.
+    /// Emits the lookup of an entry by its number. The low `bits` bits of the number are the slot,
+    /// and the others the bucket.
     fn probe_numbered(&mut self, (probe, bits): (Probe, u32), lookup: Lookup, ends: LookupEnds) {
         let mut block = || self.builder.create_block();
         let (here, known, call) = (block(), block(), block());
@@ -261,8 +262,8 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, ends);
     }
 
-    /// Extracts the action of a slot from the header of its bucket: zero for an empty slot, or one
-    /// more than the action's position.
+    /// Emits the extraction of a slot's action from the header of its bucket. The result is zero
+    /// for an empty slot, and otherwise one more than the action's position.
     fn action_in(&mut self, probe: Probe, header: Value, slot: Value) -> Value {
         let bits = self.builder.ins().imul_imm_s(slot, i64::from(probe.action_bits()));
         let bits = self.builder.ins().iadd_imm_s(bits, i64::from(Probe::ACTIONS));
@@ -270,7 +271,7 @@ impl Function<'_, '_> {
         self.masked(stored, probe.action_bits())
     }
 
-    /// Jumps to `hit` with the entry in a slot.
+    /// Emits a jump to `hit` with the entry in a slot.
     fn go_to_slot(
         &mut self,
         probe: Probe,
@@ -311,7 +312,7 @@ impl Function<'_, '_> {
         self.bucket_with(access, state)
     }
 
-    /// Emits the address of the bucket that the low bits of a word select.
+    /// Emits the address of the bucket whose number is in the low bits of a word.
     fn bucket_with(&mut self, access: Value, word: Value) -> Value {
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
         let number = self.builder.ins().band(word, mask);
@@ -320,7 +321,7 @@ impl Function<'_, '_> {
         self.builder.ins().iadd(buckets, distance)
     }
 
-    /// Emits the address of the next bucket, which after the last bucket is the first one.
+    /// Emits the address of the bucket after another one. The first bucket follows the last.
     fn next_bucket(&mut self, access: Value, bucket: Value) -> Value {
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);
@@ -331,8 +332,8 @@ impl Function<'_, '_> {
         self.builder.ins().select(is_last, buckets, next)
     }
 
-    /// Emits a mask with a bit for each slot that has the key, or had it for an entry that was
-    /// deleted.
+    /// Emits a mask with a bit for each slot of a bucket that has the key, or had it for an entry
+    /// that was deleted.
     fn slots_with(&mut self, probe: Probe, bucket: Value, lookup: Lookup) -> Value {
         let all = crate::resolved::mask(probe.slots() as u32).cast_signed();
         let mut fits = self.number(0);

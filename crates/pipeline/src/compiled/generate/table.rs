@@ -1,10 +1,9 @@
-//! Table application: the key is packed, the entry is looked up, its values are stored to the
-//! action's parameters, the action is called, and the parameters that it writes are stored back to
-//! the entry.
+//! Generates code that applies a table. The key is packed, the entry is looked up, its values are
+//! stored to the action's parameters, the action is called, and the parameters that it changes are
+//! stored back to the entry.
 //!
-//! Tables with a packed layout are searched by functions of the `tables` crate, which return the
-//! address of the entry's values. All other tables are looked up by a host call, in the tables of
-//! the interpreter.
+//! Packed tables are searched by functions of the `tables` crate, which return the address of the
+//! entry's values. All other tables are looked up by a host call, in the tables of the interpreter.
 
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
@@ -26,7 +25,7 @@ use cranelift_frontend::Switch;
 use std::mem::offset_of;
 use tables::{Access, Searcher};
 
-/// The offset of `Access::leave` in a [`TableAccess`]. The constants below are the offsets of other
+/// The offset of `Access::leave` in a [`TableAccess`]. The next constants are the offsets of other
 /// fields.
 const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
 const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
@@ -35,18 +34,18 @@ const MADE: usize = offset_of!(TableAccess, made);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 
-/// The largest number of actions that are compared one by one. With more of them, a jump table is
-/// used, which must load the target before it can jump.
+/// The largest number of actions among which the code chooses by comparisons. For more it uses a
+/// jump table, which must load the target before it can jump.
 const FEW_ACTIONS: usize = 4;
 
-/// The violated invariant of an action that writes a parameter which it does not have.
+/// The message of the internal error for an action that changes a parameter which it does not have.
 const NO_REFERENCE: &str = "a parameter that an action writes and does not have";
 
-/// The largest number of statements of a program in which the actions of entries are inlined a
-/// second time, for hits alone.
+/// The largest number of statements of a program in which actions are inlined twice: once for all
+/// lookups, and once for hits alone.
 const SHORT: usize = 128;
 
-/// A table that is applied, and the fields for the results of the lookup.
+/// A table that is applied, and the fields that receive the results of its lookup.
 #[derive(Clone, Copy)]
 struct Applied<'t> {
     id: u32,
@@ -55,16 +54,16 @@ struct Applied<'t> {
     action_run: Option<Field>,
 }
 
-/// The results of a lookup, which the program may read.
+/// The results of a lookup in a table, which the program may read.
 #[derive(Clone, Copy)]
 struct Results {
-    /// The position of the action that runs.
+    /// The position in the table's list of the action that runs.
     position: Value,
     /// Whether an entry was found.
     is_hit: Value,
 }
 
-/// The code of an action, to which the position of the action in the table's list leads.
+/// A block of code that runs an action of a table.
 #[derive(Clone, Copy)]
 struct Branch<'t> {
     index: usize,
@@ -72,16 +71,17 @@ struct Branch<'t> {
     block: Block,
 }
 
-/// An entry of a packed table that was found, or the default action in its place.
+/// An entry that was found in a packed table, or the default action in place of an entry.
 #[derive(Clone, Copy)]
 struct Entry<'l> {
     layout: &'l EntryLayout,
-    /// The address of the [`TableAccess`].
+    /// The address of the table's [`TableAccess`].
     access: Value,
-    /// The address of the values.
+    /// The address of the values of the entry or the default action: the packed parameters.
     values: Value,
     is_hit: Value,
-    /// Whether this is known at compile time to be an entry, and not the default action.
+    /// Whether it is known at compile time that an entry was found, so that it is not the default
+    /// action.
     is_certain: bool,
     /// The address of the memory with the entry's counters and timers. It is zero if the layout has
     /// none, or if no entry was found.
@@ -90,7 +90,7 @@ struct Entry<'l> {
 }
 
 impl Function<'_, '_> {
-    /// Applies a table: emits the lookup, the actions, and the stores of the results.
+    /// Emits the application of a table: its lookup, its actions, and the stores of the results.
     pub(super) fn apply(&mut self, id: u32, hit: Option<Field>, action_run: Option<Field>) {
         let resolved = self.resolved;
         let Some(table) = resolved.tables.get(id as usize) else {
@@ -126,7 +126,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Records which entry's action runs.
+    /// Emits code that records which entry's action runs.
     fn begin_action(&mut self, applied: Applied<'_>, entry: Option<Entry<'_>>) {
         // Without an entry here, the host has looked up the table, and it knows the entry.
         if let Some(Entry { layout, owner, is_hit, .. }) = entry {
@@ -139,7 +139,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Ends the action, and stores the results of the lookup.
+    /// Emits the end of a table's action: writes the parameters that it has changed back to the
+    /// entry, and stores the results of the lookup.
     fn end_action(
         &mut self,
         Applied { table, hit, action_run, .. }: Applied<'_>,
@@ -161,7 +162,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Applies a table that the interpreter looks up.
+    /// Emits the application of a table that the interpreter looks up.
     fn apply_general(&mut self, applied: Applied<'_>) {
         let Applied { id, table, hit, action_run } = applied;
         let number = self.number(u64::from(id));
@@ -194,7 +195,8 @@ impl Function<'_, '_> {
     }
 
     /// Emits the rest of [`Self::apply_general`] with the actions inlined. `found` is the result of
-    /// the host call, and `position` that of the action in it.
+    /// the host call that looked up the table, and `position` the action's position that it
+    /// contains.
     fn general_written_out(&mut self, applied: Applied<'_>, found: Value, position: Value) {
         let Applied { id, table, hit, action_run } = applied;
         let Some(general) = &table.general else {
@@ -251,9 +253,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    /// Looks up a packed table. Returns the results, and the entry that was found or the default
-    /// action in its place. In short programs, the actions that entries can have are also inlined
-    /// for hits alone, and the code after them continues at `end`.
+    /// Emits the lookup in a packed table. Returns its results, and the entry that was found or the
+    /// default action in its place. In short programs, the actions that entries can have are also
+    /// inlined for hits alone, and the code after them continues at `end`.
     fn find<'l>(
         &mut self,
         applied: Applied<'_>,
@@ -344,9 +346,9 @@ impl Function<'_, '_> {
         (Results { position, is_hit }, Some(entry))
     }
 
-    /// Inlines the actions that entries of a table can have, for an entry that was found, so that
-    /// the code after them need not test for a hit. Control continues here if the entry has none of
-    /// these actions.
+    /// Emits the actions that entries of a table can have inline, for an entry that was found, so
+    /// that the code after them need not test for a hit. Code that is emitted next runs if the
+    /// entry has none of these actions.
     fn usual_actions(
         &mut self,
         applied: Applied<'_>,
@@ -366,8 +368,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
     }
 
-    /// Jumps to `hit` with the sample entry that all packets use in a program compiled without
-    /// lookups, or to `miss` if the table is empty.
+    /// Emits a jump to `hit` with the sample entry that all packets use in a program compiled
+    /// without lookups. Jumps to `miss` if the table is empty.
     fn sample(&mut self, access: Value, ends: LookupEnds) {
         let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
         let address = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
@@ -377,8 +379,8 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_there, ends.hit, &found, ends.miss, &[]);
     }
 
-    /// Makes the lookup available to `add_entry` and to externs of the interpreter in the action,
-    /// if the action uses them.
+    /// Emits code that records the lookup for `add_entry` and for externs that the interpreter
+    /// runs, if the action contains any. [`Self::end_look_up`] ends the record.
     fn begin_look_up(&mut self, id: u32, entry: Option<Entry<'_>>, action: &TableAction) {
         if let (Some(entry), Some(missed)) = (entry, action.adds) {
             let (none, table) = (self.number(0), self.number(u64::from(id) + 1));
@@ -394,7 +396,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Adds an entry for the key that the packet missed.
+    /// Emits code that adds an entry with the key for which the packet missed.
     pub(super) fn add_entry(&mut self, added: &Added) {
         let Added { missed, action, values, profile, status } = added;
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size_of::<Adding>() as u32, 3);
@@ -431,7 +433,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Ends what [`Self::begin_look_up`] began: the action can no longer use the lookup.
+    /// Emits code that ends the record of [`Self::begin_look_up`], so that nothing refers to the
+    /// lookup any more.
     fn end_look_up(&mut self, id: u32, action: &TableAction) {
         if let Some(missed) = action.adds {
             let none = self.number(0);
@@ -443,15 +446,15 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Counts the packet in the entry with this address.
+    /// Emits code that counts the packet in the direct counter of the entry at an address.
     pub(super) fn count_entry(&mut self, access: Value, entry: Value, length: Value) {
         let one = self.number(1);
         let is_alone = self.load(Pointer { base: access, offset: IS_ALONE }, 8);
         self.add_up(is_alone, entry, [(Tally::PACKETS, one), (Tally::BYTES, length)]);
     }
 
-    /// Prefetches the entry that a packet is going to need from a table. For tables with prefixes
-    /// or rules, only stores the key, for the batch lookup.
+    /// Emits a prefetch of the entry that a packet is going to need from a table. For a table that
+    /// matches prefixes or rules, only stores the key, for the batch lookup.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
         let Some(probe) = layout.probe() else {
             // The table is searched by a function, so its buckets are not known.
@@ -470,8 +473,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Returns the packet's key, and the key to look up. The two differ for tables with prefixes or
-    /// rules, whose entries are found by number.
+    /// Emits the packet's key, and the key to look up. The two differ for tables that match
+    /// prefixes or rules, whose entries are stored by number.
     fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> (Lookup, Lookup) {
         let key = self.key(number, table, layout);
         if layout.fields().is_none() {
@@ -504,7 +507,8 @@ impl Function<'_, '_> {
         (key, Lookup { low: number, high, ..key })
     }
 
-    /// Searches the table, and returns a lookup of the number of the best entry.
+    /// Emits the search of a table that matches prefixes or rules. Returns the lookup of the best
+    /// entry by its number.
     fn search(&mut self, key: Lookup) -> Lookup {
         let searcher = self.builder.ins().iadd_imm_s(key.access, SEARCHER as i64);
         let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
@@ -530,7 +534,7 @@ impl Function<'_, '_> {
         Lookup { access, low, high }
     }
 
-    /// Emits the key as one number of two words, the low one first.
+    /// Emits the packet's key for a packed table as one number of two words, the low one first.
     fn key_number(&mut self, table: &Table, layout: &EntryLayout) -> (Value, Value) {
         let mut low = self.number(0);
         let mut high = low;
@@ -556,7 +560,7 @@ impl Function<'_, '_> {
         (low, high)
     }
 
-    /// Calls a function by its address, with words as arguments and results.
+    /// Emits a call of a function by its address, with words as arguments and results.
     pub(super) fn call_pointer(
         &mut self,
         function: Value,
@@ -572,8 +576,8 @@ impl Function<'_, '_> {
         self.builder.inst_results(call).to_vec()
     }
 
-    /// Packs the fields of the key into a stack slot, one after another, each in whole bytes in
-    /// big-endian order. Returns the address.
+    /// Emits stores of the fields of the key to the stack, one after another, each in whole bytes
+    /// in big-endian order. Returns their address.
     fn packed_key(&mut self, table: &Table) -> Value {
         let last = table.keys.last();
         // The store of the last field writes eight bytes, which must end inside the slot.
@@ -593,8 +597,8 @@ impl Function<'_, '_> {
         packed
     }
 
-    /// Runs the action at a position of the table's actions. Returns how the action ended; a fault
-    /// ends the function.
+    /// Emits code that runs the action at a position of the table's list, and ends the function if
+    /// the action faults. Returns how the action ended, a value of [`flow`].
     fn action(
         &mut self,
         id: u32,
@@ -628,8 +632,8 @@ impl Function<'_, '_> {
         how
     }
 
-    /// Emits [`Self::choose`] for all actions of a table. Returns their branches, and the block for
-    /// no action.
+    /// Emits [`Self::choose`] for all actions of a table. Returns the blocks of the actions, and
+    /// the block that runs if there is no action.
     fn chosen<'t>(&mut self, table: &'t Table, position: Value) -> (Vec<Branch<'t>>, Block) {
         let branches = self.branches(table, |_| true);
         let none = self.builder.create_block();
@@ -637,7 +641,7 @@ impl Function<'_, '_> {
         (branches, none)
     }
 
-    /// Creates the blocks of those actions of a table that `has_branch` selects.
+    /// Creates a block for each action of a table that `has_branch` selects.
     fn branches<'t>(
         &mut self,
         table: &'t Table,
@@ -648,7 +652,8 @@ impl Function<'_, '_> {
         actions.map(branch).collect()
     }
 
-    /// Jumps to the block of the action at a position of the table's actions, or to `none`.
+    /// Emits a jump to the block of the action at a position of the table's list, or to `none` if
+    /// it has no block.
     fn choose(&mut self, branches: &[Branch<'_>], position: Value, none: Block) {
         if branches.len() > FEW_ACTIONS {
             let mut switch = Switch::new();
@@ -670,8 +675,9 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the actions inline, in the given blocks, and the block for no action if it is given.
-    /// Stores the results of the lookup after each of them, and continues here.
+    /// Emits the actions inline, each in its block, and then the block for no action if it is
+    /// given. The results of the lookup are stored after each action. Code that is emitted next
+    /// runs after all of them.
     fn actions_written_out(
         &mut self,
         applied: Applied<'_>,
@@ -714,8 +720,8 @@ impl Function<'_, '_> {
         self.end_action(applied, results, entry);
     }
 
-    /// Stores an entry's values to the action's parameters. Without an entry, a host call has
-    /// stored them in the frame, and they are reloaded from there.
+    /// Emits copies of an entry's values to the parameters of its action. Without an entry, a host
+    /// call has stored them in the frame, and the parameters are loaded from there.
     fn values_of(&mut self, entry: Option<Entry<'_>>, index: usize, action: &TableAction) {
         let Some(entry) = entry else {
             for (offset, bytes) in in_frame(action.data.iter()) {
@@ -739,8 +745,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Writes the parameters that an action may modify back to the entry, if the action has such
-    /// parameters.
+    /// Emits code that writes the parameters that an action may change back to the entry. Emits
+    /// nothing if it changes none.
     fn leave_references(
         &mut self,
         id: u32,
@@ -787,8 +793,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Completes the update of an entry after its new values were stored: notifies the host of a
-    /// deferred update, or calls the table's own function, unless the entry was written in its
+    /// Emits the end of an update of an entry whose new values were stored. It notifies the host of
+    /// a deferred update, or calls the table's own function, unless the entry was written in its
     /// bucket.
     fn leave_in_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize) {
         if self.resolved.samples {
@@ -827,7 +833,8 @@ impl Function<'_, '_> {
     }
 }
 
-/// Returns the places of those fields in the frame that are not part of a header, for host calls.
+/// Returns the offset and size of those fields that are not part of a header. Host calls access
+/// them in the frame.
 fn in_frame<'f>(fields: impl Iterator<Item = &'f Field>) -> Vec<(Offset, u32)> {
     let place = |field: &Field| match field.scalar.storage {
         Storage::Native { bytes } => Some((field.address.offset, bytes)),
