@@ -278,8 +278,8 @@ impl Processor {
         self.scratch.drawn
     }
 
-    /// Returns the messages that packets have sent to the control plane since the last call, the oldest
-    /// first.
+    /// Returns the messages that packets have sent to the control plane since the last call, the
+    /// oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         std::mem::take(&mut self.scratch.digests)
     }
@@ -449,8 +449,8 @@ impl Switch {
         Ok(outputs)
     }
 
-    /// Returns the messages that packets have sent to the control plane since the last call, the oldest
-    /// first.
+    /// Returns the messages that packets have sent to the control plane since the last call, the
+    /// oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         std::mem::take(&mut self.scratch.digests)
     }
