@@ -121,7 +121,8 @@ impl Coverage {
         (self.parts(kind).filter(|part| part.count > 0).count(), self.parts(kind).count())
     }
 
-    /// Adds the entries that the tables of a switch have now to the parts.
+    /// Adds the entries that the tables of a switch contain now to the parts of the program whose
+    /// coverage is recorded.
     pub fn note_entries(&mut self, core: &Core) {
         for (position, table) in (0_u32..).zip(&core.program().tables) {
             let Ok(entries) = core.entries(ir::TableId(position)) else { continue };
@@ -131,7 +132,7 @@ impl Coverage {
         }
     }
 
-    /// Adds an entry of a table to the parts.
+    /// Adds an entry of a table to the parts of the program whose coverage is recorded.
     pub fn note_entry(&mut self, table: &str, entry: &TableEntry) {
         self.add_named(PartKind::Entry, &entry_name(table, entry), None);
     }

@@ -359,7 +359,7 @@ pub enum CompileError {
     Stack {
         /// The number of bytes of stack that the machine code needs.
         bytes: u64,
-        /// The maximum number of bytes of stack that it may need.
+        /// The maximum number of bytes of stack that machine code may need.
         most: u64,
     },
     /// The entries of a table cannot be stored as its `@tableconfig` specifies.

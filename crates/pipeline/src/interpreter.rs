@@ -305,7 +305,7 @@ impl<'p> Interpreter<'p> {
         std::mem::take(&mut self.scratch.packet)
     }
 
-    /// Returns the payload: the packet from the byte in which the parser's position is.
+    /// Returns the payload: the bytes of the packet from the parser's position on.
     pub(crate) fn payload(&self) -> &[u8] {
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
         self.scratch.packet.get(start..).unwrap_or(&[])

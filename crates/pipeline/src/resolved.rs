@@ -529,7 +529,7 @@ pub(crate) struct Directs {
     pub(crate) entry: Field,
     /// Whether every hit is counted, as in BMv2. Otherwise, actions count explicitly.
     pub(crate) counts_hits: bool,
-    /// Whether the default entry has counters and meters too.
+    /// Whether the default entry has direct counters and meters too, as in PSA and PNA.
     pub(crate) has_default: bool,
     /// The meters that run on each hit, as in BMv2. For each: its number, the field that holds the
     /// resulting colour plus one while the action runs, and the field where the program reads the

@@ -288,8 +288,8 @@ impl TableState {
         write(&self.entries).unlink(entry)
     }
 
-    /// Puts an entry back that was removed. If an entry with the same match was added since, it is
-    /// replaced.
+    /// Puts an entry that was removed back into the table. If an entry with the same match was
+    /// added since, it is replaced.
     pub(crate) fn link(&self, entry: &Arc<Stored>) {
         let mut entries = write(&self.entries);
         if let Some(other) = entries.search.find(&entry.matches, entry.priority).cloned() {

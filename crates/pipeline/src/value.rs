@@ -46,8 +46,8 @@ pub enum Value {
     },
 }
 
-/// The number of bits of a wide number that count as one single value when the size of variables is
-/// limited.
+/// The number of bits for which a wide number counts as one single value, where the size of a
+/// program's variables is limited.
 pub(crate) const CELL_BITS: u64 = 128;
 
 impl Value {

@@ -79,7 +79,7 @@ pub enum StatementKind {
     MemberCreate {
         /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// The number of the member.
+        /// The number of the member in its action profile.
         member: u32,
         /// The action of the member and its arguments.
         action: Call,
@@ -88,25 +88,25 @@ pub enum StatementKind {
     SelectorGroupCreate {
         /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// The number of the group.
+        /// The number of the group in its action selector.
         group: u32,
     },
     /// `act_prof_add_member_to_group selector member group`.
     GroupAdd {
         /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// The number of the member.
+        /// The number of the member in its action profile.
         member: u32,
-        /// The number of the group.
+        /// The number of the group in its action selector.
         group: u32,
     },
     /// `act_prof_remove_member_from_group selector member group`.
     GroupRemove {
         /// The action profile or selector, by its full name or the end of it.
         profile: String,
-        /// The number of the member.
+        /// The number of the member in its action profile.
         member: u32,
-        /// The number of the group.
+        /// The number of the group in its action selector.
         group: u32,
     },
     /// `setdefault table action(parameter:2)`.
@@ -199,14 +199,14 @@ pub enum StatementKind {
     CounterRead {
         /// The counter, by its full name or the end of it.
         counter: String,
-        /// The position in the array.
+        /// The index of the element in the array.
         index: u64,
     },
     /// `counter_write name index packets bytes`.
     CounterWrite {
         /// The counter, by its full name or the end of it.
         counter: String,
-        /// The position in the array.
+        /// The index of the element in the array.
         index: u64,
         /// The new number of packets.
         packets: u64,
@@ -217,14 +217,14 @@ pub enum StatementKind {
     RegisterRead {
         /// The register, by its full name or the end of it.
         register: String,
-        /// The position in the array.
+        /// The index of the element in the array.
         index: u64,
     },
     /// `register_write name index value`.
     RegisterWrite {
         /// The register, by its full name or the end of it.
         register: String,
-        /// The position in the array.
+        /// The index of the element in the array.
         index: u64,
         /// The new value.
         value: Number,
@@ -238,7 +238,7 @@ pub enum StatementKind {
     MeterGetRates {
         /// The meter, by its full name or the end of it.
         meter: String,
-        /// The position in the array.
+        /// The index of the element in the array.
         index: u64,
     },
     /// `meter_set_rates name index rate:burst rate:burst`, or `meter_array_set_rates name` followed
@@ -299,7 +299,7 @@ pub enum MatchText {
 /// checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// The position in the array.
+    /// The index of the element in the array.
     Index(u64),
     /// The entry with this handle.
     Handle(String),

@@ -395,7 +395,7 @@ impl<N> Packet<'_, N> {
 pub(crate) struct Decision {
     /// The clone sessions to which copies of the packet are sent.
     pub(crate) copies: Vec<u32>,
-    /// What happens to the packet itself.
+    /// What happens to the packet itself, apart from its copies.
     pub(crate) fate: Fate,
 }
 

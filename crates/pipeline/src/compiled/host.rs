@@ -100,7 +100,7 @@ impl Found {
         self.ran
     }
 
-    /// Returns the argument at a position that the action had when it started.
+    /// Returns the argument at a position of the action, as it was when the action started.
     pub(super) fn argument(&self, position: usize) -> Option<&Value> {
         self.call.arguments.get(position)
     }

@@ -10,7 +10,7 @@ const PARTS: u128 = 1_000_000_000;
 /// The colour of a packet. The numbers are those of v1model; other architectures have their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Color {
-    /// The packet is within the committed rate.
+    /// The packet is within the committed rate and burst.
     Green,
     /// The packet is above the committed rate, but within the peak rate or the excess burst.
     Yellow,

@@ -17,8 +17,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// The number of arguments that are passed on to the called function. It is enough for every
-/// function.
+/// The number of arguments that a call on a cold path can have. No host function has more.
 const ARGUMENTS: usize = 4;
 /// The number of words that are returned from the called function: the contents of both registers
 /// for results.

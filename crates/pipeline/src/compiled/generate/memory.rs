@@ -316,7 +316,7 @@ fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     there.is_none_or(|there| bit / 8 + loaded <= there)
 }
 
-/// Returns whether no other field of the header has bits in the bytes of a field.
+/// Returns whether a header's field shares none of its bytes with other fields.
 fn has_own_bytes(bit: u32, width: u32) -> bool {
     bit.is_multiple_of(8) && width.is_multiple_of(8)
 }
