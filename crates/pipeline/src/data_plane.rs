@@ -208,7 +208,7 @@ pub(crate) struct Interpreted {
     shared: Arc<Shared>,
     ports: Ports,
     batch: Option<Batch>,
-    /// The earliest time at which an entry can time out. `None` if it is not known.
+    /// The earliest time at which an entry can time out. `None` if no entry can.
     next_expiry: Option<Nanos>,
     trimming: Trimming,
 }
@@ -322,8 +322,8 @@ impl Shared {
         state.map_or(Ageing::None, |state| state.ageing)
     }
 
-    /// Appends a notification for each entry that has become idle and was not reported yet. Returns
-    /// the time at which the next entry becomes idle.
+    /// Appends the entries of a table that have become idle and were not reported yet to `expired`.
+    /// Returns the time at which the next entry becomes idle.
     fn tell_idle(
         &self,
         table: &schema::Table,

@@ -42,8 +42,8 @@ impl Dialect {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch)
     }
 
-    /// Returns whether parsers advance only by whole bytes, and a table without keys can have one
-    /// entry.
+    /// Returns whether parsers advance only by whole bytes, and a packet can hit an entry of a
+    /// table without keys. Otherwise every packet misses in such a table.
     #[must_use]
     pub(crate) fn is_of_switches(self) -> bool {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch | Self::Psa)

@@ -65,7 +65,7 @@ pub enum LoadError {
     /// A program that is valid cannot be loaded, because of a bug of this crate.
     #[error("internal error in the loader at {0}; please report it with the program")]
     Internal(InternalError),
-    /// The thread that checks the program could not be started.
+    /// The thread that computes the costs of the program's parts could not be started.
     #[error("no thread can be started to load the program: {0}")]
     Thread(String),
     /// There is not enough memory for the program's entries.

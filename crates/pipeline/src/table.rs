@@ -596,8 +596,8 @@ impl Entries {
         Stored::new(handle, key, is_const, account, state)
     }
 
-    /// Puts an entry into the table. Returns `false` if the entry does not fit into the packed form
-    /// that machine code reads.
+    /// Puts an entry into the table. Returns `false` if the packed form that machine code reads has
+    /// no space for it.
     fn link(&mut self, entry: &Arc<Stored>) -> bool {
         self.one_shots.swap(None, entry.state().one_shot_size());
         self.search.insert(entry);

@@ -19,7 +19,8 @@ pub(super) struct Books {
     pub(super) report: Report,
     expected: BTreeMap<u32, Vec<Expectation>>,
     got: BTreeMap<u32, Vec<Output>>,
-    /// The ports that the script mentions. Packets on other ports are ignored.
+    /// The ports that the script mentions. Packets on other ports are ignored, unless
+    /// [`Options::every_port`] is set.
     ports: BTreeSet<u32>,
     /// The packets that the previous packet caused: the port of each, and its position in `got`.
     last_outputs: Vec<(u32, usize)>,

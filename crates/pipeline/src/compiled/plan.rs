@@ -42,10 +42,10 @@ pub(super) struct Plan {
     /// The numbers of more than 64 bits, which stay in the frame: the size in bytes of each, by its
     /// offset.
     pub(super) wide: BTreeMap<Offset, u32>,
-    /// The slots that the parser writes and that a later block uses, so that they must be passed
-    /// on.
+    /// The numbers and validity flags that the parser writes and that a later block uses, by their
+    /// offsets in the frame. They must be passed from stage to stage.
     pub(super) saved: BTreeSet<Offset>,
-    /// The slots whose value may become nonzero.
+    /// The numbers and validity flags that may become nonzero, by their offsets in the frame.
     pub(super) changed: BTreeSet<Offset>,
     /// Whether the interpreter runs some statements of the program, or looks up some tables.
     pub(super) interprets: bool,

@@ -17,7 +17,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// The number of arguments that a call on a cold path can have. No host function has more.
+/// The number of arguments that a call on a cold path can have. No function that is called so has
+/// more.
 const ARGUMENTS: usize = 4;
 /// The number of words that are returned from the called function: the contents of both registers
 /// for results.

@@ -480,7 +480,7 @@ impl<'p> Interpreter<'p> {
     }
 }
 
-/// The entry whose direct counters and meters a packet uses.
+/// The entry, or the default entry of a table, whose direct counters and meters a packet uses.
 enum Owner<'p> {
     Entry(Arc<Stored>),
     Default(&'p TableState),
