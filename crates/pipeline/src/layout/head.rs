@@ -46,8 +46,8 @@ pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     (bytes <= LONGEST).then_some(bytes)
 }
 
-/// Returns whether only the parsers of a program access the bytes of packets, so that they read
-/// only the beginning of a packet.
+/// Returns whether a program reads the bytes of packets only in its parsers, and uses neither the
+/// payload nor the length of packets.
 fn reads_heads_only(program: &Program) -> bool {
     let tables = &program.tables;
     let references = tables.iter().flat_map(|table| &table.actions);

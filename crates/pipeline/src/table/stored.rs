@@ -94,8 +94,8 @@ impl ActionCell {
         }
     }
 
-    /// Replaces this cell by another one: the action of `other` takes the place of this cell's
-    /// action in the packed table. Packets see either the old or the new action.
+    /// Moves the action of `other` into the packed table, in the place of this cell's action, which
+    /// moves back into this cell. Packets see either the old or the new action.
     pub(super) fn give_way(&self, other: &Self) {
         let mut call = lock(&self.call);
         let mut instead = lock(&other.call);

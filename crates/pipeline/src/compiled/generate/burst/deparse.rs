@@ -1,5 +1,5 @@
-//! The end of a packet: its headers are emitted, unless they lie in the output buffer already, and
-//! the packet is recorded for transmission.
+//! Generates the end of a packet's processing: its headers are emitted, unless they lie in the
+//! output buffer already, and the packet is recorded for transmission.
 
 use super::Loop;
 use super::Says;
