@@ -1,9 +1,9 @@
-//! The compiled path: machine code that replaces the interpreter, against which it is tested.
+//! The compiled path: machine code that replaces the interpreter and is tested against it.
 //!
-//! A program is resolved once (`resolved`) and compiled with Cranelift to one function per block
-//! (`generate`). Interpreter and machine code work on the state of one [`Core`], so packets find
-//! what the control plane writes there with either. Programs that use a construct which the
-//! compiled path lacks are refused when they are loaded.
+//! A program is resolved once (`resolved`) and compiled with Cranelift to a function for each block
+//! (`generate`). The interpreter and machine code work on the state of one [`Core`], so packets
+//! find what the control plane writes there with either of them. A program that uses a construct
+//! which the compiled path lacks is refused when it is loaded.
 //!
 //! A packet has one budget of work, which both implementations charge in the same way
 //! (`layout::costs`). The interpreter's limit of nesting has no counterpart, because machine code

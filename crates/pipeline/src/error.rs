@@ -276,7 +276,7 @@ pub enum ControlError {
     /// The table or profile has no such entry, member or group.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// The table or profile has as many entries, members or groups as it can have.
+    /// The table or profile has no space for another entry, member or group.
     #[error("{name} is full: it holds {size}")]
     Full {
         /// The name of the table or profile.

@@ -67,7 +67,7 @@ pub(crate) const fn internal(what: &'static str) -> Stop {
     Stop::Fault(RunError::internal(what))
 }
 
-/// How the execution continues after a statement.
+/// The point at which the execution continues after a statement.
 #[derive(Debug)]
 pub(crate) enum Flow {
     Next,

@@ -32,7 +32,7 @@ use num_bigint::BigInt;
 use std::collections::HashMap;
 
 /// The maximum number of single values (fields and elements) in all variables of a program
-/// together. As many take some hundred megabytes of memory.
+/// together. This number of values takes some hundred megabytes of memory.
 const MAXIMUM_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take before it ends with an error. A
 /// unit is about one statement.
@@ -45,8 +45,8 @@ pub(crate) const DROP_PORT: u16 = 511;
 pub(crate) struct Layout {
     pub(crate) program: Program,
     types: Vec<Type>,
-    /// For each type, the number of single values (fields and elements) in a value of that type. A
-    /// wide number counts as several.
+    /// The number of single values (fields and elements) in a value of each type. A wide number
+    /// counts as several.
     sizes: Vec<u64>,
     /// The number of single values (fields and elements) in all variables of the program together.
     pub(crate) frame_size: u64,
@@ -62,8 +62,8 @@ pub(crate) struct Layout {
     /// The variables that v1model's `mark_to_drop` changes if the program calls it in its older
     /// form, without an argument.
     standard_metadata: Vec<VariableId>,
-    /// For PNA's `add_entry`, by the type of its struct and the action that it names: the position
-    /// in the struct of the value for each parameter of the action.
+    /// The positions in the struct that PNA's `add_entry` receives of the values for the action's
+    /// parameters, by the type of the struct and the action.
     added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
     /// The variables of the program that are not parameters.
     locals: Vec<VariableId>,

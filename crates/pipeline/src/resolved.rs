@@ -500,10 +500,10 @@ pub(crate) struct Table {
     /// whole bytes, one after another.
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<TableAction>,
-    /// For a packed table, whose entries generated code reads without a host call: its number among
-    /// the packed tables, and the layout of its entries.
+    /// The number among the packed tables, and the layout of the entries. `None` if the table is
+    /// not packed, so that generated code makes a host call for a lookup.
     pub(crate) packed: Option<(u32, Arc<EntryLayout>)>,
-    /// How a member is chosen, for a packed table with an action profile or an action selector.
+    /// The choice of a member, for a packed table with an action profile or an action selector.
     pub(crate) members: Option<Members>,
     /// The values that the lookup uses, for a table that the interpreter looks up. `keys` and the
     /// fields of action parameters are then empty.
@@ -512,7 +512,7 @@ pub(crate) struct Table {
     pub(crate) directs: Option<Directs>,
 }
 
-/// How an action selector chooses a member of a group for a packet.
+/// The way in which an action selector chooses a member of a group for a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     /// The statements that compute the hash by which a member is chosen, and the field that holds
@@ -547,8 +547,8 @@ pub(crate) const DEFAULT_ENTRY: u64 = 1;
 pub(crate) struct General {
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// For each action, the offset in the frame and the shape of each parameter that the control
-    /// plane sets.
+    /// The offset in the frame and the shape of each parameter that the control plane sets, by
+    /// action.
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 

@@ -60,10 +60,10 @@ pub struct Report {
     pub received: Vec<(Duration, u32, Vec<u8>)>,
     /// The packets that the switch sent, each with its time, port and bytes.
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
-    /// For each packet in `sent`, the line of the packet that caused it.
+    /// The line of the script's packet that caused each packet in `sent`.
     pub causes: Vec<usize>,
-    /// For each element of `trace`, the name of the switch in a network. Empty if the script ran on
-    /// a single switch.
+    /// The name of the network's switch to which each element of `trace` belongs. Empty if the
+    /// script ran on a single switch.
     pub passed: Vec<String>,
     /// The names of a network's ports to the outside, by the number that scripts use.
     pub port_names: BTreeMap<u32, String>,

@@ -390,7 +390,8 @@ fn entries_that_bmv2_refuses_are_notes() {
     ");
 }
 
-/// As on BMv2's command line.
+/// Tests that direct counters and meters can be named by the number of an entry, as on BMv2's
+/// command line.
 #[test]
 fn direct_counters_and_meters_are_arrays_by_entry() {
     let colours = |before: &str, after: &str| {

@@ -38,14 +38,14 @@ struct Stages {
     parser: TypedBlock<ParserId>,
     pipeline: TypedBlock<ControlId>,
     deparser: TypedBlock<ControlId>,
-    /// What happens to a packet for each member of the enumeration that is the type of
-    /// `output_action`.
+    /// The fate of a packet (pass, drop or redirect) for each member of the enumeration that is the
+    /// type of `output_action`.
     verdicts: Vec<Verdict>,
     /// The number of the enumeration's member that lets a packet pass, if there is one.
     pass: Option<u128>,
 }
 
-/// What happens to a packet after the control.
+/// The fate of a packet, as the control decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Drop,

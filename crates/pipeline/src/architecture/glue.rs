@@ -1,5 +1,5 @@
-//! What each architecture does between the blocks of its package, called its glue. It is stated
-//! once, for the interpreter and the code generator.
+//! The actions of each architecture between the blocks of its package, called its glue. They are
+//! stated once, for the interpreter and the code generator.
 //!
 //! Like blocks, glue consists of statements: assignments to metadata before a block, and rules that
 //! decide about the packet after one. The drivers evaluate the glue with numbers. In the functions
@@ -23,8 +23,9 @@ use crate::interpreter::Effects;
 use crate::layout::MetadataField as Of;
 use ir::Architecture;
 
-/// What an architecture does between the blocks of its package: assignments to metadata, and rules
-/// that decide about packets. The parts for egress are empty if the architecture has no egress.
+/// The actions of an architecture between the blocks of its package: assignments to metadata, and
+/// rules that decide about packets. The parts for egress are empty if the architecture has no
+/// egress.
 #[derive(Debug)]
 pub(crate) struct Glue {
     /// The variants of the architecture's package, which differ in the number of blocks.
@@ -247,7 +248,7 @@ pub(crate) enum Request {
     Recirculate,
 }
 
-/// What happens to a packet in a case of the rules.
+/// The fate of a packet if the condition of a case holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome<F = Of> {
     /// The packet is dropped, for this reason.
@@ -395,11 +396,11 @@ impl<N> Packet<'_, N> {
 pub(crate) struct Decision {
     /// The clone sessions to which copies of the packet are sent.
     pub(crate) copies: Vec<u32>,
-    /// What happens to the packet itself, apart from its copies.
+    /// The fate of the packet itself, apart from its copies.
     pub(crate) fate: Fate,
 }
 
-/// What happens to a packet after a block, apart from its copies.
+/// The fate of a packet after a block, apart from its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The packet is dropped.

@@ -76,8 +76,8 @@ pub(super) struct Packet {
     /// The offset of the packet's copy in the output buffer.
     pub(super) output: u64,
     pub(super) port: u32,
-    /// For PNA, whether the packet comes from the host or from the network, as programs represent
-    /// it. Zero if the program does not read it.
+    /// The direction of a PNA packet, from the host or from the network, as programs represent it.
+    /// Zero if the program does not read it.
     pub(super) direction: u32,
 }
 

@@ -79,8 +79,8 @@ pub(super) struct Context {
     /// those of headers that became invalid.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
-    /// For PNA, the port of the last `send_to_port`. [`NOWHERE`] if the packet was dropped after
-    /// it, and [`UNTOUCHED`] if neither has happened.
+    /// PNA: the port of the last `send_to_port`. [`NOWHERE`] if the packet was dropped after it,
+    /// and [`UNTOUCHED`] if neither has happened.
     pub(super) destination: u64,
     /// The address of the account (counters and timer) of the entry whose action runs. Zero if
     /// entries of its table do not time out.
@@ -233,8 +233,8 @@ impl Context {
     }
 }
 
-/// Gives the packet another slice of its work budget, unless the worker is to stop. Returns the new
-/// `work_left`, which is negative if the packet must end.
+/// Adds another slice of the packet's remaining work to `work_left`, unless the worker is to stop.
+/// Returns the new `work_left`, which is negative if the packet must end.
 pub(super) unsafe extern "C" fn refill(context: *mut Context) -> i64 {
     // SAFETY: generated code passes its own context, which nothing else uses during the call.
     let context = unsafe { &mut *context };

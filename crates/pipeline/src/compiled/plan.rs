@@ -833,8 +833,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Gives each number, header and flag on one side of a recorded move a counterpart on the other
-    /// side.
+    /// Adds a counterpart on the other side for each number, header and flag on one side of a
+    /// recorded move.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
         // A move is processed again when another move has added values to one of its sides.

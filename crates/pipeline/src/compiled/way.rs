@@ -13,19 +13,20 @@ use std::fmt;
 pub enum Way {
     /// The interpreter runs the program.
     Interpreter,
-    /// Machine code with one function for each block. The driver of the architecture calls the
+    /// Machine code with a function for each block. The driver of the architecture calls the
     /// functions.
     Driver,
-    /// Machine code with one function for each block. The functions are called directly, without
-    /// the driver of the architecture; only for v1model.
+    /// Machine code with a function for each block. The functions are called directly, without the
+    /// driver of the architecture; only for v1model.
     Blocks,
     /// Machine code in two functions. The first parses all packets of a burst, the second does the
     /// rest.
     Stages,
-    /// Machine code in one function, which takes each packet from the parser to the deparser.
+    /// Machine code in a single fused function, which takes each packet from the parser to the
+    /// deparser.
     Fused,
-    /// Machine code in one function, as in [`Way::Fused`]. A loop before it prefetches the table
-    /// entries that the packets of a burst will need.
+    /// Machine code in a fused function, as in [`Way::Fused`]. A loop before it prefetches the
+    /// table entries that the packets of a burst will need.
     Prefetched,
 }
 

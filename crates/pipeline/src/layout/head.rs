@@ -390,7 +390,7 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// For each state of a parser, whether a packet can visit it more than once.
+/// Whether a packet can visit each state of a parser more than once, by the state's number.
 struct Loops(Vec<bool>);
 
 impl Loops {

@@ -95,7 +95,7 @@ impl PacketPath {
     }
 }
 
-/// What the name of an enumeration's member means to an architecture.
+/// The meaning of an enumeration's member to an architecture, by the member's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     /// The hash algorithm with the member's name.
@@ -126,8 +126,7 @@ type Slots = [Option<u32>; MetadataField::NAMES.len()];
 /// The positions in a program of the names that architectures know.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// For each type, the positions of the metadata fields in it. `None` for a type without any
-    /// such field.
+    /// The positions of the metadata fields in each type. `None` for a type without any such field.
     slots: Vec<Option<Box<Slots>>>,
     errors: [u32; CoreError::NAMES.len()],
     /// The meaning of each member of each enumeration.

@@ -1,4 +1,5 @@
-//! What a table declares about its entries: the shape of their keys, and what happens to idle ones.
+//! The properties that a table declares for its entries: the shape of their keys, and the treatment
+//! of idle ones.
 
 use crate::error::ControlError;
 use crate::layout::Layout;
@@ -67,7 +68,7 @@ pub(crate) fn fit(
     Ok(cast)
 }
 
-/// What happens to an entry of a table when its idle timeout expires.
+/// The treatment of an entry whose idle timeout expires: none, a notification, or removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ageing {
     None,

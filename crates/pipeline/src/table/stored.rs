@@ -38,12 +38,12 @@ pub(crate) struct ActionCell {
     turn: Mutex<()>,
 }
 
-/// Where the cell's action and arguments are stored.
+/// The storage of a cell's action and arguments.
 #[derive(Debug)]
 enum Call {
     Here(Arc<ActionCall>),
-    /// In the packed entry with this key. This is so while the entry is in a table that machine
-    /// code uses.
+    /// The packed entry with this key. Actions are stored so while their entry is in a table that
+    /// machine code uses.
     Packed(Arc<CompiledTable>, u128),
 }
 

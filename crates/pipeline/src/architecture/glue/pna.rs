@@ -1,5 +1,5 @@
-//! What PNA does between the blocks of its package (Portable NIC Architecture, version 0.7). Its
-//! main control counts as ingress.
+//! The actions of PNA between the blocks of its package (Portable NIC Architecture, version 0.7).
+//! Its main control counts as ingress.
 
 use super::package::Role::{Decides, Headers, Metadata, Own, Received};
 use super::package::{Block, Package, Stage};
@@ -23,7 +23,8 @@ const MAIN: Block =
     Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Received, Decides] };
 const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, Metadata, Decides] };
 
-/// What PNA does between the blocks of its package.
+/// The actions of PNA between the blocks of its package: assignments to metadata, and rules that
+/// decide about packets.
 pub(crate) const PNA: Glue = Glue {
     packages: &[
         Package { blocks: &[PARSER, MAIN, DEPARSER] },

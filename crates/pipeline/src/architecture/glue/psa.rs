@@ -1,4 +1,4 @@
-//! What PSA does between the blocks of its package (Portable Switch Architecture, version 1.2,
+//! The actions of PSA between the blocks of its package (Portable Switch Architecture, version 1.2,
 //! section 6).
 
 use super::package::Role::{
@@ -9,7 +9,8 @@ use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Rule
 use crate::architecture::PSA_PORT_RECIRCULATE;
 use crate::layout::MetadataField as Of;
 
-/// What PSA does between the blocks of its package.
+/// The actions of PSA between the blocks of its package: assignments to metadata, and rules that
+/// decide about packets.
 pub(crate) const PSA: Glue = Glue {
     packages: &[Package {
         blocks: &[

@@ -1,4 +1,4 @@
-//! What v1model does between the blocks of its package, which follows BMv2's simple_switch
+//! The actions of v1model between the blocks of its package. They follow BMv2's simple_switch
 //! (`targets/simple_switch/simple_switch.cpp`).
 
 use super::package::{Block, Package, Role, Stage};
@@ -30,7 +30,8 @@ pub(crate) const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instanc
 /// The roles of the parameters of blocks that receive the standard metadata.
 const WITH_STANDARD: &[Role] = &[Role::Headers, Role::Metadata, Role::Standard];
 
-/// What v1model does between the blocks of its package.
+/// The actions of v1model between the blocks of its package: assignments to metadata, and rules
+/// that decide about packets.
 pub(crate) const V1MODEL: Glue = Glue {
     packages: &[Package {
         blocks: &[

@@ -46,8 +46,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) packet: usize,
     /// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
     pub(in crate::compiled) prefetch_threshold: u64,
-    /// For each packet of the batch, the number of its bytes that are not in memory, because only
-    /// its first bytes were passed. Empty if all packets are complete.
+    /// The number of bytes of each packet of the batch that are not in memory, because only its
+    /// first bytes were passed. Empty if all packets are complete.
     pub(in crate::compiled) beyond: &'b [u64],
     pub(in crate::compiled) timed: &'b mut Option<Timed>,
     /// A flag that another thread sets to stop the worker.

@@ -677,7 +677,7 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// If `ends` is set, emits the end of a block that is never reached. Returns `ends`.
+    /// Emits the end of a block that control never reaches if `ends` is set. Returns `ends`.
     fn unreachable_if(&mut self, ends: bool) -> bool {
         if ends {
             self.leave(flow::NEXT);

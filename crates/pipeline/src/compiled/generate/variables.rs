@@ -14,7 +14,7 @@ pub(super) struct Places<'p> {
     pub(super) plan: &'p Plan,
     /// The variable of each number, by the number's offset in the frame.
     pub(super) slots: BTreeMap<Offset, Variable>,
-    /// For each header, the variable that points to its first bit, by the offset of the header's
+    /// The variable that points to the first bit of each header, by the offset of the header's
     /// validity flag.
     pub(super) pointers: BTreeMap<Offset, Variable>,
     /// Whether extracted headers are read from the received packet, whose memory may end right
@@ -48,10 +48,10 @@ pub(super) struct Fused {
     /// The address of the packet's copy in the output buffer. `None` once the packet is parsed
     /// there.
     pub(super) output: Option<Value>,
-    /// For each header, the variable that points to its bits in the received packet, even after the
+    /// The variable that points to the bits of each header in the received packet, even after the
     /// header was moved or removed.
     pub(super) sources: BTreeMap<Offset, Variable>,
-    /// For each header, the ranges of its bits that may have been written.
+    /// The ranges of bits of each header that may have been written.
     pub(super) written: BTreeMap<Offset, Vec<Range<u32>>>,
     /// The headers that were extracted on every path to the current point of the code.
     pub(super) extracted: BTreeSet<Offset>,
@@ -151,8 +151,8 @@ pub(super) enum Flag {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precomputed {
     pub(super) bucket: Value,
-    /// Where the entry was found ([`Probe::FOUND`]), or zero if there is none. `None` if the entry
-    /// was not searched.
+    /// The slot in which the entry was found ([`Probe::FOUND`]), or zero if there is no entry.
+    /// `None` if the entry was not searched.
     pub(super) found: Option<Value>,
 }
 

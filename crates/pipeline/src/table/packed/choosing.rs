@@ -77,8 +77,8 @@ pub(crate) struct Choosing {
 struct Choosers {
     /// The choosers, by the address of the member's cell or of the group from which each was made.
     made: HashMap<usize, Made>,
-    /// For each entry, the key under which it is stored, and the address that identifies its
-    /// chooser in `made`.
+    /// The key under which each entry is stored, and the address that identifies its chooser in
+    /// `made`.
     entries: BTreeMap<EntryHandle, (u128, usize)>,
 }
 
