@@ -313,7 +313,7 @@ pub(crate) enum Statement {
         color: Field,
         to: Field,
     },
-    /// Computes the checksum over the data that a gather lists, and stores it in `field` or
+    /// Computes the checksum over the fields that a gather lists, and stores it in `field` or
     /// compares it with `field`.
     Checksum {
         gather: u32,
@@ -321,14 +321,14 @@ pub(crate) enum Statement {
         updates: bool,
     },
     /// Stores in the target `base + hash % most`, or `base` if `most` is zero. If there is no
-    /// `most`, stores `base + hash`. The hash is that of the data that a gather lists.
+    /// `most`, stores `base + hash`. The hash is that of the fields that a gather lists.
     Hash {
         gather: u32,
         base: Expression,
         most: Option<Expression>,
         to: Field,
     },
-    /// Adds the 16-bit words of the data that a gather lists to a one's complement sum, or
+    /// Adds the 16-bit words of the fields that a gather lists to a one's complement sum, or
     /// subtracts them from it (RFC 1624).
     Sum {
         gather: u32,

@@ -9,7 +9,8 @@ use crate::switch::{Processor, Switch};
 use p4lang::preprocess::{MemoryFiles, Options};
 use std::time::Duration;
 
-/// A program with a packed table, a hash that the host computes, and a step of the interpreter.
+/// A program with a packed table, a hash that the host computes, and a statement that the
+/// interpreter runs.
 const PROGRAM: &str = "#include <core.p4>
 #include <v1model.p4>
 header A { bit<32> one; bit<32> other; bit<128> wide; bit<72> odd; } struct H { A a; } struct M { }

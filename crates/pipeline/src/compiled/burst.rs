@@ -592,8 +592,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Prefetches the overflow buckets, in which entries are if their own bucket is full, for some
-    /// packets of a burst whose bucket addresses were computed.
+    /// Prefetches overflow buckets for some packets of a burst whose bucket addresses were
+    /// computed. An entry is in an overflow bucket if its own bucket is full.
     fn prefetch_overflow(&self, burst: &Burst, packets: Range<usize>, accesses: &[TableAccess]) {
         let computed = self.bucket_addresses(burst, packets);
         debug_assert!(

@@ -295,8 +295,8 @@ impl Walk<'_> {
         block.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    /// Records the values that a statement uses. Returns the reason as an error if the statement
-    /// cannot be part of the code for bursts.
+    /// Records the values that a statement uses. Returns an error with the reason if the code for
+    /// bursts cannot contain the statement.
     fn statement(&mut self, statement: &Statement) -> Outcome {
         ir::meter::count(1);
         self.left = self.left.checked_sub(1).ok_or("the program is too long")?;

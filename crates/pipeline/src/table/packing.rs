@@ -300,7 +300,7 @@ impl EntryLayout {
         Some((u16::try_from(position).ok()?, bytes))
     }
 
-    /// Stores the address of an entry's account in its packed parameters, if the layout has a slot
+    /// Stores the address of an entry's account in its packed parameters, if the layout has room
     /// for it. The account must not move.
     pub(super) fn set_owner(&self, bytes: &mut [u8], account: usize) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));

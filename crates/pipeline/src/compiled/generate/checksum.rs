@@ -13,9 +13,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// Emits code for the Internet checksum of the data that a gather lists, and for its comparison
-    /// with `found` if the gather verifies a checksum. Returns `None`, and emits nothing, if the
-    /// gather has another hash or data other than whole 16-bit words.
+    /// Emits code for the Internet checksum of the fields that a gather lists, and for its
+    /// comparison with `found` if the gather verifies a checksum. Returns `None`, and emits
+    /// nothing, if the gather has another hash or data other than whole 16-bit words.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
         let resolved = self.resolved;
         let gather = resolved.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
@@ -49,7 +49,8 @@ impl Function<'_, '_> {
         Some(checksum)
     }
 
-    /// Emits code for the Internet checksum of a gather's data when all its varbits are empty.
+    /// Emits code for the Internet checksum of the fields that a gather lists when all its varbits
+    /// are empty.
     fn checksum_of_words(&mut self, gather: &Gather, found: Value) -> Value {
         let sum = self.sum_of_words(gather, false);
         let checksum = self.builder.ins().bnot(sum);
@@ -66,8 +67,8 @@ impl Function<'_, '_> {
         checksum
     }
 
-    /// Emits code that adds the 16-bit words of a gather's data to a one's complement sum, or
-    /// subtracts them from it (RFC 1624, equation 3).
+    /// Emits code that adds the 16-bit words of the fields that a gather lists to a one's
+    /// complement sum, or subtracts them from it (RFC 1624, equation 3).
     pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
         let resolved = self.resolved;
         let Some(gather) = resolved.gathers.get(number as usize) else {
@@ -89,8 +90,8 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// Emits the one's complement sum of the 16-bit words of a gather's data, or of their
-    /// complements, in network byte order.
+    /// Emits the one's complement sum of the 16-bit words of the fields that a gather lists, or of
+    /// their complements, in network byte order.
     fn sum_of_words(&mut self, gather: &Gather, complements: bool) -> Value {
         let mut sum = self.number(0);
         for piece in &gather.pieces {

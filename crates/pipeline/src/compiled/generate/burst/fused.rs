@@ -29,7 +29,8 @@ const STATEMENTS: usize = 512;
 /// The largest number of statements after the parser in a fused function. Statements that are
 /// generated again for an end of the parser count again.
 const STATEMENTS_WRITTEN_OUT: usize = 768;
-/// The largest number of ends of the parser for which the statements after it are generated again.
+/// The largest number of ends of the parser for each of which the statements after the parser are
+/// generated separately.
 const ENDS: usize = 3;
 
 /// Returns whether a fused function can take packets of a program from parser to deparser, one
@@ -66,7 +67,7 @@ pub(super) struct Parsed {
     extracted: BTreeMap<Offset, Option<u32>>,
     /// The headers that are extracted on at least one path. `None` if any header may be.
     possible: Option<BTreeSet<Offset>>,
-    /// The number of bytes that are parsed, if it is the same on all paths.
+    /// The number of bytes that are parsed. `None` if it differs from path to path.
     cursor: Option<u32>,
 }
 

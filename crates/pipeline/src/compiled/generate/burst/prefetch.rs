@@ -26,7 +26,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use tables::{Probe, no_bucket};
 
-/// The prefetch stage's tables: those for which keys can be computed before a packet is parsed.
+/// The tables that the prefetch stage serves: their keys can be computed before a packet is parsed.
 pub(in crate::compiled::generate) struct Prefetched<'b> {
     /// The places of headers that most packets have. The prefetch stage assumes them for all
     /// packets.
