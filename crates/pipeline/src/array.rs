@@ -23,13 +23,13 @@ pub(crate) struct Array<T> {
 /// An array whose cells are contiguous, so that machine code can access them. A cell that holds its
 /// initial value reads as `None`.
 pub(crate) trait Flat<T>: std::fmt::Debug + Send + Sync {
-    /// Returns the number of cells.
+    /// Returns the number of cells of the array.
     fn size(&self) -> u64;
     /// Returns the value of a cell, or `None` if it has its initial value.
     fn load(&self, index: u64) -> Option<T>;
     /// Sets a cell to a value. `None` stands for its initial value.
     fn store(&self, index: u64, value: Option<T>);
-    /// Returns the address of the first cell.
+    /// Returns the address of the first cell, for machine code.
     fn address(&self) -> u64;
 }
 

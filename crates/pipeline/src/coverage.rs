@@ -53,7 +53,7 @@ impl PartKind {
 /// A part of a program whose coverage is recorded, such as a parser state or an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The kind of the part.
+    /// The kind of the program's part: a state, an action and so on.
     pub kind: PartKind,
     /// The name of the part, such as `MyParser.start`.
     pub name: String,

@@ -103,7 +103,7 @@ pub enum LoadError {
     /// A block of the package does not have the parameters that the architecture passes to it.
     #[error("{block} has {found} parameters beside the packet, the architecture gives {expected}")]
     BlockParameters {
-        /// The name of the block.
+        /// The name of the block that lacks the expected parameters.
         block: String,
         /// The number of parameters that the block has.
         found: usize,
@@ -116,7 +116,7 @@ pub enum LoadError {
     /// An extern is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
-        /// The place in the source.
+        /// The place of the call in the source.
         place: String,
         /// The name of the function, or of the type and method.
         name: String,
@@ -130,7 +130,7 @@ pub enum RunError {
     /// The condition of an `assert` or `assume` is false.
     #[error("{place}: {function} failed")]
     Assertion {
-        /// The place in the source.
+        /// The place of the call in the source.
         place: String,
         /// The name of the function: `assert` or `assume`.
         function: String,
@@ -162,7 +162,7 @@ pub enum RunError {
     /// An extern is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
-        /// The place in the source.
+        /// The place of the call in the source.
         place: String,
         /// The name of the function, or of the type and method.
         name: String,
@@ -234,7 +234,7 @@ pub enum ControlError {
     /// A match value is of another kind than the key of the table.
     #[error("key {key} is matched {expected}, not {found}")]
     MatchKind {
-        /// The name of the key.
+        /// The name of the key in the table.
         key: String,
         /// The match kind of the table's key.
         expected: String,
@@ -244,7 +244,7 @@ pub enum ControlError {
     /// A match value is of the right kind but not valid, such as a range whose ends are exchanged.
     #[error("key {key}: {reason}")]
     MatchValue {
-        /// The name of the key.
+        /// The name of the key in the table.
         key: String,
         /// The reason why the value is not valid.
         reason: &'static str,
@@ -322,7 +322,7 @@ pub enum ControlError {
         index: u64,
         /// The number of elements of the array.
         size: u64,
-        /// The name of the array.
+        /// The name of the counter, meter or register array.
         name: String,
     },
     /// The weight of a group's member is zero.
@@ -340,9 +340,9 @@ pub enum CompileError {
     /// The program contains a construct that machine code cannot express yet.
     #[error("{place}: {what} cannot be compiled yet: run the program on the interpreter")]
     Unsupported {
-        /// A description of the construct.
+        /// A description of the construct that machine code cannot express.
         what: String,
-        /// The place in the source.
+        /// The place of the construct in the source.
         place: String,
     },
     /// The library that generates machine code refused the program.

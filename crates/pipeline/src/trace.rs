@@ -52,14 +52,14 @@ pub enum Event {
     },
     /// A parser or control of the package starts.
     Block {
-        /// The name of the block.
+        /// The name of the block that starts.
         name: String,
     },
     /// A parser enters a state.
     State {
-        /// The name of the parser.
+        /// The name of the parser that enters the state.
         parser: String,
-        /// The name of the state.
+        /// The name of the state that the parser enters.
         state: String,
     },
     /// A header was extracted.
@@ -76,26 +76,26 @@ pub enum Event {
     },
     /// A table is looked up.
     Table {
-        /// The name of the table.
+        /// The name of the table that is looked up.
         table: String,
         /// The name and value of each key.
         keys: Vec<(String, String)>,
     },
     /// A lookup found an entry.
     Hit {
-        /// The name of the table.
+        /// The name of the table that is looked up.
         table: String,
-        /// The entry that matched.
+        /// The entry that the lookup found.
         entry: TableEntry,
     },
     /// A lookup found no entry.
     Miss {
-        /// The name of the table.
+        /// The name of the table that is looked up.
         table: String,
     },
     /// An action runs.
     Action {
-        /// The name of the action.
+        /// The name of the action that runs.
         name: String,
         /// The name and value of each parameter.
         arguments: Vec<(String, String)>,
@@ -116,7 +116,7 @@ pub enum Event {
     },
     /// The packet added an entry to a table.
     Added {
-        /// The name of the table.
+        /// The name of the table to which the entry was added.
         table: String,
         /// The entry that was added.
         entry: TableEntry,

@@ -53,9 +53,9 @@ pub enum StfError {
         kind: &'static str,
         /// The name of the object in the script.
         name: String,
-        /// One of the full names.
+        /// The full name of an object that the name in the script may mean.
         first: String,
-        /// Another of the full names.
+        /// The full name of another object that the name in the script may mean.
         second: String,
     },
     /// The command line of BMv2 would not accept a name of the script.
@@ -72,7 +72,7 @@ pub enum StfError {
     /// A call of an action in the script lacks an argument.
     #[error("action {action} needs a value for parameter {parameter}")]
     Missing {
-        /// The name of the action.
+        /// The name of the action that is called.
         action: String,
         /// The name of the parameter without an argument.
         parameter: String,
@@ -80,7 +80,7 @@ pub enum StfError {
     /// A value in the script is too wide for its key.
     #[error("key {key} has {width} bits, {value} does not fit")]
     Width {
-        /// The name of the key.
+        /// The name of the key in the table.
         key: String,
         /// The width of the key in bits.
         width: u32,
@@ -90,7 +90,7 @@ pub enum StfError {
     /// A match in the script does not have the form that its key needs.
     #[error("key {key} is matched {kind}: it cannot match {form}")]
     Form {
-        /// The name of the key.
+        /// The name of the key in the table.
         key: String,
         /// The match kind of the key.
         kind: &'static str,

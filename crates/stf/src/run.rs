@@ -42,7 +42,7 @@ pub struct Options {
     pub together: bool,
 }
 
-/// The results of a script.
+/// The results of a script that was run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The differences from what the script expects, by port and line. The script passed if there

@@ -174,7 +174,7 @@ pub enum StatementKind {
     },
     /// `mc_node_update node port...`.
     NodeUpdate {
-        /// The number of the node.
+        /// The number of the multicast node.
         node: u32,
         /// The ports, each of which receives one copy.
         ports: Vec<u32>,
@@ -185,14 +185,14 @@ pub enum StatementKind {
     LagMembers {
         /// The number of the link aggregation group.
         lag: u32,
-        /// The ports of the group.
+        /// The ports of the link aggregation group.
         ports: Vec<u32>,
     },
     /// `mc_node_associate group node`.
     NodeAssociate {
         /// The number of the multicast group.
         group: u32,
-        /// The number of the node.
+        /// The number of the multicast node.
         node: u32,
     },
     /// `counter_read name index`: reports the value.
@@ -208,9 +208,9 @@ pub enum StatementKind {
         counter: String,
         /// The index of the element in the array.
         index: u64,
-        /// The new number of packets.
+        /// The number of packets to which the counter is set.
         packets: u64,
-        /// The new number of bytes.
+        /// The number of bytes to which the counter is set.
         bytes: u64,
     },
     /// `register_read name index`: reports the value.
@@ -226,7 +226,7 @@ pub enum StatementKind {
         register: String,
         /// The index of the element in the array.
         index: u64,
-        /// The new value.
+        /// The value to which the element is set.
         value: Number,
     },
     /// `register_reset name`: sets all elements to zero.

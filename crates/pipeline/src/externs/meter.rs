@@ -24,23 +24,23 @@ pub enum Color {
 pub enum MeterConfig {
     /// A two-rate three-colour marker (RFC 2698).
     TwoRate {
-        /// The committed information rate.
+        /// The committed information rate, in bytes or packets per second.
         committed_rate: u64,
-        /// The committed burst size.
+        /// The committed burst size, in bytes or packets.
         committed_burst: u64,
-        /// The peak information rate.
+        /// The peak information rate, in bytes or packets per second.
         peak_rate: u64,
-        /// The peak burst size.
+        /// The peak burst size, in bytes or packets.
         peak_burst: u64,
     },
     /// A single-rate three-colour marker (RFC 2697). It has only two colours if there is no excess
     /// burst.
     SingleRate {
-        /// The committed information rate.
+        /// The committed information rate, in bytes or packets per second.
         committed_rate: u64,
-        /// The committed burst size.
+        /// The committed burst size, in bytes or packets.
         committed_burst: u64,
-        /// The excess burst size.
+        /// The excess burst size, in bytes or packets.
         excess_burst: u64,
     },
 }

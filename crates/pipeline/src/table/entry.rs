@@ -40,14 +40,14 @@ pub enum FieldMatch {
     Ternary {
         /// The value. Bits outside the mask are zero.
         value: Bits,
-        /// The bits that are compared.
+        /// The mask. The bits that are set in it are compared.
         mask: Bits,
     },
     /// The key is in a range, whose ends are inclusive, in the order of the key's type.
     Range {
-        /// The smallest value.
+        /// The smallest value of the range.
         low: Bits,
-        /// The largest value.
+        /// The largest value of the range.
         high: Bits,
     },
     /// Any key matches. This stands for an lpm, ternary, range or optional key that the entry
@@ -71,7 +71,7 @@ pub enum EntryAction {
 /// An action with the values of its control-plane parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionCall {
-    /// The action.
+    /// The action that is called.
     pub action: ActionId,
     /// The value of each parameter that the control plane sets, in order.
     pub arguments: Vec<Value>,
