@@ -199,7 +199,7 @@ mod tests {
             ("02:00:00:00:00:01", "02:00:00:00:00", "match.dl_src"),
             ("02:00:00:00:00:1f", "02:00:00:00:00:1f:00", "match.dl_dst"),
             ("OUTPUT", "DROP", "actions"),
-            ("{\"dpid\"", "\"dpid\"", "no JSON"),
+            ("{\"dpid\"", "\"dpid\"", "not JSON"),
         ] {
             let error = rule_of(ENTRY.replace(from, to).as_bytes()).expect_err(wanted);
             assert!(error.contains(wanted), "{error}");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn topology_and_rules_are_told_as_ryu_tells_them() {
+    fn topology_and_rules_have_the_format_of_ryu() {
         let mut network = paths::Network::new();
         network.switch_up(SwitchId(10), [Port(1)]);
         assert_eq!(switches(&network), json!([{ "dpid": "000000000000000a", "ports": [] }]));
