@@ -59,7 +59,7 @@ fn every_output_has_the_claims_with_their_verdicts_and_reasons() {
     let value: serde_json::Value = serde_json::from_str(&json::to_json(&document)).expect("JSON");
     assert_eq!(value["claims"][0]["verdict"], "reproduced in shape");
     assert_eq!(value["claims"][0]["parts"][0]["measured"]["high"], 1.49);
-    assert_eq!(value["claims"][0]["parts"][0]["agreement"], "in shape");
+    assert_eq!(value["claims"][0]["parts"][0]["agreement"], "equivalent");
     assert_eq!(value["claims"][1]["reason"], "needs root");
 }
 
