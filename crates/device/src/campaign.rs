@@ -73,7 +73,12 @@ impl Campaign {
             u64::from(one.block.repetition) * u64::from(count) / u64::from(repetitions.max(1))
                 == u64::from(round)
         };
-        Self { blocks: self.blocks.iter().filter(of).cloned().collect(), ..self.clone() }
+        Self {
+            description: self.description.clone(),
+            blocks: self.blocks.iter().filter(of).cloned().collect(),
+            rates: self.rates.clone(),
+            notes: self.notes.clone(),
+        }
     }
 
     /// Returns the blocks (runs of packets) that measured a cell, in order of time.

@@ -57,7 +57,7 @@ pub enum TlsError {
     /// A certificate or key is not PEM.
     #[error("the {what} cannot be read: {cause}; expected PEM")]
     Pem {
-        /// What the text is for, such as a key.
+        /// The purpose of the text, such as a key.
         what: &'static str,
         /// The error of parsing the text.
         cause: pem::Error,

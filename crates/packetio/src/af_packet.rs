@@ -111,8 +111,8 @@ struct PacketQueue {
     until_upkeep: u32,
 }
 
-/// What a queue knows about whether super-frames (several TCP segments in one frame) may leave in
-/// one piece.
+/// The knowledge of a queue about whether super-frames (several TCP segments in one frame) may
+/// leave in one piece.
 #[derive(Debug, Default)]
 struct WholeFrames {
     /// A watch for changes of interfaces and queueing disciplines. It is opened for the first

@@ -12,11 +12,11 @@ use std::str::FromStr;
 pub struct PortSpec {
     /// The number by which the program knows the port.
     pub number: u32,
-    /// What the port is opened on, such as a network interface or capture files.
+    /// The source of the port, such as a network interface or capture files.
     pub source: Source,
 }
 
-/// What a port is opened on: where its packets come from and go to.
+/// The source of a port: the origin of its packets and their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {

@@ -143,7 +143,7 @@ impl ExternState {
         }
         let constructed = Constructed::new(layout, instance);
         let name = instance.name.clone();
-        let size = constructed.numbers.first().copied().unwrap_or(0);
+        let size = constructed.size();
         Ok(match instance.extern_type {
             ExternType::V1Counter | ExternType::Counter => {
                 let counts = FlatArray::of(layout, instance).map(Counts::new).transpose()?;
@@ -203,6 +203,12 @@ impl ExternState {
     }
 }
 
+/// Returns the size with which the program declares an array, a profile or a selector; 0 if it
+/// declares none.
+pub(crate) fn declared_size(layout: &Layout, instance: &ExternInstance) -> u64 {
+    Constructed::new(layout, instance).size()
+}
+
 /// The constructor arguments of an extern instance, by their meaning and not by their names in the
 /// architecture.
 struct Constructed {
@@ -226,6 +232,11 @@ impl Constructed {
             constructed.values.push(value);
         }
         constructed
+    }
+
+    /// Returns the size of an array, a profile or a selector.
+    fn size(&self) -> u64 {
+        self.numbers.first().copied().unwrap_or(0)
     }
 
     fn algorithm(&self) -> Option<Algorithm> {

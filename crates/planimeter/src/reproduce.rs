@@ -181,16 +181,16 @@ fn about(time: Duration) -> String {
     }
 }
 
-/// Returns the first exhibit of each experiment, because an experiment runs once although it may
-/// serve several exhibits.
-fn first_of_each<E>(
-    exhibits: impl IntoIterator<Item = E>,
-    experiment: impl Fn(&E) -> Experiment,
+/// Returns the first element with each key, such as the first exhibit of each experiment: an
+/// experiment runs once although it may serve several exhibits.
+fn first_of_each<E, K: PartialEq>(
+    elements: impl IntoIterator<Item = E>,
+    key: impl Fn(&E) -> K,
 ) -> Vec<E> {
     let mut firsts: Vec<E> = Vec::new();
-    for exhibit in exhibits {
-        if firsts.iter().all(|first| experiment(first) != experiment(&exhibit)) {
-            firsts.push(exhibit);
+    for element in elements {
+        if firsts.iter().all(|first| key(first) != key(&element)) {
+            firsts.push(element);
         }
     }
     firsts
@@ -326,12 +326,7 @@ fn claims(chosen: &[(&Paper, &Exhibit)], results: &Results) -> Vec<ClaimGroup> {
     let evidence: Vec<&verdict::Evidence> = measured.flat_map(|one| &one.evidence).collect();
     let exhibits: Vec<&str> = chosen.iter().map(|(_, exhibit)| exhibit.id.as_str()).collect();
     let run = verdict::Run { evidence: &evidence, exhibits: &exhibits };
-    let mut papers: Vec<&Paper> = Vec::new();
-    for (paper, _) in chosen {
-        if papers.iter().all(|known| known.short != paper.short) {
-            papers.push(paper);
-        }
-    }
+    let papers = first_of_each(chosen.iter().map(|(paper, _)| *paper), |paper| paper.short.clone());
     papers.into_iter().map(|paper| verdict::of_paper(paper, &run)).collect()
 }
 

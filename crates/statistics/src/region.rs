@@ -1,7 +1,7 @@
 //! Regions: the sets of numbers from which a measured figure is judged.
 
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
 use crate::confidence::Interval;
@@ -63,17 +63,7 @@ impl Region {
 
     /// Whether the region contains a number.
     pub fn contains(self, value: f64) -> bool {
-        let above = match self.low {
-            Bound::Included(low) => value >= low,
-            Bound::Excluded(low) => value > low,
-            Bound::Unbounded => !value.is_nan(),
-        };
-        let below = match self.high {
-            Bound::Included(high) => value <= high,
-            Bound::Excluded(high) => value < high,
-            Bound::Unbounded => !value.is_nan(),
-        };
-        above && below
+        !value.is_nan() && (self.low, self.high).contains(&value)
     }
 
     /// Returns the distance of a number to the nearest end of the region, or `None` if the region

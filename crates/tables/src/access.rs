@@ -204,7 +204,7 @@ impl Access {
         }
     }
 
-    /// Given the addresses of buckets, prefetches the next bucket after each one that has
+    /// Prefetches the next bucket after each bucket, of those at the given addresses, that has
     /// overflowed. An entry whose bucket was full when it was inserted is in a later bucket; if a
     /// bucket has room for two or three entries, this is true of a tenth of the entries.
     ///

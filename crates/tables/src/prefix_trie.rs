@@ -115,7 +115,7 @@ impl KeyBits for &[u8] {
     }
 }
 
-/// For each six-bit value, the mask of its prefixes of one to five bits in a node's first word.
+/// The mask of the prefixes of one to five bits of each six-bit value, in a node's first word.
 const ANCESTORS: [u64; 64] = {
     let mut ancestors = [0; 64];
     let mut bits = 0;

@@ -73,7 +73,7 @@ type Place = (SwitchId, Port);
 /// The Ethernet addresses of a source and a destination.
 type Pair = (MacAddress, MacAddress);
 
-/// What the application knows of the network: switches, links, hosts, and the paths between hosts.
+/// The network as the application knows it: switches, links, hosts, and the paths between hosts.
 #[derive(Debug, Default)]
 pub struct Network {
     /// The ports of each switch that are up.

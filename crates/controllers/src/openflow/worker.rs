@@ -97,7 +97,7 @@ pub(super) struct Worker<'a> {
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
     next_tick: Duration,
-    /// For each switch of the network, the index of its connection in `peers`.
+    /// The index in `peers` of the connection of each switch of the network.
     places: HashMap<SwitchId, usize>,
     has_taken_over: bool,
 }

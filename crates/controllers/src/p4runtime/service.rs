@@ -129,7 +129,7 @@ impl Line {
         Self { station, waiting: VecDeque::new() }
     }
 
-    /// Returns whether as many packet-ins wait as may wait, so that no more must be read from the
+    /// Returns whether the maximum number of packet-ins waits. No more must then be read from the
     /// connection.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MOST_WAITING

@@ -113,7 +113,7 @@ struct Flow<'p, 'e> {
     applied: Option<TableId>,
     /// The edges from statements that leave the control, such as `exit`.
     ends: Open,
-    /// For each enclosing loop, the edges from its `break` statements and those from its `continue`
+    /// The edges from the `break` statements of each enclosing loop, and those from its `continue`
     /// statements.
     loops: Vec<(Open, Open)>,
 }

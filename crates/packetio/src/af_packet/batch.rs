@@ -18,8 +18,8 @@ pub(super) struct Batch {
 #[derive(Debug, Default)]
 struct Waiting {
     data: Vec<u8>,
-    /// For a super-frame, the frame that contains the payload, and the offset of the payload in
-    /// that frame. `None` for a packet.
+    /// The frame that contains the payload of a super-frame, and the offset of the payload in that
+    /// frame. `None` for a packet.
     payload: Option<(SharedFrame, usize)>,
     is_whole: bool,
     /// The number of packets that appear on a wire: for a super-frame, the number of its segments.

@@ -108,7 +108,7 @@ impl<T: Item> Ring<T> {
         item
     }
 
-    /// Gives the places of all items that were taken back to the producer; for the consumer.
+    /// Returns the slots of all items that the consumer took to the producer.
     pub(super) fn publish_taken(&self) {
         self.counter(self.offsets.consumer).store(self.position, Ordering::Release);
     }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lookup3_gives_what_its_author_says() {
+    fn lookup3_returns_the_values_that_its_author_states() {
         // The expected values are from the comments of driver5 in lookup3.c.
         assert_eq!(lookup3(b""), 0xdead_beef);
         assert_eq!(lookup3(b"Four score and seven years ago"), 0x1777_0551);

@@ -15,7 +15,7 @@
 
 use super::Layout;
 use crate::callee::Callee;
-use crate::externs::ExternState;
+use crate::externs::declared_size;
 use ir::{
     ActionId, Argument, BinaryOperator, Block, ControlId, Expression, ExpressionKind, ExternCallee,
     ExternFunction, FunctionId, KeySet, MatchKind, Parser, ParserId, Place, Projection, State,
@@ -352,13 +352,9 @@ impl<'l> Measure<'l> {
     fn choice(&self, implementation: TableImplementation) -> u64 {
         let TableImplementation::ActionSelector(id) = implementation else { return 0 };
         let instance = self.layout.program.externs.get(id.index());
-        match instance.map(|instance| ExternState::new(self.layout, instance)) {
-            // A size of zero stands for no limit.
-            Some(Ok(ExternState::Profile(selector))) if selector.size > 0 => {
-                searched(selector.size)
-            }
-            _ => searched(SEARCHED),
-        }
+        let size = instance.map_or(0, |instance| declared_size(self.layout, instance));
+        // A size of zero stands for no limit.
+        searched(if size > 0 { size } else { SEARCHED })
     }
 
     /// Returns the number of fields in a type, less the one that the unit for each statement pays

@@ -230,12 +230,7 @@ mod tests {
         let exhibits: BTreeSet<&str> =
             papers.iter().flat_map(|paper| &paper.exhibits).map(|one| one.id.as_str()).collect();
         let mut keys = BTreeSet::new();
-        for (paper, letter, count) in papers
-            .iter()
-            .zip(['C', 'T', 'D'])
-            .zip([15, 13, 8])
-            .map(|((paper, letter), count)| (paper, letter, count))
-        {
+        for (paper, (letter, count)) in papers.iter().zip([('C', 15), ('T', 13), ('D', 8)]) {
             let ids: Vec<&str> = paper.claims.iter().map(|claim| claim.id.as_str()).collect();
             let expected: Vec<String> =
                 (1..=count).map(|number| format!("{letter}{number}")).collect();

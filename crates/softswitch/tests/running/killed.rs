@@ -1,5 +1,5 @@
-//! A switch in a process of its own that is killed at random moments: everything that it answered is
-//! there after the next start.
+//! A switch in a process of its own that is killed at random moments: everything that it answered
+//! is there after the next start.
 
 use crate::hostile;
 use crate::restart::entries;
@@ -171,7 +171,8 @@ fn kills_and_seed(usual: u64) -> (u64, u64) {
 }
 
 /// Kills a switch at a random moment of a series of batches, again and again on one file. All
-/// batches that were answered are there, and the batch on its way is there as a whole or not at all.
+/// batches that were answered are there, and the batch on its way is there as a whole or not at
+/// all.
 /// `PLANIMETER_KILLS` sets the number of kills.
 #[tokio::test]
 async fn what_was_answered_before_any_kill_is_there_again() {
@@ -213,7 +214,7 @@ async fn what_was_answered_before_any_kill_is_there_again() {
     assert!(answers > 0);
 }
 
-/// What a controller does next.
+/// The next action of a controller.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Write,

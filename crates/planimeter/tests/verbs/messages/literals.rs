@@ -22,7 +22,7 @@ const DEVELOPERS: [&str; 10] = [
     "include_str",
 ];
 
-/// What a source file has for the page.
+/// The contents of a source file that matter for the page of messages.
 #[derive(Debug, Default)]
 pub(crate) struct Literals {
     /// The string literals in their order, without those of tests, attributes other than
