@@ -8,8 +8,9 @@ use super::{
     StatementKind, TableId,
 };
 
-/// Checks that no callable calls itself, directly or through others, and that calls nest no deeper
-/// than [`CompileLimits::call_depth`]. Ids must be in range.
+/// Checks that no callable calls itself, directly or through others, that calls nest no deeper than
+/// [`CompileLimits::call_depth`], and that calls and blocks together nest no deeper than
+/// [`CompileLimits::nesting`]. Ids must be in range.
 ///
 /// # Errors
 /// Returns a violation that names a callable that calls itself, or from which calls nest too
@@ -19,23 +20,26 @@ pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Vio
     let calls = &graph.calls;
     // Remove callables whose callees are all removed, until none is left (a topological sort).
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
+    let mut callers: Vec<Vec<(usize, u64)>> = vec![Vec::new(); calls.len()];
     for (caller, called) in calls.iter().enumerate() {
-        for callee in called {
-            callers[*callee].push(caller);
+        for call in called {
+            callers[call.callee].push((caller, call.blocks));
         }
     }
     let mut depths: Vec<u64> = vec![0; calls.len()];
+    let mut levels = graph.blocks.clone();
     let mut ready: Vec<usize> = (0..calls.len()).filter(|node| open[*node] == 0).collect();
     while let Some(done) = ready.pop() {
-        limits.admit(Limit::CallDepth, depths[done]).map_err(|exceeded| {
+        let admitted = limits.admit(Limit::CallDepth, depths[done]);
+        admitted.and_then(|()| limits.admit(Limit::Nesting, levels[done])).map_err(|exceeded| {
             graph.violation(program, done, exceeded.to_string(), Some(exceeded.limit))
         })?;
         // The application of a table and the action that it runs count as one call.
         let depth = depths[done] + u64::from(!graph.is_table(done));
-        for caller in &callers[done] {
+        for (caller, blocks) in &callers[done] {
             super::meter::count(1);
             depths[*caller] = depths[*caller].max(depth);
+            levels[*caller] = levels[*caller].max(blocks + 1 + levels[done]);
             open[*caller] -= 1;
             if open[*caller] == 0 {
                 ready.push(*caller);
@@ -63,9 +67,18 @@ enum Callee {
 struct Graph {
     /// The number of the first callable of each kind, in the order of the list.
     firsts: [usize; 5],
-    /// The numbers of the callees of each callable. A callee that is called several times is
-    /// repeated.
-    calls: Vec<Vec<usize>>,
+    /// The calls of each callable.
+    calls: Vec<Vec<Call>>,
+    /// The nesting depth of the blocks of each callable, without those of its callees.
+    blocks: Vec<u64>,
+}
+
+/// A call of one callable by another.
+struct Call {
+    /// The number of the callee.
+    callee: usize,
+    /// The number of blocks around the call.
+    blocks: u64,
 }
 
 impl Graph {
@@ -80,7 +93,7 @@ impl Graph {
         for (kind, count) in counts.iter().enumerate() {
             firsts[kind + 1] = firsts[kind] + count;
         }
-        let mut graph = Self { firsts, calls: Vec::new() };
+        let mut graph = Self { firsts, calls: Vec::new(), blocks: Vec::new() };
         for action in &program.actions {
             graph.add([&action.body], &[]);
         }
@@ -103,10 +116,14 @@ impl Graph {
     }
 
     fn add<'b>(&mut self, bodies: impl IntoIterator<Item = &'b Block>, actions: &[ActionId]) {
-        let mut called = Vec::new();
-        each_call(bodies, &mut |callee| called.push(self.number(callee)));
-        called.extend(actions.iter().map(|action| self.number(Callee::Action(*action))));
-        self.calls.push(called);
+        let mut calls = Vec::new();
+        let deepest = each_call(bodies, &mut |callee, blocks| {
+            calls.push(Call { callee: self.number(callee), blocks });
+        });
+        let number = |action: &ActionId| self.number(Callee::Action(*action));
+        calls.extend(actions.iter().map(|action| Call { callee: number(action), blocks: 0 }));
+        self.calls.push(calls);
+        self.blocks.push(deepest);
     }
 
     fn number(&self, callee: Callee) -> usize {
@@ -160,29 +177,41 @@ impl Graph {
     }
 }
 
-/// Calls `visit` with the callee of every call in the blocks, at any nesting depth.
-fn each_call<'b>(blocks: impl IntoIterator<Item = &'b Block>, visit: &mut dyn FnMut(Callee)) {
-    let mut open: Vec<&Block> = blocks.into_iter().collect();
-    while let Some(block) = open.pop() {
+/// Calls `visit` with the callee of every call in the bodies, at any nesting depth, and the number
+/// of blocks around the call. Returns the nesting depth of the blocks: one for bodies whose
+/// statements contain no further blocks.
+fn each_call<'b>(
+    bodies: impl IntoIterator<Item = &'b Block>,
+    visit: &mut dyn FnMut(Callee, u64),
+) -> u64 {
+    let mut open: Vec<(&Block, u64)> = bodies.into_iter().map(|body| (body, 1)).collect();
+    let mut deepest = 0;
+    while let Some((block, depth)) = open.pop() {
+        deepest = deepest.max(depth);
         for statement in block {
+            let mut call = |callee| visit(callee, depth);
+            let mut inner = |block| open.push((block, depth + 1));
             match &statement.kind {
-                StatementKind::CallAction { action, .. } => visit(Callee::Action(*action)),
-                StatementKind::CallFunction { function, .. } => visit(Callee::Function(*function)),
-                StatementKind::CallControl { control, .. } => visit(Callee::Control(*control)),
-                StatementKind::CallParser { parser, .. } => visit(Callee::Parser(*parser)),
-                StatementKind::ApplyTable { table, .. } => visit(Callee::Table(*table)),
-                StatementKind::If { then, otherwise, .. } => open.extend([then, otherwise]),
+                StatementKind::CallAction { action, .. } => call(Callee::Action(*action)),
+                StatementKind::CallFunction { function, .. } => call(Callee::Function(*function)),
+                StatementKind::CallControl { control, .. } => call(Callee::Control(*control)),
+                StatementKind::CallParser { parser, .. } => call(Callee::Parser(*parser)),
+                StatementKind::ApplyTable { table, .. } => call(Callee::Table(*table)),
+                StatementKind::If { then, otherwise, .. } => {
+                    [then, otherwise].into_iter().for_each(inner);
+                }
                 StatementKind::Switch { cases, default, .. } => {
-                    open.push(default);
-                    open.extend(cases.iter().map(|case| &case.body));
+                    inner(default);
+                    cases.iter().map(|case| &case.body).for_each(inner);
                 }
                 StatementKind::For { before_condition, update, body, .. } => {
-                    open.extend([before_condition, update, body]);
+                    [before_condition, update, body].into_iter().for_each(inner);
                 }
                 _ => {}
             }
         }
     }
+    deepest
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub struct CompileLimits {
     /// The largest nesting depth of calls. The depth of a block without calls is zero. The
     /// application of a table and the action that it runs count as one call.
     pub call_depth: u32,
+    /// The largest nesting depth of calls and blocks of statements together. The interpreter needs
+    /// stack for each of these levels.
+    pub nesting: u32,
     /// The largest number of parts of a type. The parts of a type are the type itself and the parts
     /// of each of its fields and array elements.
     pub parts: u64,
@@ -25,7 +28,7 @@ pub struct CompileLimits {
 
 impl Default for CompileLimits {
     fn default() -> Self {
-        Self { type_depth: 64, call_depth: 256, parts: 1 << 18 }
+        Self { type_depth: 64, call_depth: 256, nesting: 1 << 12, parts: 1 << 18 }
     }
 }
 
@@ -36,6 +39,8 @@ impl CompileLimits {
     /// The largest value to which [`Self::call_depth`] can be set. Passes that recurse over calls
     /// have enough stack for calls of this depth.
     pub const MOST_CALL_DEPTH: u32 = 1 << 12;
+    /// The largest value to which [`Self::nesting`] can be set.
+    pub const MOST_NESTING: u32 = 1 << 15;
     /// The largest value to which [`Self::parts`] can be set.
     pub const MOST_PARTS: u64 = 1 << 24;
 
@@ -46,6 +51,7 @@ impl CompileLimits {
         Self {
             type_depth: Self::MOST_TYPE_DEPTH,
             call_depth: Self::MOST_CALL_DEPTH,
+            nesting: Self::MOST_NESTING,
             parts: Self::MOST_PARTS,
         }
     }
@@ -66,6 +72,15 @@ impl CompileLimits {
     pub fn with_call_depth(self, call_depth: u32) -> Result<Self, LimitError> {
         check(Limit::CallDepth, call_depth.into(), Self::MOST_CALL_DEPTH.into())?;
         Ok(Self { call_depth, ..self })
+    }
+
+    /// Returns these limits with `nesting` replaced.
+    ///
+    /// # Errors
+    /// Returns an error if `nesting` is zero or greater than [`Self::MOST_NESTING`].
+    pub fn with_nesting(self, nesting: u32) -> Result<Self, LimitError> {
+        check(Limit::Nesting, nesting.into(), Self::MOST_NESTING.into())?;
+        Ok(Self { nesting, ..self })
     }
 
     /// Returns these limits with `parts` replaced.
@@ -92,6 +107,7 @@ impl CompileLimits {
         match limit {
             Limit::TypeDepth => self.type_depth.into(),
             Limit::CallDepth => self.call_depth.into(),
+            Limit::Nesting => self.nesting.into(),
             Limit::Parts => self.parts,
         }
     }
@@ -104,6 +120,8 @@ pub enum Limit {
     TypeDepth,
     /// The limit [`CompileLimits::call_depth`].
     CallDepth,
+    /// The limit [`CompileLimits::nesting`].
+    Nesting,
     /// The limit [`CompileLimits::parts`].
     Parts,
 }
@@ -115,6 +133,7 @@ impl Limit {
         match self {
             Self::TypeDepth => "--push-type-depth",
             Self::CallDepth => "--push-call-depth",
+            Self::Nesting => "--push-nesting",
             Self::Parts => "--push-parts",
         }
     }
@@ -141,6 +160,10 @@ impl fmt::Display for Exceeded {
             Limit::CallDepth => {
                 write!(formatter, "calls nest {found} deep, and at most {allowed} are allowed")
             }
+            Limit::Nesting => write!(
+                formatter,
+                "calls and blocks nest {found} deep together, and at most {allowed} levels are allowed"
+            ),
             Limit::Parts => {
                 write!(formatter, "a type has {found} parts, and at most {allowed} are allowed")
             }

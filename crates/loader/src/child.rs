@@ -36,6 +36,7 @@ pub(crate) struct Header {
     packet_work: u32,
     type_depth: u32,
     call_depth: u32,
+    nesting: u32,
     parts: u64,
     is_compiled: bool,
     drop_port: u16,
@@ -55,6 +56,7 @@ impl Header {
             packet_work: limits.packet_work,
             type_depth: limits.compile.type_depth,
             call_depth: limits.compile.call_depth,
+            nesting: limits.compile.nesting,
             parts: limits.compile.parts,
             is_compiled: *path == Path::Compiled,
             drop_port: v1model.drop_port,
@@ -66,6 +68,7 @@ impl Header {
         let compile = CompileLimits::default()
             .with_type_depth(self.type_depth)?
             .with_call_depth(self.call_depth)?
+            .with_nesting(self.nesting)?
             .with_parts(self.parts)?;
         let limits = LoadLimits {
             compile,

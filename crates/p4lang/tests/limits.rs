@@ -115,6 +115,40 @@ fn calls_nest_as_deep_as_allowed_in_every_form() {
 }
 
 #[test]
+fn calls_and_blocks_nest_as_deep_together_as_allowed_and_no_deeper() {
+    // The calls with the blocks around each, the block of the innermost function, and the block of
+    // the control with its call.
+    let chain = |calls: usize, blocks: usize| {
+        let conditions = "if (x != 0) { ".repeat(blocks - 1);
+        let ends = "} ".repeat(blocks - 1);
+        let outer = joined(calls - 1, |at| {
+            format!(
+                "bit<8> f{}(in bit<8> x) {{ bit<8> y = 0; {conditions} y = f{at}(x); {ends} return y; }}\n",
+                at + 1
+            )
+        });
+        let functions = format!("bit<8> f0(in bit<8> x) {{ return x; }}\n{outer}");
+        program(&functions, &format!("apply {{ m.x = f{}(m.x); }}", calls - 1))
+    };
+    let limits = CompileLimits::default().with_nesting(100).expect("it is possible");
+    let deepest = compiled(&chain(10, 9), limits).expect("93 levels");
+    let text = deepest.to_json().expect("a thread");
+    assert_eq!(Program::from_json_within(&text, &limits).expect("it is allowed"), deepest);
+
+    let deeper = chain(10, 10);
+    let refusal = compiled(&deeper, limits).expect_err("it is too deep");
+    assert!(refusal.contains("error[limit]: calls and blocks nest 102 deep together"), "{refusal}");
+    assert!(refusal.contains("(--push-nesting of a switch)"), "{refusal}");
+    let text = compiled(&deeper, CompileLimits::default()).expect("it is allowed");
+    let text = text.to_json().expect("a thread");
+    let pushed = [deeper.as_bytes(), text.as_bytes()]
+        .map(|config| from_device_config_within(config, &limits).expect_err("it is too deep"));
+    for error in pushed {
+        assert_eq!(error.code(), entities::Code::ResourceExhausted, "{error}");
+    }
+}
+
+#[test]
 fn shared_callees_are_compiled_once() {
     // Each action calls the previous one twice, which makes 2^60 calls.
     let calls = joined(60, |at| format!("action a{}() {{ a{at}(); a{at}(); }}\n", at + 1));

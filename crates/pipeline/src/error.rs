@@ -149,9 +149,6 @@ pub enum RunError {
         "one packet takes more than {0} passes: check that the program stops recirculating, resubmitting and cloning"
     )]
     PassLimit(u64),
-    /// Calls, blocks and expressions nest too deeply for the stack.
-    #[error("calls, blocks and expressions nest more than {0} deep: flatten the program")]
-    Depth(u32),
     /// An invariant of this crate was violated while the packet was processed. This is a bug of the
     /// crate.
     #[error("internal error at {0}; please report it with the program and the packet")]
@@ -202,7 +199,6 @@ impl RunError {
             Self::WorkLimit(_) => "work_limit",
             Self::Stopped => "stopped",
             Self::PassLimit(_) => "pass_limit",
-            Self::Depth(_) => "depth",
             Self::Internal(_) => "internal",
             Self::Memory => "memory",
             Self::UnknownExtern { .. } => "unknown_extern",

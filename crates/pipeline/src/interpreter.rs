@@ -35,10 +35,11 @@ use std::time::Duration;
 /// The maximum number of states that one parser may visit. Beyond it, the parser's error is
 /// `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
-/// The maximum nesting depth of calls, blocks and expressions together. Without optimisation, a
-/// level takes up to some kilobytes of stack, and all levels must fit the two megabytes of a Rust
-/// thread's stack.
-const MAXIMUM_DEPTH: u32 = 500;
+/// The stack in bytes that must be free when the interpreter enters a call, a block or an
+/// expression. Without optimisation, the functions between two of them take some kilobytes.
+const FREE_STACK: usize = 128 << 10;
+/// The size in bytes of a further stack segment.
+const STACK_SEGMENT: usize = 2 << 20;
 
 /// The reason why a block ends before its last statement.
 #[derive(Debug)]
@@ -172,7 +173,6 @@ pub(crate) struct Interpreter<'p> {
     length_change: i64,
     /// The units of work that the packet may still take.
     work_left: Cell<u64>,
-    depth: Cell<u32>,
 }
 
 impl<'p> Interpreter<'p> {
@@ -203,7 +203,6 @@ impl<'p> Interpreter<'p> {
             in_parser: false,
             length_change: 0,
             work_left: Cell::new(layout.packet_work.into()),
-            depth: Cell::new(0),
         })
     }
 
@@ -240,7 +239,6 @@ impl<'p> Interpreter<'p> {
         self.clear_checksums();
         self.scratch.lookups.clear();
         self.work_left.set(self.layout.packet_work.into());
-        self.depth.set(0);
     }
 
     /// Sets the parser's position in the packet to a number of bytes, as machine code counts it.
@@ -471,10 +469,7 @@ impl<'p> Interpreter<'p> {
 
     /// Runs statements in order.
     pub(crate) fn block(&mut self, block: &Block) -> Result<Flow, Stop> {
-        self.deeper()?;
-        let flow = self.statements(block);
-        self.shallower();
-        flow
+        deeper(|| self.statements(block))
     }
 
     fn statements(&mut self, block: &Block) -> Result<Flow, Stop> {
@@ -528,21 +523,6 @@ impl<'p> Interpreter<'p> {
         self.work_left.set(units);
     }
 
-    /// Counts one more level of nested calls, blocks and expressions, and fails beyond the limit.
-    /// [`Interpreter::shallower`] counts one less.
-    fn deeper(&self) -> Result<(), RunError> {
-        let depth = self.depth.get();
-        if depth >= MAXIMUM_DEPTH {
-            return Err(RunError::Depth(MAXIMUM_DEPTH));
-        }
-        self.depth.set(depth + 1);
-        Ok(())
-    }
-
-    fn shallower(&self) {
-        self.depth.set(self.depth.get().saturating_sub(1));
-    }
-
     /// Returns whether a trace receives the events of the packet.
     pub(crate) fn is_traced(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.wants_events())
@@ -566,6 +546,14 @@ impl<'p> Interpreter<'p> {
     pub(crate) fn at(&self, location: Option<Location>) -> String {
         self.layout.place_in_source(location)
     }
+}
+
+/// Enters a call, a block or an expression. If the stack of the thread is nearly used up, `level`
+/// runs on a further segment of stack. All programs that can be loaded can therefore be interpreted
+/// on any thread: loading limits the depth of calls, and readers of programs that of statements and
+/// expressions.
+fn deeper<T>(level: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(FREE_STACK, STACK_SEGMENT, level)
 }
 
 fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {

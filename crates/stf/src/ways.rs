@@ -2,7 +2,7 @@
 //! variants of machine code. All must have the same results.
 
 use super::{Failure, Report, report};
-use pipeline::{Digest, RunError, Way};
+use pipeline::{Digest, Way};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -43,18 +43,16 @@ impl fmt::Display for Disagreement {
 }
 
 /// Compares the results of all runs of a script, and returns the first line in which two differ.
-/// Each run is compared with the first one that met no limit of the interpreter. Runs with bursts
-/// are compared with each other only, since their packets arrive at other times.
+/// Each run is compared with the first one. Runs with bursts are compared with each other only,
+/// since their packets arrive at other times.
 #[must_use]
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
     for together in [false, true] {
-        // Only the interpreter limits the depth of calls.
-        let mut complete =
-            runs.iter().filter(|ran| ran.together == together && !met_limit(&ran.report));
-        let Some(reference) = complete.next() else { continue };
+        let mut own = runs.iter().filter(|ran| ran.together == together);
+        let Some(reference) = own.next() else { continue };
         let expected = by_line(reference);
-        for other in complete {
+        for other in own {
             let found = by_line(other);
             let mut lines = expected.keys().chain(found.keys()).collect::<Vec<_>>();
             lines.sort_unstable();
@@ -77,12 +75,6 @@ pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
         }
     }
     failures
-}
-
-fn met_limit(report: &Report) -> bool {
-    let is_limit =
-        |failure: &Failure| matches!(failure, Failure::Run { error: RunError::Depth(_), .. });
-    report.failures.iter().any(is_limit)
 }
 
 /// Returns the results of a run by the line to which they belong, those of a line in order.
@@ -159,15 +151,5 @@ mod tests {
                  interpreter: nothing\n        compiled, in two functions: port 1 at 9ms 01\n",
             ]
         );
-    }
-
-    #[test]
-    fn a_limit_of_the_interpreter_is_no_difference() {
-        let mut limited = ran(Way::Interpreter, false, &[]);
-        limited.report.failures.push(Failure::Run { line: 1, error: RunError::Depth(1) });
-        let one = ran(Way::Driver, false, &[(1, 1, 1)]);
-        let other = ran(Way::Stages, false, &[(1, 1, 1)]);
-        assert_eq!(sentences(&[limited.clone(), one.clone(), other]), [""; 0]);
-        assert_eq!(sentences(&[limited, one, ran(Way::Stages, false, &[])]).len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Evaluates expressions, which have no side effects.
 
-use super::{Interpreter, Stop, internal};
+use super::{Interpreter, Stop, deeper, internal};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{BinaryOperator, Expression, ExpressionKind, Type, TypeId, UnaryOperator};
@@ -24,12 +24,7 @@ impl Interpreter<'_> {
                 let place = self.resolve(place)?;
                 self.read(&place, expression.type_id)
             }
-            _ => {
-                self.deeper()?;
-                let value = self.evaluate_operation(expression);
-                self.shallower();
-                value
-            }
+            _ => deeper(|| self.evaluate_operation(expression)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Runs statements. Only statements have side effects.
 
 use super::place::Resolved;
-use super::{Flow, Interpreter, Stop, internal};
+use super::{Flow, Interpreter, Stop, deeper, internal};
 use crate::callee::Callee;
 use crate::trace::Event;
 use crate::value::Value;
@@ -299,9 +299,7 @@ impl Interpreter<'_> {
         body: &mut dyn FnMut(&mut Self) -> Result<Flow, Stop>,
     ) -> Result<Flow, Stop> {
         let outputs = self.copy_arguments_in(formals, arguments)?;
-        self.deeper()?;
-        let flow = body(self);
-        self.shallower();
+        let flow = deeper(|| body(self));
         if !matches!(flow, Err(Stop::Fault(_))) {
             self.copy_arguments_out(outputs)?;
         }

@@ -1,21 +1,14 @@
 //! Programs from P4 text, for the tests of the interpreter and of the compiled path.
 
 use ir::Program;
-use p4lang::diagnostic::{Diagnostics, Style};
+use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 
 /// Compiles a text to a program.
 pub(crate) fn compile(text: &str) -> Program {
-    let mut parsed = p4lang::parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
-    let mut diagnostics = std::mem::replace(&mut parsed.diagnostics, Diagnostics::new());
-    let checked = p4lang::check::check(&parsed.program, &parsed.sources, &mut diagnostics);
-    let program = if diagnostics.has_errors() {
-        None
-    } else {
-        p4lang::lower::lower(&checked, &parsed.sources, &mut diagnostics)
-    };
-    program
-        .unwrap_or_else(|| panic!("{}\n{text}", diagnostics.render(&parsed.sources, Style::Plain)))
+    let compiled = p4lang::compile_text("test.p4", text, &Options::default(), &MemoryFiles::new());
+    let messages = compiled.messages(Style::Plain);
+    compiled.program.unwrap_or_else(|| panic!("{messages}\n{text}"))
 }
 
 /// The parts of a v1model program. Parts that are left out do nothing.

@@ -57,6 +57,11 @@ pub(crate) struct PushArguments {
         value_parser = call_depth, help_heading = HEADING)]
     push_call_depth: u32,
 
+    /// The most calls and blocks of statements inside one another in a pushed program
+    #[arg(long, value_name = "NUMBER", default_value_t = CompileLimits::default().nesting,
+        value_parser = nesting, help_heading = HEADING)]
+    push_nesting: u32,
+
     /// The most parts of a type in a pushed program: fields, elements, and their parts
     #[arg(long, value_name = "NUMBER", default_value_t = CompileLimits::default().parts,
         value_parser = parts, help_heading = HEADING)]
@@ -95,6 +100,7 @@ impl PushArguments {
         let compile = CompileLimits::default()
             .with_type_depth(self.push_type_depth)?
             .with_call_depth(self.push_call_depth)?
+            .with_nesting(self.push_nesting)?
             .with_parts(self.push_parts)?;
         let limits = LoadLimits {
             compile,
@@ -119,6 +125,11 @@ fn type_depth(text: &str) -> Result<u32, String> {
 fn call_depth(text: &str) -> Result<u32, String> {
     let limits = CompileLimits::default().with_call_depth(number(text)?);
     limits.map(|limits| limits.call_depth).map_err(|error| error.to_string())
+}
+
+fn nesting(text: &str) -> Result<u32, String> {
+    let limits = CompileLimits::default().with_nesting(number(text)?);
+    limits.map(|limits| limits.nesting).map_err(|error| error.to_string())
 }
 
 fn parts(text: &str) -> Result<u64, String> {
@@ -161,11 +172,12 @@ mod tests {
 
     #[test]
     fn every_flag_sets_its_limit() {
-        let line = "--push-type-depth 3 --push-call-depth 4 --push-parts 5 --push-seconds 6 \
-                    --push-memory 7M --pipeline-memory 8K --packet-work 9 --push-isolation thread";
+        let line = "--push-type-depth 3 --push-call-depth 4 --push-nesting 10 --push-parts 5 \
+                    --push-seconds 6 --push-memory 7M --pipeline-memory 8K --packet-work 9 --push-isolation thread";
         let pushes = pushes(line).expect("nothing is wrong");
         let LoadLimits { compile, time, memory, state, packet_work } = pushes.limits;
         assert_eq!((compile.type_depth, compile.call_depth, compile.parts), (3, 4, 5));
+        assert_eq!(compile.nesting, 10);
         assert_eq!((time, memory, state), (Duration::from_secs(6), 7 << 20, 8 << 10));
         assert_eq!(packet_work, 9);
         assert!(matches!(pushes.isolation, Isolation::Thread));
@@ -176,6 +188,7 @@ mod tests {
         for line in [
             "--push-type-depth 0",
             "--push-call-depth 1000000",
+            "--push-nesting 1000000",
             "--push-parts 0",
             "--push-seconds 0",
             "--push-memory 0",
