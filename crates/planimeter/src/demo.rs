@@ -80,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         interrupt: &interrupt,
         quick: arguments.quick,
         quiet: arguments.quiet,
+        resumes: false,
         papers: arguments.papers.into(),
     };
     let started = invocation::start();

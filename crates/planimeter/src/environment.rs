@@ -35,6 +35,9 @@ pub(crate) struct Environment<'a> {
     /// works.
     pub(crate) quick: bool,
     pub(crate) quiet: bool,
+    /// Whether the run continues an interrupted one. Run directories of measurements that are
+    /// repeated then replace those of the interrupted run.
+    pub(crate) resumes: bool,
     /// The files for papers that are written beside each report, such as LaTeX tables.
     pub(crate) papers: Papers,
 }
@@ -121,7 +124,11 @@ impl Environment<'_> {
 
     /// Creates the run directory `folder` below the run directory of the command.
     pub(crate) fn make(&self, folder: &str) -> Result<RunDirectory, Failure> {
-        let directory = RunDirectory::create(Some(&self.directory.join(folder)));
+        let path = self.directory.join(folder);
+        if self.resumes && path.is_dir() {
+            std::fs::remove_dir_all(&path).map_err(Failure::run)?;
+        }
+        let directory = RunDirectory::create(Some(&path));
         Ok(directory.map_err(Failure::run)?.for_papers(self.papers))
     }
 }

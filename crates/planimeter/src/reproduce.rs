@@ -10,6 +10,7 @@ mod controller;
 mod device;
 mod files;
 mod published;
+mod resume;
 mod section;
 mod tables;
 mod verdict;
@@ -33,6 +34,7 @@ use crate::invocation;
 use crate::output::{self, ForPapers};
 use crate::rank_group::{Items, RankGroup};
 use published::{Exhibit, Experiment, Paper};
+use resume::Records;
 use section::Measured;
 
 const ABOUT: &str =
@@ -76,6 +78,13 @@ pub(crate) struct Arguments {
     /// The run directory, new or empty [runs/<time>-reproduce]
     #[arg(long, short, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
+    /// Continue the interrupted run in this directory, without repeating what is complete
+    ///
+    /// Continue the interrupted run in this directory. Measurements that are complete there are not
+    /// repeated; one that was interrupted starts again. The build, the host and --quick must be
+    /// those of the interrupted run, and the figures may differ.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
+    resume: Option<PathBuf>,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -92,21 +101,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let chosen = choose(&papers, &arguments.figures)?;
     let mut ranks = RankGroup::join()?;
     let interrupt = interrupt::flag();
-    let directory =
-        || output::directory(arguments.output.as_deref(), "reproduce", arguments.papers);
+    let directory = || run_directory(arguments);
     let directory = ranks.leads().then(directory).transpose()?;
     // The files of another rank's measurement are written here and then sent to the first rank.
     let scratch = tempfile::tempdir().map_err(Failure::run)?;
     let place = directory.as_ref().map_or(scratch.path(), RunDirectory::path).to_owned();
+    let records = match &directory {
+        Some(directory) if arguments.resume.is_some() => {
+            Records::of_run(directory, arguments.quick)?
+        }
+        _ => Records::new(&place, arguments.quick),
+    };
     let environment = Environment {
         directory: &place,
         interrupt: &interrupt,
         quick: arguments.quick,
         quiet: arguments.quiet || !ranks.leads(),
+        resumes: arguments.resume.is_some(),
         papers: arguments.papers.into(),
     };
     let started = invocation::start();
-    let found = measure_all(&chosen, &environment, &mut ranks)?;
+    let found = measure_all(&chosen, &environment, &records, &mut ranks)?;
     let (Some((results, shares)), Some(directory)) = (found, directory) else {
         return ranks.leave_helper(&interrupt);
     };
@@ -119,8 +134,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(_) => 1,
     };
     output::leave_document(&directory, &document, false, interrupted)?;
+    if interrupted {
+        eprintln!("{}", how_to_continue(arguments, &directory));
+    }
     print!("{}", shares::text(&document.provenance, output::layout()));
     ranks.leave(status)
+}
+
+/// Creates the run directory, or opens that of the interrupted run which `--resume` names.
+fn run_directory(arguments: &Arguments) -> Result<RunDirectory, Failure> {
+    match &arguments.resume {
+        None => output::directory(arguments.output.as_deref(), "reproduce", arguments.papers),
+        Some(path) => {
+            let directory = RunDirectory::reopen(path).map_err(Failure::input)?;
+            Ok(directory.for_papers(arguments.papers.into()))
+        }
+    }
+}
+
+/// Returns the command that continues an interrupted run.
+fn how_to_continue(arguments: &Arguments, directory: &RunDirectory) -> String {
+    let figures = arguments.figures.join(",");
+    let quick = if arguments.quick { " --quick" } else { "" };
+    let command =
+        format!("planimeter reproduce {figures}{quick} --resume {}", directory.path().display());
+    format!("interrupted; continue with: {}", invocation::typed(&command))
 }
 
 /// Returns the exhibits (figures and tables of the papers) that `wanted` names, in the order of the
@@ -223,6 +261,7 @@ struct Brought {
 fn measure_all(
     chosen: &[(&Paper, &Exhibit)],
     environment: &Environment<'_>,
+    records: &Records,
     ranks: &mut RankGroup,
 ) -> Result<Option<(Results, Vec<Share>)>, Failure> {
     let firsts = first_of_each(chosen, |(_, exhibit)| exhibit.experiment);
@@ -240,10 +279,20 @@ fn measure_all(
     };
     let each = |number: usize| {
         let experiment = experiments.get(number).copied()?;
+        if let Some(measured) = records.read(experiment).filter(|_| environment.resumes) {
+            return Some(Brought { found: Ok(measured), files: Vec::new() });
+        }
         if let Some(name) = names.get(number).filter(|_| !environment.quiet) {
             announce(name, number, &experiments, environment.quick);
         }
         let found = measure(experiment, environment).map_err(|failure| failure.to_string());
+        let found = found.and_then(|measured| {
+            // An experiment that was interrupted has the results of a part of its runs.
+            if !environment.interrupted() && !brings {
+                records.write(experiment, &measured).map_err(|error| error.to_string())?;
+            }
+            Ok(measured)
+        });
         let files = if brings { files::take(environment.directory) } else { Ok(Vec::new()) };
         // An interrupted experiment has no result.
         Some(match files {
@@ -287,6 +336,10 @@ fn document(
         document.notes.push(
             "Measured with --quick: points are few, trials short, and intervals of three rounds wide.".to_owned(),
         );
+    }
+    if environment.resumes {
+        let note = "Continued after an interruption: the command and its duration are those of the last part.";
+        document.notes.push(note.to_owned());
     }
     document.findings.push(page_claims::counts(&document.claims));
     let nothing = Measured::default();

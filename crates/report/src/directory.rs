@@ -143,6 +143,23 @@ impl RunDirectory {
         })
     }
 
+    /// Returns the directory of an earlier run, which is to be continued.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn reopen(path: &Path) -> Result<Self, CreateError> {
+        let io = |source| CreateError::Io { path: path.to_owned(), source };
+        if !fs::metadata(path).map_err(io)?.is_dir() {
+            return Err(CreateError::NotADirectory { path: path.to_owned() });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            configuration: String::new(),
+            is_own: false,
+            papers: Papers::default(),
+        })
+    }
+
     /// Returns the directory with the additional output that its reports are to have.
     #[must_use]
     pub fn for_papers(self, papers: Papers) -> Self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use report::page::Cell;
 use report::value::{Spread, Value};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use statistics::Unit;
 
 use super::claims::{self, Claim};
@@ -65,7 +65,7 @@ pub(super) struct Exhibit {
 
 /// An experiment that measures the values of one or several exhibits (figures and tables of the
 /// papers).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Experiment {
     OneSwitch,

@@ -100,6 +100,35 @@ fn exhibits_are_listed_and_others_are_refused() {
     assert!(stderr(&output).contains("reproduce --list` has the names"), "{}", stderr(&output));
 }
 
+#[test]
+fn a_resumed_run_repeats_only_what_is_not_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let first = planimeter("reproduce", &["tables-table-1", "--quick", "--quiet", "-o", &place]);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let rate = |result: &Value| row(result, 0, "pointer: throughput")[2].to_string();
+    let before = document::result(&run);
+
+    // The measurement of the table is complete, and that of the equations is not.
+    let words = ["tables-table-1,tables-equations", "--quick", "--quiet", "--resume", &place];
+    let second = planimeter("reproduce", &words);
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    let after = document::result(&run);
+    assert_eq!(rate(&before), rate(&after));
+    assert_eq!(after["sections"].as_array().map(Vec::len), Some(2));
+
+    // Without its record the table is measured again, into the folder that exists already.
+    fs::remove_file(run.join("complete/update-methods.json")).expect("a record");
+    let third = planimeter("reproduce", &words);
+    assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
+    assert_ne!(rate(&before), rate(&document::result(&run)));
+
+    let full = planimeter("reproduce", &["tables-table-1", "--quiet", "--resume", &place]);
+    assert_eq!(full.status.code(), Some(2), "{}", stderr(&full));
+    assert!(stderr(&full).contains("it was started with --quick"), "{}", stderr(&full));
+}
+
 /// The commands in the report are valid. They are parsed and not run.
 #[test]
 fn every_command_beside_a_figure_is_understood() {

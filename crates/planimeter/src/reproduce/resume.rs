@@ -1,0 +1,160 @@
+//! Records of the experiments that are complete, with which `--resume` continues a run.
+//!
+//! The records are in the folder `complete` of the run directory: a file for each experiment, and
+//! one with the conditions under which they were measured. Measurements under other conditions do
+//! not compare, so a run is only resumed under the same ones.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use provenance::{Build, Host};
+use report::RunDirectory;
+use serde::{Deserialize, Serialize};
+
+use super::published::Experiment;
+use super::section::Measured;
+use crate::failure::Failure;
+use crate::invocation;
+
+/// The folder of the run directory that contains the records.
+const FOLDER: &str = "complete";
+/// The file in [`FOLDER`] that contains the conditions of the run.
+const CONDITIONS: &str = "conditions.json";
+
+/// The conditions of a run that a run which continues it must share.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Conditions {
+    planimeter_version: String,
+    build: Build,
+    host: Host,
+    is_quick: bool,
+}
+
+impl Conditions {
+    fn here(is_quick: bool) -> Self {
+        Self {
+            planimeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: invocation::build(),
+            host: Host::read(),
+            is_quick,
+        }
+    }
+
+    /// Returns a description of what differs from the conditions `before`; `None` if nothing does.
+    fn difference(&self, before: &Self) -> Option<&'static str> {
+        if self.is_quick != before.is_quick {
+            return Some(match before.is_quick {
+                true => "it was started with --quick",
+                false => "it was started without --quick",
+            });
+        }
+        if self.host != before.host {
+            return Some("it was started on another host, or one with another kernel or memory");
+        }
+        let is_same =
+            (&self.planimeter_version, &self.build) == (&before.planimeter_version, &before.build);
+        (!is_same).then_some("it was started with another build of Planimeter")
+    }
+}
+
+/// The records of one run directory.
+#[derive(Debug)]
+pub(super) struct Records {
+    folder: PathBuf,
+    conditions: Conditions,
+}
+
+impl Records {
+    /// Returns the records of a new run, of which there are none yet.
+    pub(super) fn new(directory: &Path, is_quick: bool) -> Self {
+        Self { folder: directory.join(FOLDER), conditions: Conditions::here(is_quick) }
+    }
+
+    /// Returns the records of a run that is to be continued.
+    ///
+    /// # Errors
+    /// Returns an error if the directory contains no records, or records of a run under other
+    /// conditions.
+    pub(super) fn of_run(directory: &RunDirectory, is_quick: bool) -> Result<Self, Failure> {
+        let own = Self::new(directory.path(), is_quick);
+        let shown = directory.path().display();
+        let text = std::fs::read(own.folder.join(CONDITIONS)).map_err(|error| {
+            Failure::input(format!(
+                "no measurement in {shown} can be resumed ({error}); start a new run without --resume"
+            ))
+        })?;
+        let before: Conditions = serde_json::from_slice(&text).map_err(|error| {
+            Failure::input(format!(
+                "the records in {shown} cannot be read ({error}); start a new run without --resume"
+            ))
+        })?;
+        match own.conditions.difference(&before) {
+            None => Ok(own),
+            Some(difference) => Err(Failure::input(format!(
+                "the run in {shown} cannot be continued: {difference}; start a new run without --resume"
+            ))),
+        }
+    }
+
+    /// Returns the result of an experiment; `None` if the experiment is not complete.
+    pub(super) fn read(&self, experiment: Experiment) -> Option<Measured> {
+        let text = std::fs::read(self.file(experiment)?).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Records the result of an experiment that is complete.
+    pub(super) fn write(&self, experiment: Experiment, measured: &Measured) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        std::fs::write(self.folder.join(CONDITIONS), serde_json::to_vec_pretty(&self.conditions)?)?;
+        let Some(file) = self.file(experiment) else { return Ok(()) };
+        // A record that is incomplete because the process was killed must not look complete.
+        let unfinished = file.with_extension("unfinished");
+        std::fs::write(&unfinished, serde_json::to_vec(measured)?)?;
+        std::fs::rename(unfinished, file)
+    }
+
+    fn file(&self, experiment: Experiment) -> Option<PathBuf> {
+        let name = serde_json::to_value(experiment).ok()?;
+        Some(self.folder.join(format!("{}.json", name.as_str()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complete_experiment_is_read_back_and_others_are_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let records = Records::new(folder.path(), true);
+        let mut measured = Measured::default();
+        measured.exact("entries", 178_734.0);
+        measured.remarks.push("A remark.".to_owned());
+        records.write(Experiment::Equations, &measured).expect("room");
+        let read = records.read(Experiment::Equations).expect("it is complete");
+        assert_eq!(read.remarks, measured.remarks);
+        assert_eq!(read.evidence.len(), 1);
+        assert!(records.read(Experiment::Paths).is_none());
+    }
+
+    #[test]
+    fn a_run_is_resumed_under_the_same_conditions_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = || RunDirectory::reopen(folder.path()).expect("a directory");
+        let refusal = |is_quick| match Records::of_run(&run(), is_quick) {
+            Ok(_) => String::new(),
+            Err(failure) => failure.to_string(),
+        };
+        assert!(refusal(true).contains("start a new run without --resume"));
+        let records = Records::new(folder.path(), true);
+        records.write(Experiment::Equations, &Measured::default()).expect("room");
+        assert_eq!(refusal(true), "");
+        assert!(refusal(false).contains("it was started with --quick"), "{}", refusal(false));
+
+        let mut other = Conditions::here(true);
+        other.host.hostname.push('x');
+        let text = serde_json::to_vec(&other).expect("JSON");
+        std::fs::write(folder.path().join(FOLDER).join(CONDITIONS), text).expect("room");
+        assert!(refusal(true).contains("on another host"), "{}", refusal(true));
+    }
+}
