@@ -10,9 +10,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FOLDER",
         example: "runs/onos-2.5",
         summary: "Folder that receives the results",
-        manual: "It must not exist yet, or be empty. Without it a new folder is made under runs/ \
-            in the current one. It receives result.json, the histograms, the configuration as \
-            resolved and report.html.",
+        manual: "It must not exist, or be empty. Without it, a new directory is made under runs/ \
+            in the current one. It receives report.html, result.json, histograms and the \
+            configuration as resolved.",
         slot: |draft| &mut draft.output.directory,
         ..BASE
     },
@@ -25,7 +25,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "false",
         example: "true",
         summary: "No progress bar",
-        manual: "There is none either where standard error is not a terminal.",
+        manual: "No progress bar is shown either if standard error is not a terminal.",
         slot: |draft| &mut draft.output.quiet,
         ..BASE
     },
@@ -37,7 +37,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "false",
         example: "true",
         summary: "Print result.json on standard output instead of a table",
-        manual: "For scripts. Everything else goes to standard error.",
+        manual: "For scripts. Everything else is written to standard error.",
         slot: |draft| &mut draft.output.json,
         ..BASE
     },

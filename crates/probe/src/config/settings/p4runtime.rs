@@ -10,8 +10,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "127.0.0.1",
         example: "0.0.0.0",
         summary: "Address that the P4Runtime servers bind to",
-        manual: "The default admits controllers on this host only, because P4Runtime without TLS \
-            lets anyone in. For a controller elsewhere write the address of an interface, or \
+        manual: "By default only controllers on this host can connect, because P4Runtime without \
+            TLS admits anyone. For a controller elsewhere, use the address of an interface, or \
             0.0.0.0 together with p4runtime.advertise.",
         slot: |draft| &mut draft.p4runtime.listen,
         ..BASE
@@ -22,8 +22,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "ADDRESS",
         example: "192.0.2.10",
         summary: "Address that the controller is told to dial, if it differs",
-        manual: "It appears in the netcfg and in the list of switches. For servers that bind to \
-            0.0.0.0, in a container, or behind address translation.",
+        manual: "The address in the network configuration and in the list of switches, for servers \
+            that bind to 0.0.0.0, run in a container, or are behind address translation.",
         slot: |draft| &mut draft.p4runtime.advertise,
         ..BASE
     },
@@ -34,12 +34,12 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "20001",
         example: "50001",
         summary: "TCP port of the first P4Runtime server; the others count up",
-        manual: "From 20001 there is room for 12,767 ports below 32768, from where on Linux lends \
-            ports to outgoing connections; put several devices behind each port for more switches. \
-            The ports are taken before anybody dials and held until the run ends. One that is in \
-            use is passed over if the controller hears where the switches listen \
+        manual: "From 20001 on there are 12,767 ports below 32768, where the range of Linux for \
+            outgoing connections begins; for more switches, put several devices behind each port. \
+            The ports are taken before any controller connects and held until the run ends. A port \
+            in use is skipped if the controller is told where the switches listen \
             (controller.list-file, controller.netcfg-file, controller.onos-rest, or --calibrate); \
-            otherwise it is an error, since the controller expects them to count up.",
+            otherwise it is an error, since the controller expects consecutive ports.",
         limits: Limits::Number(1.0, 65_535.0),
         slot: |draft| &mut draft.p4runtime.first_port,
         ..BASE
@@ -51,8 +51,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1",
         example: "100",
         summary: "P4Runtime devices behind each port",
-        manual: "Real switches have a server each, hence 1. A server may serve several devices, \
-            which are told apart by their device id; every device still has a stream of its own.",
+        manual: "A real switch has a server of its own, therefore 1. A server may serve several \
+            devices, which have different device ids; every device still has a stream of its own.",
         limits: Limits::Number(1.0, 100_000.0),
         slot: |draft| &mut draft.p4runtime.devices_per_port,
         ..BASE
@@ -65,9 +65,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "false",
         example: "true",
         summary: "Give every device the first id; ports tell them apart",
-        manual: "Mininet and ONOS's own set-ups use device id 1 behind every port, and ONOS asks for \
-            port statistics of device 1 whatever id a switch has. Names in the netcfg still count \
-            up.",
+        manual: "Mininet and the usual set-ups of ONOS have device id 1 behind every port, and \
+            ONOS requests the port statistics of device 1 whatever id a switch has. Names in the \
+            network configuration still count up.",
         slot: |draft| &mut draft.p4runtime.same_device_id,
         ..BASE
     },
@@ -77,8 +77,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         example: "basic.p4info.txt",
         summary: "Pipeline that switches have from the start (P4Info, text format)",
-        manual: "Without it switches have no pipeline and wait for the controller to push one, as \
-            fresh switches do.",
+        manual: "Without it, switches have no pipeline until the controller pushes one, like new \
+            switches.",
         slot: |draft| &mut draft.p4runtime.p4info,
         ..BASE
     },
@@ -88,8 +88,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         example: "basic.json",
         summary: "Device configuration that goes with the P4Info",
-        manual: "Any bytes: the emulated switches store them and give them back when the \
-            controller reads its pipeline.",
+        manual: "Any bytes. The emulated switches store them and return them when the controller \
+            reads its pipeline.",
         slot: |draft| &mut draft.p4runtime.device_config,
         ..BASE
     },
@@ -113,8 +113,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "full-width",
         summary: "Form of port numbers in packet-in metadata: canonical or full-width",
         manual: "canonical is the form of the P4Runtime specification, the fewest bytes that hold \
-            the number. Some controllers expect the full width of the field instead, which is two \
-            bytes for the nine bits that are usual.",
+            the number. Some controllers expect the full width of the field, which is two bytes \
+            for the usual nine bits.",
         slot: |draft| &mut draft.p4runtime.port_form,
         ..BASE
     },
@@ -124,9 +124,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "NAME",
         example: "mac_learn_digest_t",
         summary: "The digest that switches send if traffic.load is digest",
-        manual: "Its name or alias in P4Info. Without it, the first that the pipeline declares. A \
-            pipeline that has no such digest is not sent anything else instead: the run ends with \
-            the names of those that it declares.",
+        manual: "Its name or alias in P4Info. Without it, the first digest that the pipeline \
+            declares. If the pipeline has no such digest, the run ends with the names of those \
+            that it declares.",
         slot: |draft| &mut draft.p4runtime.digest,
         ..BASE
     },
@@ -136,9 +136,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "NAME",
         example: "hosts",
         summary: "The table whose entries are idle if traffic.load is idle-timeout",
-        manual: "Its name or alias in P4Info. Without it, the first of the pipeline that serves: it \
-            has idle time-outs, its entries can be written and have an action, and its key has 32 \
-            bits or more, since it holds the number of the entry.",
+        manual: "Its name or alias in P4Info. Without it, the first suitable table of the \
+            pipeline: it has idle time-outs, its entries can be written and have an action, and \
+            its key has 32 bits or more, since the key holds the number of the entry.",
         slot: |draft| &mut draft.p4runtime.idle_table,
         ..BASE
     },
@@ -149,9 +149,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "255",
         example: "510",
         summary: "The controller's port in the programs that the switches of plan rfc8456 run",
-        manual: "As --cpu-port of simple_switch_grpc and planimeter switch: packets that a program sends out of it \
-            are packet-ins, and packet-outs come in by it. Only the tests of RFC 8456 run programs; the number \
-            of PSA's PSA_PORT_CPU works as well.",
+        manual: "Packets that a program sends out of this port are packet-ins, and packet-outs \
+            enter by it, as with --cpu-port of simple_switch_grpc and planimeter switch. Only the \
+            tests of RFC 8456 run programs. The number of PSA's PSA_PORT_CPU works as well.",
         limits: Limits::Number(0.0, 65_535.0),
         slot: |draft| &mut draft.p4runtime.cpu_port,
         ..BASE

@@ -11,10 +11,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "sweep",
         summary: "Which trials make up the run: point, sweep, search or rfc8456",
         manual: "point repeats one trial. sweep does so for every combination of plan.rates and \
-            plan.switches. search looks for the highest rate without loss and its confidence, for the \
-            highest rate answered, above it, and for the knee of the response time, below it (open \
-            mode only). rfc8456 runs the tests of RFC 8456, all of them or, as in \
-            rfc8456:5.1.3,5.1.8, some.",
+            plan.switches. search finds the highest rate without loss and its confidence, the \
+            highest rate answered above it, and the knee of the response time below it (open mode \
+            only). rfc8456 runs the tests of RFC 8456, or some of them, as in rfc8456:5.1.3,5.1.8.",
         slot: |draft| &mut draft.plan.kind,
         ..BASE
     },
@@ -25,8 +24,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1",
         example: "10",
         summary: "Trials per point",
-        manual: "From two on, means come with a 95 % confidence interval. RFC 8456 asks for at \
-            least ten. The default is for a first look.",
+        manual: "From two trials on, means have a 95 % confidence interval. RFC 8456 asks for at \
+            least ten. The default suffices for a first look.",
         limits: Limits::Number(1.0, 10_000.0),
         slot: |draft| &mut draft.plan.repetitions,
         ..BASE
@@ -37,7 +36,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "COMMAND",
         example: "systemctl restart onos && sleep 60",
         summary: "Shell command between trials, for instance to restart the controller",
-        manual: "Run by sh -c before every trial but the first. If it fails, so does the run.",
+        manual: "Run by sh -c before every trial but the first. If the command fails, so does the \
+            run.",
         slot: |draft| &mut draft.plan.between,
         ..BASE
     },
@@ -49,8 +49,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "100,200,500..2000:500",
         summary: "Rates of a sweep, packet-ins per second and switch",
         manual: "Numbers and ranges with commas between. LOW..HIGH:STEP adds the step each time, \
-            LOW..HIGH:xFACTOR multiplies, as in 10..10k:x10. In a TOML file also an array. Without \
-            it a sweep uses traffic.rate.",
+            and LOW..HIGH:xFACTOR multiplies, as in 10..10k:x10. In a TOML file it may be an \
+            array. Without it a sweep uses traffic.rate.",
         limits: Limits::Number(0.001, 100e6),
         slot: |draft| &mut draft.plan.rates,
         ..BASE
@@ -62,9 +62,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         kind: Kind::List,
         example: "1k,5k",
         summary: "Rates of a sweep or a point, packet-ins per second of all switches together",
-        manual: "Instead of traffic.rate or plan.rates: each rate is shared equally among the switches, \
-            so that a sweep over plan.switches shows what their number alone costs. Written like \
-            plan.rates.",
+        manual: "Replaces traffic.rate and plan.rates: each rate is shared equally among the \
+            switches, so that a sweep over plan.switches shows the cost of their number alone. \
+            Written like plan.rates.",
         limits: Limits::Number(0.001, 100e6),
         slot: |draft| &mut draft.plan.total_rates,
         ..BASE
@@ -88,7 +88,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "10",
         example: "1000",
         summary: "Rate at which a search begins, packet-ins per second and switch",
-        manual: "A search that meets loss here goes below by itself, down to a 1,024th of the rate.",
+        manual: "If this rate is not loss-free, the search tries lower ones, down to a 1,024th of \
+            it.",
         limits: Limits::Number(0.001, 100e6),
         slot: |draft| &mut draft.plan.low,
         ..BASE
@@ -100,8 +101,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "100k",
         example: "5k",
         summary: "Highest rate of a search, packet-ins per second and switch",
-        manual: "The default is beyond every controller: the search ends at the controller's limit \
-            or at the probe's own, and says at which.",
+        manual: "The default is beyond every controller: the search ends at the limit of the \
+            controller or of the probe, and says at which.",
         limits: Limits::Number(0.001, 100e6),
         slot: |draft| &mut draft.plan.high,
         ..BASE
@@ -113,8 +114,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "0.05",
         example: "0.01",
         summary: "A search stops when it knows the rate to this fraction",
-        manual: "How wide the bracket of the loss-free rate may be. Where trials differ by more, it is \
-            wider, and holds the rate with 95 % confidence all the same.",
+        manual: "The largest width of the bracket of the loss-free rate, as a fraction of the \
+            rate. If trials differ by more, the bracket is wider and still contains the rate with \
+            95 % confidence.",
         limits: Limits::Number(0.001, 0.5),
         slot: |draft| &mut draft.plan.precision,
         ..BASE
@@ -127,8 +129,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "false",
         example: "true",
         summary: "A search tries each rate once and states no confidence",
-        manual: "The bracket is halved until it is narrow enough, and no fresh trials confirm its ends. \
-            This takes half as many trials or fewer; one trial that failed or passed by chance moves the bracket.",
+        manual: "The bracket is halved until it is narrow enough, and no fresh trials confirm its \
+            ends. This takes half as many trials or fewer, but one trial that fails or passes by \
+            chance moves the bracket.",
         slot: |draft| &mut draft.plan.rough,
         ..BASE
     },
@@ -139,9 +142,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "0",
         example: "0.001",
         summary: "Loss that a search tolerates as loss-free",
-        manual: "Packet-ins without answer over packet-ins sent. RFC 8456 calls a rate loss-free \
-            only without any loss. A rate at which unanswered packet-ins pile up is too high in \
-            any case, though all are answered in the end.",
+        manual: "Lost and unsent packet-ins as a share of those that were due. RFC 8456 calls a \
+            rate loss-free only without any loss. A rate at which unanswered packet-ins pile up is \
+            too high in any case, even if all are answered in the end.",
         limits: Limits::Number(0.0, 0.5),
         slot: |draft| &mut draft.plan.loss,
         ..BASE
@@ -155,10 +158,10 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "rtt.p99 < 5ms",
         summary: "Condition that every point must meet; may be repeated",
         manual: "A metric, a comparison (<, <=, >, >=, ==, !=) and a value with its unit, such as \
-            \"loss < 0.1%\" or \"rtt.p99 < 5ms\"; the metrics are listed at the end of this \
-            manual. The mean over the trials of a point is compared. If a condition does not hold \
-            the exit status is 1, for use in continuous integration. In a TOML file an array; the \
-            flag replaces that of the file.",
+            \"loss < 0.1%\" or \"rtt.p99 < 5ms\"; planimeter probe --help lists the metrics. The \
+            mean over the trials of a point is compared. If a condition does not hold, the exit \
+            status is 1, for use in continuous integration. In a TOML file it is an array, which \
+            the flag replaces.",
         slot: |draft| &mut draft.plan.thresholds,
         ..BASE
     },

@@ -11,9 +11,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "16",
         example: "1000",
         summary: "Number of emulated switches",
-        manual: "Each has a connection of its own. The default is small enough for every \
-            controller, and large enough that unfairness between switches shows. Thousands need \
-            as many file descriptors (ulimit -n).",
+        manual: "Each switch has a connection of its own. The default suits every controller, and \
+            is large enough to show unfairness between switches. An OpenFlow switch needs one file \
+            descriptor, a P4Runtime switch three (ulimit -n).",
         limits: Limits::Number(1.0, 100_000.0),
         slot: |draft| &mut draft.switches.count,
         ..BASE
@@ -25,8 +25,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1",
         example: "0x100",
         summary: "Datapath id or device id of the first switch; the others count up",
-        manual: "Decimal, or hexadecimal after 0x. Two probes on one controller need ids that do not overlap. 0 is \
-            not a valid device id for P4Runtime.",
+        manual: "Decimal, or hexadecimal after 0x. Two probes on one controller need ids that do \
+            not overlap. 0 is not a valid device id in P4Runtime.",
         slot: |draft| &mut draft.switches.first_id,
         ..BASE
     },
@@ -37,12 +37,12 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "auto",
         example: "48",
         summary: "Ports of each switch",
-        manual: "Numbered from 1. Links take the lowest ports, hosts the others, so that at least \
-            one must remain. auto takes as many as links need and one for each host (up to 16), \
-            at least four. Many controllers send discovery packets to every port every few \
-            seconds, so that more cost them more. Where hosts share a port they send to hosts \
-            behind other ports, as far as there are any: a controller rightly ignores packets \
-            between hosts of one port.",
+        manual: "Numbered from 1. Links use the lowest ports and hosts the others, so at least one \
+            must remain. auto is the number that the links need plus one for each host (up to 16), \
+            and at least four. Many controllers send discovery packets to every port every few \
+            seconds, so more ports cost them more. Hosts that share a port send to hosts behind \
+            other ports, if there are any, since controllers ignore packets between hosts of one \
+            port.",
         limits: Limits::Number(1.0, 65_279.0),
         slot: |draft| &mut draft.switches.ports,
         ..BASE
@@ -54,9 +54,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "2",
         example: "10",
         summary: "Hosts behind each switch",
-        manual: "Sources, and usually destinations, of the packets. They are spread over the ports \
-            that carry no link. With two, packets can go from one host to another on the same \
-            switch even where there are no links.",
+        manual: "The sources, and usually the destinations, of the packets. They are spread over \
+            the ports without links. With two hosts, packets can go from one host to another on \
+            the same switch, even without links.",
         limits: Limits::Number(0.0, 100_000.0),
         slot: |draft| &mut draft.switches.hosts,
         ..BASE
@@ -68,13 +68,12 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "none",
         example: "leaf-spine:4",
         summary: "Links between the switches",
-        manual: "Discovery packets (LLDP, BDDP) that the controller sends out of a linked port \
-            come back as packet-ins at the other end, so that it finds the links. none; linear, a \
-            chain; tree:FANOUT; leaf-spine:SPINES, where the spines come first and all other \
-            switches are leaves; graphml:FILE, such as those of the Internet Topology Zoo, with at \
-            least as many nodes as there are switches; links:FILE with a line \
-            switch:port==switch:port for each link. The default leaves discovery out of the \
-            measurement.",
+        manual: "none; linear, a chain; tree:FANOUT; leaf-spine:SPINES, in which the first \
+            switches are the spines and all others are leaves; graphml:FILE, such as those of the \
+            Internet Topology Zoo, with at least as many nodes as there are switches; links:FILE, \
+            with one line switch:port==switch:port for each link. Discovery packets (LLDP, BDDP) \
+            that the controller sends out of a linked port come back as packet-ins at the other \
+            end, so it finds the links. The default leaves discovery out of the measurement.",
         slot: |draft| &mut draft.switches.topology,
         ..BASE
     },
@@ -85,8 +84,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "0",
         example: "256",
         summary: "Packets that an OpenFlow switch buffers",
-        manual: "With 0 every packet-in carries the whole frame and no buffer id, as those of \
-            today's software switches do. Otherwise packet-ins carry a buffer id, by which a \
+        manual: "With 0 every packet-in carries the whole frame and no buffer id, like those of \
+            current software switches. Otherwise packet-ins carry a buffer id, by which a \
             packet-out may refer to the frame.",
         limits: Limits::Number(0.0, 16_777_216.0),
         slot: |draft| &mut draft.switches.buffers,
@@ -99,10 +98,10 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "65536",
         example: "2000",
         summary: "Flow table capacity of an OpenFlow switch",
-        manual: "A flow-mod beyond it is refused with the error \"table full\", and the refusals \
-            are counted. The default is so large that few runs fill a table by accident; a small \
-            one shows how a controller copes. Tables of P4Runtime switches have the size that \
-            their P4Info gives.",
+        manual: "A flow-mod beyond this size is refused with the error \"table full\", and the \
+            refusals are counted. With the default, few runs fill a table by accident; a small \
+            table shows how a controller copes with a full one. Tables of P4Runtime switches have \
+            the size that their P4Info states.",
         limits: Limits::Number(1.0, 16_777_216.0),
         slot: |draft| &mut draft.switches.table_size,
         ..BASE
@@ -114,13 +113,13 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "bypass",
         example: "run",
         summary: "Whether packets pass the flow tables of an OpenFlow switch",
-        manual: "bypass makes every packet a packet-in, whatever rules the controller installs, so \
-            that its answers do not change its load; cookie and table of the packet-in are those \
-            of the table-miss entry. run looks every packet up in the tables, as a switch does: \
-            rules decide whether it becomes a packet-in, with their cookie, table and reason, is \
-            forwarded, or dropped, and the latter two are counted apart. Some controllers, Faucet \
-            among them, heed no packet-ins but those of their own rules. With run, a rate is that \
-            of packets: for a steady load of packet-ins, let addresses change (traffic.mac).",
+        manual: "With bypass every packet becomes a packet-in, whatever rules the controller \
+            installs, so its answers do not change its load. Packet-ins have the cookie and table \
+            of the table-miss entry. With run each packet is looked up in the tables: it becomes a \
+            packet-in with the cookie, table and reason of its rule, or it is forwarded or \
+            dropped, which is counted apart. Some controllers, such as Faucet, handle only \
+            packet-ins of their own rules. With run, a rate is one of packets; set traffic.mac to \
+            random for a steady load of packet-ins.",
         slot: |draft| &mut draft.switches.flow_tables,
         ..BASE
     },
@@ -131,8 +130,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1000",
         example: "50",
         summary: "Connections that OpenFlow switches start per second, at most",
-        manual: "All switches together. A thousand per second fill no listen queue of usual size; \
-            lower it for controllers that drop connections under such a storm.",
+        manual: "For all switches together. A thousand per second do not overflow a listen queue \
+            of the usual size. Lower it for controllers that drop connections at that rate.",
         limits: Limits::Number(0.1, 1_000_000.0),
         slot: |draft| &mut draft.switches.connect_rate,
         ..BASE
@@ -144,13 +143,12 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         kind: Kind::Tables,
         example: "0-9:rate=500,start-delay=2s",
         summary: "Settings that differ for some switches; may be repeated",
-        manual: "The index of a switch (from 0) or a range of them, and after the colon, with \
-            commas between: rate=RATE, arrivals=DISTRIBUTION, start-delay=DURATION after the start \
-            of traffic, stop-delay=DURATION before its end, replay=FILE as the frames of this \
-            switch. Where several apply to a switch, the last one wins. In a TOML file each is a \
-            table [[switch]] with the key index (3 or \"0-9\") and the same keys. The flag \
-            replaces the tables of the file. In a sweep or a search a rate that is given here \
-            stays as it is.",
+        manual: "The index of a switch (from 0) or a range of indices, a colon, and any of these \
+            with commas between: rate=RATE, arrivals=DISTRIBUTION, start-delay=DURATION after the \
+            start of traffic, stop-delay=DURATION before its end, replay=FILE as the frames of \
+            this switch. If several apply to a switch, the last one wins. In a TOML file each is a \
+            table [[switch]] with the key index (3 or \"0-9\") and these keys; the flag replaces \
+            the tables of the file. A sweep or a search does not change a rate that is set here.",
         slot: |draft| &mut draft.switches.overrides,
         ..BASE
     },

@@ -9,9 +9,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         example: "ca.pem",
         summary: "Authorities that the controller's certificate must chain to (PEM)",
-        manual: "Any setting of this section but tls.server-name turns TLS on. OpenFlow switches, \
-            which dial, verify the controller against these; P4Runtime switches, which listen, ask \
-            the controller for a certificate that chains to them (mutual TLS).",
+        manual: "Any setting of this section except tls.server-name turns TLS on. OpenFlow \
+            switches verify the controller's certificate against these authorities. P4Runtime \
+            switches require a certificate from the controller that chains to them (mutual TLS).",
         slot: |draft| &mut draft.tls.ca,
         ..BASE
     },
@@ -21,8 +21,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         example: "switch.pem",
         summary: "Certificate chain of the switches (PEM)",
-        manual: "P4Runtime switches need one; OpenFlow switches show it to a controller that asks \
-            (mutual TLS). All switches use the same.",
+        manual: "P4Runtime switches need one. OpenFlow switches present it to a controller that \
+            requests it (mutual TLS). All switches use the same certificate.",
         slot: |draft| &mut draft.tls.certificate,
         ..BASE
     },
@@ -32,7 +32,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         example: "switch.key",
         summary: "Private key that goes with the certificate (PEM)",
-        manual: "Not encrypted: nobody is asked for a pass phrase.",
+        manual: "The key must not be encrypted, since no pass phrase is requested.",
         slot: |draft| &mut draft.tls.key,
         ..BASE
     },
@@ -42,8 +42,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "NAME",
         example: "controller.example",
         summary: "Name expected in the controller's certificate",
-        manual: "Without it the host of controller.address. For certificates that name another \
-            host than the one that is dialled (OpenFlow only).",
+        manual: "By default the host of controller.address. Set it if the certificate names \
+            another host (OpenFlow only).",
         slot: |draft| &mut draft.tls.server_name,
         ..BASE
     },
@@ -55,8 +55,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "false",
         example: "true",
         summary: "Accept any certificate of the controller",
-        manual: "Encrypts without verifying whom one talks to: for measurements in a laboratory \
-            only (OpenFlow only).",
+        manual: "The connection is encrypted, but the controller is not authenticated. Use it in a \
+            laboratory only (OpenFlow only).",
         slot: |draft| &mut draft.tls.insecure,
         ..BASE
     },

@@ -18,12 +18,12 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "closed",
         summary: "Whether answers set the pace: open, closed or flood",
         manual: "open sends every packet-in at a time that is fixed before the run; a slow \
-            controller changes nothing, so that its delays are seen in full. closed keeps at most \
-            traffic.window packet-ins per switch unanswered and sends the next one upon an answer: \
-            with a window of 1 this is cbench's latency mode, with a large one its throughput \
-            mode. flood sends as fast as the connections take it and counts answers without \
-            matching them (OpenFlow only). open is the default because only it gives honest \
-            response times under load.",
+            controller does not change it, so its delays are measured in full. closed keeps at \
+            most traffic.window packet-ins per switch outstanding and sends the next one upon an \
+            answer: a window of 1 is cbench's latency mode, a large one its throughput mode. flood \
+            sends as fast as the connections accept data and counts answers without matching them \
+            (OpenFlow only). open is the default because only it measures response times under \
+            load correctly.",
         slot: |draft| &mut draft.traffic.mode,
         ..BASE
     },
@@ -35,10 +35,10 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "100",
         example: "1.5k",
         summary: "Packet-ins per second and switch, in open mode",
-        manual: "The whole network offers this times the number of switches. By default that is \
-            1,600 per second, a light load for an OpenFlow controller and about as much as has \
-            been published as the limit of ONOS over P4Runtime. The suffixes k, M and G multiply \
-            by a thousand, a million, a thousand million.",
+        manual: "The offered load is this rate times the number of switches. The default is 1,600 \
+            per second in all, a light load for an OpenFlow controller and about the published \
+            limit of ONOS over P4Runtime. The suffixes k, M and G multiply by a thousand, a \
+            million and a thousand million.",
         limits: Limits::Number(0.001, MOST_RATE),
         slot: |draft| &mut draft.traffic.rate,
         ..BASE
@@ -50,13 +50,14 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "constant",
         example: "pareto:2.5",
         summary: "Distribution of the times between packet-ins, in open mode",
-        manual: "The mean always is one over the rate. constant, with the switches staggered \
-            evenly; exponential, a Poisson process; uniform:SPREAD between 1 - SPREAD and \
-            1 + SPREAD times the mean; normal:DEVIATION, the standard deviation over the mean; \
-            pareto:SHAPE, heavy-tailed, shape above 1; gamma:SHAPE, bursty below 1; replay:FILE, \
-            with one number of seconds per line or a capture's time stamps, used as they are \
-            whatever the rate (switches that share a file begin at different places of it). constant is the default because it adds no queueing of its own: \
-            what waits, waits for the controller.",
+        manual: "Except for replay, the mean is one over the rate. constant, with the switches \
+            evenly staggered; exponential, a Poisson process; uniform:SPREAD between 1 - SPREAD \
+            and 1 + SPREAD times the mean; normal:DEVIATION, with the standard deviation as a \
+            share of the mean; pareto:SHAPE, heavy-tailed, with a shape above 1; gamma:SHAPE, \
+            bursty if the shape is below 1; replay:FILE, with one number of seconds per line or \
+            the time stamps of a capture, used as they are whatever the rate. Switches that share \
+            a file begin at different places of it. constant is the default because it adds no \
+            queueing of its own.",
         slot: |draft| &mut draft.traffic.arrivals,
         ..BASE
     },
@@ -68,9 +69,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1",
         example: "100",
         summary: "Packet-ins unanswered per switch, in closed mode",
-        manual: "1 measures the response time of an idle controller, as RFC 8456 section 5.1.2 \
-            does. Raise it until the rate stops growing to find the most that the controller \
-            completes.",
+        manual: "1 measures the response time of an idle controller, as RFC 8456, section 5.1.2, \
+            does. To find the highest throughput of the controller, raise the window until the \
+            rate no longer grows.",
         limits: Limits::Number(1.0, 1_000_000.0),
         slot: |draft| &mut draft.traffic.window,
         ..BASE
@@ -82,9 +83,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1s",
         example: "200ms",
         summary: "Patience with an unanswered packet-in, in closed mode",
-        manual: "One that has no answer by then frees its place and counts as lost. Without such a \
-            limit a controller that drops packets would stop a closed loop for good. A second is \
-            far longer than any controller takes that still works.",
+        manual: "A packet-in without an answer after this time frees its place in the window and \
+            counts as lost. Without this limit, a controller that drops packets would stop a \
+            closed loop for good. One second is far longer than a working controller takes.",
         limits: Limits::Seconds(0.001, 3600.0),
         slot: |draft| &mut draft.traffic.give_up,
         ..BASE
@@ -96,13 +97,13 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "packet-in",
         example: "digest",
         summary: "Message that switches send: packet-in, digest or idle-timeout",
-        manual: "packet-in sends a packet, and its answer is a packet-out. digest sends a list of \
-            one digest over P4Runtime, filled with the addresses and ports of the packet, and its \
-            answer is the acknowledgement of that list. Which digest is p4runtime.digest. A switch \
-            is ready once the controller has enabled it with a DigestEntry. idle-timeout sends a \
-            notification that a table entry has been idle over P4Runtime, and its answer is the \
-            first update of a Write with the key of that entry, such as its deletion. Which table \
-            is p4runtime.idle-table.",
+        manual: "packet-in sends packets, whose answers are packet-outs. digest sends lists of one \
+            digest over P4Runtime, filled with addresses and ports of the emulated packet; the \
+            answer is the acknowledgement of the list. The digest is that of p4runtime.digest, and \
+            a switch is ready once the controller has enabled it with a DigestEntry. idle-timeout \
+            sends notifications over P4Runtime that a table entry has been idle; the answer is the \
+            first update in a Write with the key of that entry, such as its deletion. The table is \
+            that of p4runtime.idle-table.",
         slot: |draft| &mut draft.traffic.load,
         ..BASE
     },
@@ -113,10 +114,10 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "tcp-syn",
         example: "replay:campus.pcap",
         summary: "The frame inside a packet-in: tcp-syn, udp or replay:FILE",
-        manual: "tcp-syn opens a TCP connection, which is what makes a reactive controller install \
-            a path. replay:FILE sends the Ethernet frames of a pcap or pcapng file in order, from \
-            the start again at the end. The id by which an answer is recognised replaces the last \
-            12 bytes of TCP or UDP payload; frames without so much payload become 12 bytes longer.",
+        manual: "tcp-syn opens a TCP connection, for which a reactive controller installs a path. \
+            replay:FILE sends the Ethernet frames of a pcap or pcapng file in order, and begins \
+            again at its end. The id by which an answer is recognised replaces the last 12 bytes \
+            of the TCP or UDP payload; frames with a shorter payload become 12 bytes longer.",
         slot: |draft| &mut draft.traffic.frame,
         ..BASE
     },
@@ -127,9 +128,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "128",
         example: "1508",
         summary: "Length of a frame, without frame check sequence",
-        manual: "128 bytes is the smallest of the sizes that RFC 8456 asks for (128, 512, 1508). \
-            A TCP SYN needs at least 66, a UDP frame 60: every frame carries the id by which its \
-            answer is recognised. Frames that are replayed have their own length.",
+        manual: "128 bytes is the smallest of the sizes that RFC 8456 asks for (128, 512, 1508). A \
+            TCP SYN needs at least 66 bytes and a UDP frame 60, because every frame carries the id \
+            by which its answer is recognised. Replayed frames keep their own length.",
         limits: Limits::Number(60.0, MAX_FRAME_BYTES as f64),
         slot: |draft| &mut draft.traffic.frame_bytes,
         ..BASE
@@ -141,9 +142,10 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "hosts",
         example: "random",
         summary: "MAC addresses: hosts, serial or random",
-        manual: "hosts takes those of the emulated hosts in turn, serial a new one for each \
-            packet, counting up, random any. New addresses fill the host table of a controller \
-            that learns from them, and each run then measures a different controller: hence hosts.",
+        manual: "hosts uses the addresses of the emulated hosts in turn, serial a new address for \
+            each packet, counting up, and random any address. New addresses fill the host table of \
+            a controller that learns from them, so that each run would measure another state of \
+            the controller: therefore hosts is the default.",
         slot: |draft| &mut draft.traffic.mac,
         ..BASE
     },
@@ -154,7 +156,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "hosts",
         example: "serial",
         summary: "IPv4 addresses: hosts, serial or random",
-        manual: "As traffic.mac.",
+        manual: "The generators are those of traffic.mac.",
         slot: |draft| &mut draft.traffic.ip,
         ..BASE
     },
@@ -166,9 +168,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "random",
         summary: "TCP or UDP ports: hosts, serial or random",
         manual: "serial makes every packet a new connection between known hosts, which is what \
-            reaches the controller in a reactive network. hosts keeps one port per host. All lie in \
-            49152 to 65535, which belong to no protocol: controllers that take packets apart would \
-            read others as those of BGP or OpenFlow, and some of their parsers never return.",
+            reaches the controller in a reactive network. hosts keeps one port per host. All ports \
+            lie in 49152 to 65535, which belong to no protocol: controllers that parse packets \
+            would take others for BGP or OpenFlow, and some of their parsers never return.",
         slot: |draft| &mut draft.traffic.port,
         ..BASE
     },
@@ -180,9 +182,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "true",
         example: "false",
         summary: "Destinations are emulated hosts only",
-        manual: "Whatever generates the sources, destinations are hosts that exist, so that the \
-            controller can find a path. With false destinations are generated like sources, and \
-            a controller may flood, or drop, what it does not know.",
+        manual: "With true, destinations are hosts that exist, however the sources are generated, \
+            so that the controller can find a path. With false, destinations are generated like \
+            sources, and a controller may flood or drop packets to unknown ones.",
         slot: |draft| &mut draft.traffic.known_destinations,
         ..BASE
     },
@@ -194,8 +196,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "true",
         example: "false",
         summary: "Hosts announce themselves by gratuitous ARP before traffic starts",
-        manual: "A controller that knows where the hosts are answers from the first packet on. \
-            The announcements count for nothing.",
+        manual: "A controller that knows where the hosts are can answer from the first packet on. \
+            The announcements are not counted.",
         slot: |draft| &mut draft.traffic.arp_first,
         ..BASE
     },
@@ -206,15 +208,15 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "auto",
         example: "xid",
         summary: "How an answer is tied to its packet-in: auto, payload, xid, rule or order",
-        manual: "auto goes by the buffer id if one was used, else by the id in the payload. \
-            payload goes by that alone. xid goes by the OpenFlow transaction id, for controllers \
-            that copy it; others can match by accident. rule takes rules as answers instead of \
-            packet-outs, for controllers that send no packet back, such as Faucet: the first \
-            flow-mod that the packet meets in the table that sent it, at no lower priority. Where \
-            packets bypass the tables (switches.flow-tables) that is the table of the table-miss \
-            entry, and a rule that the controller installed before is not an answer. order takes each answer as that to the \
-            oldest unanswered packet-in of its switch, for controllers that discard the payload: \
-            its times are approximate once anything is lost.",
+        manual: "auto uses the buffer id if the packet was buffered, else the id in the payload. \
+            payload uses only the latter. xid uses the OpenFlow transaction id, for controllers \
+            that copy it; other controllers may match by accident. rule takes rules as answers \
+            instead of packet-outs, for controllers that send no packet back, such as Faucet: the \
+            answer is the first flow-mod whose entry the packet matches, in the table that sent it \
+            and at no lower priority. If packets bypass the tables (switches.flow-tables), that is \
+            the table of the table-miss entry, and a rule that was installed before is no answer. \
+            order takes each answer as that to the oldest unanswered packet-in of its switch, for \
+            controllers that discard the payload; its times are approximate once anything is lost.",
         slot: |draft| &mut draft.traffic.matching,
         ..BASE
     },
@@ -225,8 +227,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1s",
         example: "50ms",
         summary: "An answer that takes longer counts as late",
-        manual: "It is still an answer, and its time is recorded. A TCP sender repeats its SYN \
-            after one second (RFC 6298): for a host, a later answer is as good as a lost one.",
+        manual: "A late answer is still an answer, and its time is recorded. A TCP sender repeats \
+            its SYN after one second (RFC 6298), so for a host a later answer is as bad as none.",
         limits: Limits::Seconds(0.000_001, 3600.0),
         slot: |draft| &mut draft.traffic.late_after,
         ..BASE
@@ -238,9 +240,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "1M",
         example: "10M",
         summary: "Packet-ins remembered while they wait for an answer",
-        manual: "All switches together. Beyond it the times of the oldest are forgotten, and the \
-            result says so. A million is ten seconds of an unanswered 100,000 per second and takes \
-            some tens of megabytes.",
+        manual: "For all switches together. Beyond it the times of the oldest are discarded, and \
+            the result says so. A million is ten seconds of 100,000 unanswered packet-ins per \
+            second, and takes some tens of megabytes.",
         limits: Limits::Number(1.0, MOST_OUTSTANDING),
         slot: |draft| &mut draft.traffic.outstanding_limit,
         ..BASE
