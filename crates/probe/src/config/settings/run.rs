@@ -1,6 +1,6 @@
 //! The settings of the run as a whole.
 
-use super::{BASE, Limits, Setting};
+use super::{BASE, Kind, Limits, Setting};
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[
     Setting {
@@ -51,6 +51,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         key: "isolate",
         flag: "isolate",
         value_name: "BOOLEAN",
+        kind: Kind::Flag,
         default: "false",
         example: "true",
         summary: "Give each engine thread a core of its own",
