@@ -9,7 +9,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         short: Some('o'),
         value_name: "FOLDER",
         example: "runs/onos-2.5",
-        summary: "Folder that receives the results",
+        summary: "Directory of the results",
         manual: "It must not exist, or be empty. Without it, a new directory is made under runs/ \
             in the current one. It receives report.html, result.json, histograms and the \
             configuration as resolved.",

@@ -113,7 +113,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "FRACTION",
         default: "0.05",
         example: "0.01",
-        summary: "A search stops when it knows the rate to this fraction",
+        summary: "Width of a search's bracket, as a fraction of the rate",
         manual: "The largest width of the bracket of the loss-free rate, as a fraction of the \
             rate. If trials differ by more, the bracket is wider and still contains the rate with \
             95 % confidence.",

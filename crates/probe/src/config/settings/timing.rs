@@ -9,7 +9,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "DURATION",
         default: "auto",
         example: "1m",
-        summary: "Patience until every switch finished its handshake",
+        summary: "Time limit for the handshakes of all switches",
         manual: "After this time the trial fails and says how far each switch came, unless \
             timing.allow-missing is set. If no switch got ready and nothing restarts the \
             controller (plan.between), the remaining trials are skipped. auto is ten seconds with \

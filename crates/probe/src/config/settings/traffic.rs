@@ -68,7 +68,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "NUMBER",
         default: "1",
         example: "100",
-        summary: "Packet-ins unanswered per switch, in closed mode",
+        summary: "Outstanding packet-ins per switch, in closed mode",
         manual: "1 measures the response time of an idle controller, as RFC 8456, section 5.1.2, \
             does. To find the highest throughput of the controller, raise the window until the \
             rate no longer grows.",
@@ -82,7 +82,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "DURATION",
         default: "1s",
         example: "200ms",
-        summary: "Patience with an unanswered packet-in, in closed mode",
+        summary: "Time limit for an answer, in closed mode",
         manual: "A packet-in without an answer after this time frees its place in the window and \
             counts as lost. Without this limit, a controller that drops packets would stop a \
             closed loop for good. One second is far longer than a working controller takes.",
@@ -207,7 +207,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "METHOD",
         default: "auto",
         example: "xid",
-        summary: "How an answer is tied to its packet-in: auto, payload, xid, rule or order",
+        summary: "How an answer is matched to its packet-in: auto, payload, xid, rule or order",
         manual: "auto uses the buffer id if the packet was buffered, else the id in the payload. \
             payload uses only the latter. xid uses the OpenFlow transaction id, for controllers \
             that copy it; other controllers may match by accident. rule takes rules as answers \
