@@ -52,7 +52,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "100",
         summary: "P4Runtime devices behind each port",
         manual: "A real switch has a server of its own, therefore 1. A server may serve several \
-            devices, which have different device ids; every device still has a stream of its own.",
+            devices, which have different device ids; every device still has a stream of its own. \
+            If the process may not open enough files (ulimit -n), more devices share each port, \
+            and a note says so.",
         limits: Limits::Number(1.0, 100_000.0),
         slot: |draft| &mut draft.p4runtime.devices_per_port,
         ..BASE
