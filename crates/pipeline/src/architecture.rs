@@ -3,7 +3,8 @@
 //!
 //! A packet may cause further passes through the blocks, by clones or recirculation for example.
 //! Each driver runs the passes that wait in the order in which they were requested, so outputs
-//! appear in a fixed order.
+//! appear in a fixed order. Only v1model, whose ports have priority queues, runs the packets of a
+//! port with the highest priority first.
 
 pub(crate) mod bpf;
 pub(crate) mod engine;
@@ -24,7 +25,8 @@ use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Pr
 /// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
 pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
-/// The maximum number of passes through ingress or egress that one received packet may cause.
+/// The maximum number of passes through ingress or egress that one received packet may take, with
+/// all its copies.
 pub(crate) const MAXIMUM_PASSES: u64 = 65_536;
 /// The maximum number of times that a packet may be recirculated, resubmitted or cloned in a row.
 const MAXIMUM_GENERATIONS: u32 = 1_024;
@@ -112,8 +114,8 @@ impl Driver {
     }
 }
 
-/// The number of passes that a received packet has caused so far. Beyond a limit, the packet ends
-/// with an error, because it might cause passes forever.
+/// The number of passes that a received packet and its copies have taken so far. Beyond a limit,
+/// the packet ends with an error, because it might cause passes forever.
 #[derive(Debug, Default)]
 struct PassBudget {
     used: u64,

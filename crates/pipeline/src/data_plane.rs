@@ -281,7 +281,8 @@ impl Shared {
         }
     }
 
-    /// Returns how many members and groups of an action profile exist, and how many there can be.
+    /// Returns the numbers of members, groups and one-shot groups of an action profile, and their
+    /// total size.
     fn usage(
         &self,
         books: &Books,
@@ -322,8 +323,9 @@ impl Shared {
         state.map_or(Ageing::None, |state| state.ageing)
     }
 
-    /// Appends the entries of a table that have become idle and were not reported yet to `expired`.
-    /// Returns the time at which the next entry becomes idle.
+    /// Appends the idle entries of a table to `expired`. An entry that stays idle is reported again
+    /// after each further timeout. Returns the time of the next report, or `None` if no entry has a
+    /// timeout.
     fn tell_idle(
         &self,
         table: &schema::Table,
@@ -490,7 +492,8 @@ impl DataPlane for Interpreted {
         if let entities::Entity::Entry(entry) = &update.entity
             && entry.idle_timeout_ns > 0
         {
-            // This is too early if the entry's timer started before, but never too late.
+            // The entry may be due at once if its timer started earlier. `expire` computes the
+            // exact time.
             self.next_expiry = Some(now);
         }
         self.trimming.gone += u64::from(update.kind == UpdateKind::Delete);

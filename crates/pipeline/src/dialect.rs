@@ -17,7 +17,7 @@ pub enum Dialect {
     Psa,
     /// PNA as its specification describes it.
     Pna,
-    /// A user-defined architecture.
+    /// A user-defined architecture, or one for BPF.
     Other,
 }
 

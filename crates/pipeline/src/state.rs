@@ -51,7 +51,8 @@ pub struct Replica {
     pub instance: u16,
 }
 
-/// A clone session (`mirroring session` of BMv2), which states what copies a clone consists of.
+/// A clone session (`mirroring session` of BMv2): the copies that a request to clone a packet
+/// makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CloneSession {
     /// The copies that the session makes.
@@ -176,7 +177,8 @@ impl State {
         CloneSession { replicas, ..CloneSession::default() }
     }
 
-    /// Returns the copies that a packet for a multicast group becomes.
+    /// Returns the copies that a packet for a multicast group becomes. There are none for an
+    /// unknown group.
     pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
         read(&self.multicast_groups).get(&group).cloned().unwrap_or_default()
     }

@@ -67,8 +67,9 @@ fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultState {
     pub(crate) cell: Arc<ActionCell>,
-    /// Whether the default action that the program declares does not run, as in BMv2: for tables
-    /// with an action profile p4c leaves it out, with a warning (`backends/bmv2/common/control.h`).
+    /// Whether the table runs no default action in BMv2's dialects. This is so for a table with an
+    /// action profile until the control plane sets one, because p4c leaves out the action that the
+    /// program declares, with a warning (`backends/bmv2/common/control.h`).
     pub(crate) is_left_out: bool,
     pub(crate) directs: Directs,
 }
@@ -298,7 +299,7 @@ impl TableState {
         entries.link(entry);
     }
 
-    /// Removes all entries that the control plane added.
+    /// Removes all entries, except for constant entries of the program.
     pub(crate) fn clear(&self) {
         let mut entries = write(&self.entries);
         let gone: Vec<_> =
@@ -537,7 +538,8 @@ impl TableState {
     }
 
     /// Returns the entries whose idle timeouts have expired by `now`, each with whether it was
-    /// removed from the table. An entry that stays is returned once per timeout.
+    /// removed from the table. An entry that stays is not returned again until its timer has been
+    /// restarted.
     pub(crate) fn expire(&self, now: Duration) -> Vec<(TableEntry, bool)> {
         let mut reported = Vec::new();
         if self.ageing == Ageing::None {

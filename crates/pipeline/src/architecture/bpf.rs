@@ -4,13 +4,14 @@
 //! | package | fate of a packet |
 //! | --- | --- |
 //! | `ebpfFilter` | It leaves unchanged if the filter accepts it. |
-//! | `ubpf` | It leaves as deparsed, unless the last marking call was `mark_to_drop`. |
+//! | `ubpf` | It leaves as deparsed if `output_action` is `PASS` or `REDIRECT`. |
 //! | `xdp` | It leaves as deparsed if `output_action` is `XDP_PASS`, `XDP_TX` or `XDP_REDIRECT`. |
 //!
-//! The packet leaves through the port on which it arrived, unless it is redirected. A packet that
-//! the parser rejects is dropped, except in `ubpf`, which passes it on unchanged: `reject` returns
-//! the same code there as a packet that passes (`backends/ubpf/target.h`, `abortReturnCode`). Maps
-//! are tables, arrays of counters, and registers like any others.
+//! The packet leaves through the port on which it arrived, unless it is redirected. In `ubpf`, a
+//! packet is also dropped if the last marking call was `mark_to_drop`. A packet that the parser
+//! rejects is dropped, except in `ubpf`, which passes it on unchanged: `reject` returns the same
+//! code there as a packet that passes (`backends/ubpf/target.h`, `abortReturnCode`). Maps are
+//! tables, arrays of counters, and registers like any others.
 
 use super::{Output, TypedBlock, begin, drop_packet, output, typed_control, typed_parser};
 use crate::error::{LoadError, RunError};
@@ -41,7 +42,8 @@ struct Stages {
     /// The fate of a packet (pass, drop or redirect) for each member of the enumeration that is the
     /// type of `output_action`.
     verdicts: Vec<Verdict>,
-    /// The number of the enumeration's member that lets a packet pass, if there is one.
+    /// uBPF: the number of the member `PASS` of that enumeration, if there is one. It is the action
+    /// of a program that sets none.
     pass: Option<u128>,
 }
 
@@ -49,7 +51,8 @@ struct Stages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Drop,
-    /// The packet leaves through the port on which it arrived, or goes to the kernel.
+    /// The packet leaves through the port on which it arrived. This includes packets that a real
+    /// system would pass to the kernel (`XDP_PASS`).
     Pass,
     Redirect,
 }

@@ -19,9 +19,9 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// The value of a block's parameter, as this engine represents it.
     type Value;
 
-    /// Prepares the engine for a pass of a packet: clears everything that the previous pass left,
-    /// except for the state of the switch. `received_length` is the packet's length in bytes as it
-    /// was received.
+    /// Prepares the engine for a pass of a packet: resets local variables, and clears the packet
+    /// and the requests of the previous pass. The units of work that the packet has left stay as
+    /// they are. `received_length` is the packet's length in bytes as it was received.
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError>;
 
     /// Returns the initial value of a type.
@@ -71,8 +71,9 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
         into: &mut Self::Value,
     );
 
-    /// Runs a parser of the package. It replaces the arguments of its `out` and `inout` parameters.
-    /// Returns whether it accepts the packet, or an error if the packet cannot be processed.
+    /// Runs a parser of the package. It replaces the arguments of its `out` and `inout` parameters,
+    /// whether or not it accepts the packet. Returns whether it does, and the parser's error. Fails
+    /// if the packet cannot be processed.
     fn run_parser(
         &mut self,
         id: ParserId,
@@ -83,8 +84,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     fn run_control(&mut self, id: ControlId, arguments: &mut [Self::Value])
     -> Result<(), RunError>;
 
-    /// Runs a control like [`Self::run_control`], and then sends the messages that the control has
-    /// requested with v1model's `digest`.
+    /// Runs a control like [`Self::run_control`], and then sends the message of the last call of
+    /// v1model's `digest`, if there was one.
     fn run_control_and_send_digest(
         &mut self,
         id: ControlId,

@@ -340,7 +340,7 @@ impl Rules {
 
 /// The properties of a packet from which rules decide about it.
 pub(crate) struct Packet<'e, N> {
-    /// The requests that blocks have made, or `None` if the architecture has no requests.
+    /// The requests that blocks have made, or `None` for rules that do not depend on them.
     pub(crate) effects: Option<&'e Effects>,
     /// A function that returns the number in a metadata field.
     pub(crate) number: N,

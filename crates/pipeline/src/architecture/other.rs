@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     blocks: Vec<Step>,
-    /// Whether the control emits headers, as a deparser does.
+    /// Whether any control of the package emits headers, as a deparser does.
     emits: bool,
 }
 

@@ -66,7 +66,7 @@ struct Egress<V> {
     normal: V,
     cloned_at_ingress: V,
     cloned_at_egress: V,
-    /// The metadata above by type, for programs that follow psa_switch.
+    /// The packet's user-defined metadata by type, for programs that follow psa_switch.
     shared: Shared<V>,
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
@@ -127,8 +127,8 @@ impl Blocks {
     }
 
     /// Completes the processing of a packet after machine code has run ingress or egress for it.
-    /// The arguments are the headers, the metadata, and the control's output metadata. The length
-    /// is the one that was received.
+    /// The arguments are the headers, the metadata, and the control's output metadata. `length` is
+    /// the packet's length in bytes as it was received.
     pub(super) fn go_on<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,

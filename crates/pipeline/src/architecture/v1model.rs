@@ -11,7 +11,7 @@
 //! * A packet that leaves ingress for one port has instance type 0, whatever its type was before.
 //! * The packet length in egress includes headers that were made valid, and excludes those made
 //!   invalid.
-//! * A recirculated packet is not truncated.
+//! * `truncate` has no effect on a recirculated packet.
 //! * A session number has 15 bits; higher bits are ignored.
 //! * The last digest called is sent at the end of ingress, with the values of that moment.
 //! * A packet is dropped if its `priority` is not below the number of queues of a port, which is

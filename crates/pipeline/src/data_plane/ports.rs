@@ -60,7 +60,8 @@ pub struct TableUsage {
     pub name: String,
     /// The number of entries, not counting the default entry.
     pub entries: u64,
-    /// The maximum number of entries, or `None` if there is no limit.
+    /// The number of entries that the table declares in P4Info, or `None` if it declares none. The
+    /// limit of [`crate::InterpreterTarget::with_searched_entries`] may be smaller.
     pub size: Option<u64>,
     /// The number of lookups that found an entry, since the program was committed.
     pub hits: u64,
@@ -261,7 +262,8 @@ pub struct Worker {
     /// The version of the program that the worker uses.
     version: u64,
     runs: Option<Running>,
-    /// Whether packets have queued digests since the last call of [`Worker::has_digests`].
+    /// Whether packets of this worker have sent digests since the last call of
+    /// [`Worker::has_digests`].
     has_digests: bool,
     counts: Arc<Counts>,
     /// The flag that another thread sets to stop the worker.
@@ -296,8 +298,8 @@ impl Worker {
         self.stop = Some(stop);
     }
 
-    /// Returns whether packets of this worker have queued digests for [`Ports::take_digests`] since
-    /// the last call.
+    /// Returns whether packets of this worker have sent digests since the last call. If controllers
+    /// have enabled these digests, [`Ports::take_digests`] returns them.
     #[must_use]
     pub fn has_digests(&mut self) -> bool {
         std::mem::take(&mut self.has_digests)
@@ -355,8 +357,8 @@ impl Worker {
     /// [`crate::Switch::process_heads`]. At least `head` bytes of each are, unless the packet is
     /// complete.
     ///
-    /// Returns false, without processing anything, if the current program needs more bytes than
-    /// `head`.
+    /// Returns false, without processing anything, if there is no program, or if it may read more
+    /// than `head` bytes of a packet.
     pub fn process_heads(
         &mut self,
         heads: Heads<'_>,

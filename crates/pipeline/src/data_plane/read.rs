@@ -1,5 +1,6 @@
-//! Reads entities for the control plane. Entries, counters, meters and registers come from the
-//! state that packets use, all other entities from the control plane's own data.
+//! Reads entities for the control plane. Entries, members of action profiles, counters, meters and
+//! registers come from the state that packets use, all other entities from the control plane's own
+//! data.
 
 use super::Shared;
 use super::binding::BoundTable;

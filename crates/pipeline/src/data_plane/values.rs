@@ -95,7 +95,7 @@ pub(super) fn field_match(
 
 /// Returns the matches of an entry in the control plane's form, in the order in which P4Info
 /// declares the fields. Returns `None` for an entry of the program that no controller could have
-/// written.
+/// written, and if a field is a string for controllers.
 pub(super) fn match_key(
     declared: &[MatchField],
     table: &BoundTable,
@@ -114,7 +114,8 @@ pub(super) fn match_key(
 }
 
 /// Converts the match of one field to the control plane's form. Returns `Some(None)` if the field
-/// matches every value, and `None` if no controller could have written the match.
+/// matches every value. Returns `None` if no controller could have written the match, or if the
+/// field is a string for controllers.
 fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> {
     let of = |pattern: &Bits| scalar(field.value, pattern);
     Some(Some(match (found, &field.kind) {
@@ -165,7 +166,7 @@ pub(super) fn untranslated_call(
 }
 
 /// Converts an action call to the control plane's form. Returns `None` if P4Info does not have the
-/// action.
+/// action, or if an argument is a string for controllers.
 pub(super) fn shown_call(actions: &[BoundAction], call: &table::ActionCall) -> Option<ActionCall> {
     let action = actions.iter().find(|action| action.of_program == call.action)?;
     let mut arguments = Vec::with_capacity(action.params.len());

@@ -355,7 +355,7 @@ impl<'a> Writer<'a> {
         Ok(state.find(&matches, key.priority))
     }
 
-    /// Returns an entry like [`Self::find`], but as missing if it has timed out.
+    /// Returns an entry like [`Self::find`], or `None` if the entry has timed out.
     fn present(
         &self,
         bound: &BoundTable,

@@ -1,4 +1,5 @@
-//! The idle timers of table entries: the time of the last hit, and the timeout.
+//! The idle timers of table entries: the time of the last restart, usually by a hit, and the
+//! timeout.
 //!
 //! Machine code reads and restarts timers while it uses the entries (inside the gate of its
 //! [`tables::WorkerGroup`]), when it must not wait for a lock. Timers therefore have no lock, and
@@ -11,8 +12,10 @@ use std::time::Duration;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Timer {
-    /// The time of the entry's last hit.
+    /// The time at which the timer was last started: when the entry was inserted, by a hit, or by
+    /// PNA's externs.
     pub(super) restarted: AtomicU64,
+    /// The timeout, or [`Self::NONE`] if the entry does not time out.
     pub(super) timeout: AtomicU64,
     /// The time at which the entry was last reported as idle, or [`Self::NONE`].
     pub(super) notified: AtomicU64,
@@ -43,7 +46,8 @@ impl Timer {
         self.timeout.store(timeout.map_or(Self::NONE, nanoseconds), Ordering::Relaxed);
     }
 
-    /// Returns the time of the entry's last hit.
+    /// Returns the time at which the timer was last started: when the entry was inserted, by a hit,
+    /// or by PNA's externs.
     pub(crate) fn restarted(&self) -> Duration {
         Duration::from_nanos(self.restarted.load(Ordering::Relaxed))
     }
