@@ -46,10 +46,10 @@ impl Core {
         Ok(TableId(found as u32))
     }
 
-    /// Returns the action of a table by its name, or by the end of its name.
+    /// Returns the action of a table with this name, or whose name ends with `.` and this name.
     ///
     /// # Errors
-    /// Fails if the table has no such action.
+    /// Fails if there is no such table, or if the table has no such action or more than one.
     pub fn action_named(&self, table: TableId, name: &str) -> Result<ActionId, ControlError> {
         let actions = &self.program_table(table)?.actions;
         let names = actions.iter().map(|reference| {

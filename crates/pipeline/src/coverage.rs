@@ -2,9 +2,9 @@
 //! branches, actions, hits and misses of tables, entries.
 //!
 //! A [`Coverage`] lists the parts of one program and is a [`Trace`] of their execution. It may
-//! record several switches that run the program, one after another. Parts with the same place in
-//! the source and the same name count as one, such as the branches of a control with several
-//! instances.
+//! record several switches that run the program, one after another. Branches with the same place in
+//! the source count as one, and so do other parts with the same name. A branch of a control with
+//! several instances is therefore one part.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub enum PartKind {
     State,
     /// A case of a `select`, or the outcome that no case matches.
     Select,
-    /// A side of an `if`, a case of a `switch`, or an iteration of a loop.
+    /// A side of an `if`, a case of a `switch`, or an iteration or the end of a loop.
     Branch,
     /// An action, whether a table runs it or a statement calls it.
     Action,

@@ -47,7 +47,7 @@ pub(crate) enum ExternState {
         most: Value,
     },
     Digest,
-    /// An extern without methods that have an effect (`PacketReplicationEngine`).
+    /// An extern without state of its own, such as `PacketReplicationEngine` or an accelerator.
     Other,
 }
 
@@ -116,7 +116,8 @@ pub(crate) struct Registers {
     pub(crate) cells: Array<Value>,
 }
 
-/// The data that a checksum unit has received since its block began.
+/// The data that a checksum unit has received since it was last cleared. Except in psa_switch, it
+/// is cleared when a block begins.
 #[derive(Clone, Debug)]
 pub(crate) enum ChecksumState {
     /// All data of a `Checksum`. `used` is the number of bits in use in the last byte.
@@ -251,7 +252,8 @@ impl Constructed {
         self.members.iter().any(|member| member.eq_ignore_ascii_case("packets"))
     }
 
-    /// Returns the `initial_value` that the constructor of a PSA register names.
+    /// Returns the initial value of a register's elements: the second argument of the constructor
+    /// (`initial_value` of PSA), or zero if there is none.
     fn initial_value(
         &self,
         layout: &Layout,

@@ -206,8 +206,9 @@ impl<'p> Interpreter<'p> {
         })
     }
 
-    /// Prepares a pass of a packet: clears everything that the previous pass left, except for the
-    /// state of the switch. Parameters are not cleared, because they are set before they are read.
+    /// Prepares a pass of a packet: resets local variables, and clears the packet and the requests
+    /// of the previous pass. The units of work that the packet has left stay as they are.
+    /// Parameters are not reset, because they are set before they are read.
     pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
         for variable in self.layout.locals() {
             let type_id = self.layout.program.variables.get(variable.index());
@@ -329,9 +330,9 @@ impl<'p> Interpreter<'p> {
         deparsed
     }
 
-    /// Runs a parser of the package. Returns the parser's error, which is `NoError` (0) if it
-    /// accepted the packet; the arguments of its `out` and `inout` parameters are then updated in
-    /// either case. Returns `Err` if the packet cannot be processed.
+    /// Runs a parser of the package. Returns whether it accepted the packet, and the parser's
+    /// error. In both cases the arguments of `out` and `inout` parameters are updated. Fails if the
+    /// packet cannot be processed.
     pub(crate) fn run_parser(
         &mut self,
         id: ParserId,
@@ -411,8 +412,8 @@ impl<'p> Interpreter<'p> {
     }
 
     /// Exchanges the arguments of a block with the values of its parameters, until
-    /// [`Self::copy_out`] exchanges them back. Nothing is copied, and a parameter that is only read
-    /// returns its argument unchanged.
+    /// [`Self::copy_out`] exchanges them back, so that nothing is copied. An `out` parameter is set
+    /// to the initial value of its type instead.
     fn copy_in(
         &mut self,
         parameters: &[Parameter],
@@ -566,7 +567,8 @@ fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParserOutcome {
     pub(crate) accepted: bool,
-    /// The parser's error. It is 0, which is `NoError`, if the parser accepted or made a transition
-    /// to `reject`.
+    /// The parser's error. It is 0, which is `NoError`, if the parser accepted the packet. It is
+    /// also `NoError` after a transition to `reject`, and in BMv2's dialects if no case of a
+    /// `select` matches.
     pub(crate) error: u32,
 }

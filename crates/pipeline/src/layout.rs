@@ -31,8 +31,8 @@ use ir::{
 use num_bigint::BigInt;
 use std::collections::HashMap;
 
-/// The maximum number of single values (fields and elements) in all variables of a program
-/// together. This number of values takes some hundred megabytes of memory.
+/// The maximum number of single values (fields and elements) in all variables of a program together
+/// with one value of each type. This number of values takes some hundred megabytes of memory.
 const MAXIMUM_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take before it ends with an error. A
 /// unit is about one statement.

@@ -85,7 +85,8 @@ impl Address {
     }
 }
 
-/// A number of at most 64 bits in the frame, with its location and representation.
+/// A number in the frame, with its location and representation. It has at most 64 bits, or 128 if
+/// it is a parameter that a table's entries set ([`TableAction::data`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) address: Address,
@@ -573,7 +574,8 @@ pub(crate) struct TableAction {
     /// Whether the action is for the default entry only, so that the control plane must not add
     /// entries with it.
     pub(crate) is_default_only: bool,
-    /// The fields that receive the parameters that the control plane sets.
+    /// The fields that receive the parameters that the control plane sets. Those of more than 64
+    /// bits have [`shape::Storage::Wide`].
     pub(crate) data: Vec<Field>,
     /// The positions in `data` of the parameters that the action changes and that are written back
     /// to its entry.

@@ -46,7 +46,7 @@ pub enum Value {
     },
 }
 
-/// The number of bits for which a wide number counts as one single value, where the size of a
+/// The number of bits for which a wide number counts as a further single value, where the size of a
 /// program's variables is limited.
 pub(crate) const CELL_BITS: u64 = 128;
 

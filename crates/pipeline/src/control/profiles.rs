@@ -46,8 +46,9 @@ impl Core {
     /// Adds a group to an action selector.
     ///
     /// # Errors
-    /// Fails if the group already exists, one of its members does not exist, or its weight is too
-    /// large.
+    /// Fails if the group already exists, if one of its members does not exist, is named twice or
+    /// has the weight zero, or if the sum of the weights is too large. Also fails if `selector` is
+    /// an action profile without groups.
     pub fn add_group(&self, selector: ExternId, group: u32, members: Group) -> Done {
         self.profile(selector)?.add_group(group, members)
     }

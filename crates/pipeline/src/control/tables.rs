@@ -75,10 +75,12 @@ impl Core {
         self.table(table)?.add(key, runs, entry.idle_timeout, now, fill)
     }
 
-    /// Replaces the action and the timeout of the entry with this match and priority.
+    /// Replaces the action and the timeout of the entry with this match and priority, and restarts
+    /// its idle timer.
     ///
     /// # Errors
-    /// Fails as [`Core::add_entry`] does, and if there is no such entry.
+    /// Fails if the entry does not fit the table, if there is no such entry, or if the entry or its
+    /// table is constant.
     pub fn modify_entry(
         &self,
         table: TableId,
@@ -97,10 +99,11 @@ impl Core {
         Ok(stored.handle)
     }
 
-    /// Removes the entry with this match and priority.
+    /// Removes the entry with this match and priority, and returns it.
     ///
     /// # Errors
-    /// Fails if there is no such entry, or if it is constant.
+    /// Fails if the match does not fit the table, if there is no such entry, or if the entry or its
+    /// table is constant.
     pub fn delete_entry(
         &self,
         table: TableId,
@@ -190,8 +193,9 @@ impl Core {
         Ok((*self.table(table)?.default().cell.call()).clone())
     }
 
-    /// Returns the entries whose idle timeout has expired by the time `now`. An entry is returned
-    /// once per timeout. If its table has `AUTO_DELETE`, it is also removed.
+    /// Returns the entries whose idle timeout has expired by the time `now`. If its table has
+    /// `AUTO_DELETE`, such an entry is also removed. Otherwise it is not returned again until its
+    /// timer has been restarted.
     pub fn expire(&self, now: Duration) -> Vec<IdleEntry> {
         let mut idle = Vec::new();
         for (position, state) in self.state.tables.iter().enumerate() {

@@ -137,8 +137,10 @@ impl<'p> Interpreter<'p> {
         self.state.tables.get(id.index()).ok_or_else(|| internal("table"))
     }
 
-    /// Counts a hit of an entry, reports it to the trace, and restarts the entry's idle timer.
-    /// Returns what the entry runs at this moment.
+    /// Reports a hit of an entry to the trace, and returns what the entry runs at this moment. In
+    /// BMv2's dialects, adds the packet to the entry's direct counters. Restarts the entry's idle
+    /// timer if the table reports idle entries; in tables that delete them, the program restarts
+    /// the timer.
     fn count_hit(&mut self, table: &Table, state: &TableState, entry: &Stored) -> Runs {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {

@@ -188,8 +188,7 @@ fn binary(operator: BinaryOperator, left: &Value, right: &Value) -> Option<Value
         Op::Add => left.wrapping_add(&right),
         Op::Subtract => left.wrapping_sub(&right),
         Op::Multiply => left.wrapping_mul(&right),
-        // Standard P4 divides only constants. The reference implementation returns zero for a
-        // division by zero.
+        // Standard P4 divides only constants. Here, division by zero returns zero.
         Op::Divide => left.checked_div(&right).unwrap_or_else(zero),
         Op::Modulo => left.checked_rem(&right).unwrap_or_else(zero),
         Op::SaturatingAdd => left.saturating_add(&right),

@@ -54,8 +54,8 @@ enum Callee {
     Table(TableId),
 }
 
-/// Returns the controls, parsers, actions and functions that use registers, directly or through
-/// code that they call.
+/// Returns the controls, parsers, actions, functions and tables that use registers, directly or
+/// through code that they call.
 fn users_of_registers(program: &Program) -> HashSet<Callee> {
     fn ids<T>(list: &[T]) -> std::ops::Range<u32> {
         0..list.len() as u32
@@ -92,8 +92,8 @@ fn users_of_registers(program: &Program) -> HashSet<Callee> {
     users
 }
 
-/// Returns the statements of a control, parser, action or function. Appends the actions of its
-/// tables, which no statement calls, to `called`.
+/// Returns the statements of a control, parser, action, function or table. Appends the actions of a
+/// table, which no statement calls, to `called`.
 fn blocks<'p>(program: &'p Program, callee: Callee, called: &mut Vec<Callee>) -> Vec<&'p Block> {
     match callee {
         Callee::Action(id) => {

@@ -1,9 +1,9 @@
 //! The cost of the parts of a program, in units of work that do not depend on whether the
 //! interpreter or machine code runs them.
 //!
-//! A unit is a statement, a comparison of up to eight values, or the move of four fields or 16
-//! bytes. Each packet has a number of units ([`crate::Core::set_packet_work`]) for all its passes
-//! and copies.
+//! A unit is a statement, a comparison of a `switch` or `select`, the comparison of eight table
+//! entries, or the move of four fields or 16 bytes. Each packet has a number of units
+//! ([`crate::Core::set_packet_work`]) for all its passes and copies.
 //!
 //! Statements are not counted one by one. Before a block of the package runs, the packet is charged
 //! for the longest path through the block, at a single place for the interpreter and for machine
@@ -450,8 +450,7 @@ fn searched(count: u64) -> u64 {
     count.min(SEARCHED).div_ceil(COMPARED)
 }
 
-/// Converts a cost to a charge of 32 bits. Larger costs become the largest charge, which exceeds
-/// the limit of every packet.
+/// Converts a cost to a charge of 32 bits. Larger costs become the largest charge.
 fn charge(cost: u64) -> u32 {
     u32::try_from(cost).unwrap_or(u32::MAX)
 }

@@ -25,8 +25,8 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// Returns the maximum number of leading bytes of a packet that the program reads, or `None` if it
-/// may read the entire packet, or does more with the remaining bytes than pass them on.
+/// Returns the maximum number of leading bytes of a packet that the program reads. Returns `None`
+/// if it may read more than 1,024 bytes, or does more with the remaining bytes than pass them on.
 pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     if program.architecture != Architecture::V1model || reads_queue_depth {
         return None;
@@ -155,8 +155,7 @@ fn uses_rest(function: &ExternFunction) -> bool {
         | Known::StaticAssert
         | Known::UpdateChecksum
         | Known::VerifyChecksum => false,
-        // The remaining functions are not v1model's. A program that calls one is refused when it is
-        // loaded.
+        // The remaining functions are not v1model's.
         _ => true,
     }
 }
@@ -390,7 +389,8 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// Whether a packet can visit each state of a parser more than once, by the state's number.
+/// The states of a parser that a packet can visit more than once: true at the number of each such
+/// state.
 struct Loops(Vec<bool>);
 
 impl Loops {

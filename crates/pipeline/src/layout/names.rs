@@ -77,7 +77,7 @@ known! {
 }
 
 known! {
-    /// An error that parsers raise themselves (P4_16 specification, section 12.8).
+    /// An error that parsers raise themselves. The core library (core.p4) declares it.
     CoreError {
         NoError = "NoError",
         PacketTooShort = "PacketTooShort",

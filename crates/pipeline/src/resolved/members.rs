@@ -24,7 +24,7 @@ impl Resolver<'_> {
         for key in keys.iter().filter(|key| key.match_kind == MatchKind::Selector) {
             self.input_of_selector(&key.expression, &mut block, &mut pieces)?;
         }
-        // As in the interpreter, BMv2 leaves out fields of invalid headers.
+        // In BMv2's dialects, fields of invalid headers are left out, as in the interpreter.
         let is_bmv2 = self.layout.dialect.is_bmv2();
         let gather = self.gathered_pieces(pieces, algorithm, !is_bmv2)?;
         let to = self.temporary(64, false)?;
@@ -43,8 +43,8 @@ impl Resolver<'_> {
         Ok(Members { hash: Some((block, to)) })
     }
 
-    /// Returns the hash algorithm of an action selector, and the number of bits of the hash that it
-    /// uses.
+    /// Returns the hash algorithm of an action selector, and the number of low bits of the hash
+    /// that it uses. Zero stands for all bits.
     fn selector(&mut self, id: ExternId) -> Outcome<(Algorithm, u32)> {
         let instance = self.layout.program.externs.get(id.index());
         let state = instance.map(|instance| ExternState::new(self.layout, instance));

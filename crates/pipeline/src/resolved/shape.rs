@@ -1,11 +1,11 @@
 //! The layout of values of each type in the frame.
 //!
-//! A header begins with a byte that is 1 while the header is valid. Its bits follow at the eighth
-//! byte, in the order of the packet, and then eight unused bytes, so that a load of a whole word
-//! that begins in a header also ends in it. A stack begins with its next index in 32 bits, and its
-//! elements follow at the eighth byte. Other values have their parts in order, each number aligned
-//! to its size; a number of more than 64 bits is in network order, in whole bytes. The initial
-//! value of every type is all zeros.
+//! A header begins with a byte that is 1 while the header is valid. Its bits follow at offset 8
+//! ([`DATA`]), in the order of the packet, and then at least eight unused bytes, so that a load of
+//! a whole word that begins in a header also ends in it. A stack begins with its next index in 32
+//! bits, and its elements follow at offset 8. Other values have their parts in order, each number
+//! aligned to its size; a number of more than 64 bits is in network order, in whole bytes. The
+//! initial value of every type is all zeros.
 //!
 //! A header that ends with a varbit holds the length of the varbit in bits at [`TAIL`], and the
 //! varbit's contents after its fields, as in the packet.
@@ -25,7 +25,7 @@ pub(crate) const DATA: u32 = 8;
 /// number.
 pub(crate) const TAIL: u32 = 4;
 
-/// A number of 1 to 64 bits.
+/// A number of 1 to 64 bits. Action data may have up to 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
     pub(crate) width: u32,
@@ -63,13 +63,13 @@ pub(crate) enum Shape {
         width: u32,
         signed: bool,
     },
-    /// A varbit: its length in bits as a 32-bit number, and its contents from the eighth byte on,
-    /// in the order of the packet.
+    /// A varbit: its length in bits as a 32-bit number, and its contents from [`DATA`] on, in the
+    /// order of the packet.
     Varbit {
         most: u32,
     },
-    /// A header whose fields are aligned numbers and not in the order of the packet. From [`DATA`]
-    /// on, it has the layout of a struct.
+    /// A header whose fields are not as in the packet: from [`DATA`] on, it has the layout of a
+    /// struct of the size given, in bytes.
     Loose(Arc<Vec<(u32, Shape)>>, u32),
     /// A header union: each member with its offset, and the size of the union in bytes.
     Union(Arc<Vec<(u32, Shape)>>, u32),
@@ -233,8 +233,8 @@ fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
     (parts, end.div_ceil(8).saturating_mul(8))
 }
 
-/// Returns the layout of a header without padding, or `None` if a field is not a number, except for
-/// a varbit at the end.
+/// Returns the layout of a header without padding. Returns `None` if the header is too large, or if
+/// a field is not a number. A varbit at the end is permitted if it begins at a byte.
 fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Option<Header> {
     let mut header = Header { bits: 0, fields: Vec::new(), tail: 0 };
     for field in fields {

@@ -51,7 +51,7 @@ pub enum FieldMatch {
         high: Bits,
     },
     /// Any key matches. This stands for an lpm, ternary, range or optional key that the entry
-    /// leaves out.
+    /// leaves out, and for all selector keys.
     Any,
 }
 
@@ -91,9 +91,10 @@ pub struct WeightedAction {
 /// A group of an action selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The members, ordered by their identifiers. The hash chooses a position in this list.
+    /// The members. The switch orders them by their identifiers, and the hash chooses a position in
+    /// that order.
     pub members: Vec<GroupMember>,
-    /// The maximum weight of the group. Zero stands for the size of the selector.
+    /// The maximum sum of the members' weights. Zero stands for no limit.
     pub max_size: u32,
 }
 
@@ -193,7 +194,8 @@ impl FieldMatch {
     }
 }
 
-/// Returns the action call of an entry that the program declares.
+/// Converts an action call that the program declares for a table: that of an entry, or the default
+/// action. Returns `None` if the program is damaged.
 pub(super) fn from_program(
     layout: &Layout,
     table: &ir::Table,
@@ -209,7 +211,7 @@ pub(super) fn from_program(
     Some(ActionCall { action: action_id, arguments })
 }
 
-/// Returns the matches of an entry that the program declares.
+/// Returns the matches of an entry that the program declares, or `None` if the program is damaged.
 pub(super) fn matches_from_program(
     layout: &Layout,
     keys: &[KeyShape],

@@ -4,9 +4,9 @@
 //! A table gets a packed form, in addition to its other state, once its program has been compiled
 //! ([`super::TableState::activate`]). From then on the action of an entry is stored only in the
 //! packed form: the entry's [`super::ActionCell`] holds the key by which the interpreter and the
-//! control plane reach the action. A change of an entry takes effect here before the change
-//! returns, so that the next packet finds it without any deferred work
-//! ([`tables::WorkerGroup::changes`]).
+//! control plane reach the action. Members of action profiles are the exception: their packed
+//! actions are copies. A change of an entry takes effect here before the change returns, so that
+//! the next packet finds it without any deferred work ([`tables::WorkerGroup::changes`]).
 //!
 //! [`PackedTable`] defines which thread may access the entries when, and how replicas of them are
 //! kept. This module translates the program's actions and matches to packed ones and back.
@@ -70,7 +70,7 @@ impl CompiledTable {
     }
 
     /// Inserts an entry with its action. Returns the key under which it is stored, or `None` if
-    /// there is no space.
+    /// there is no space or the layout cannot hold the entry.
     pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
         let (action, bytes) = self.layout.pack(call)?;
         self.put_in(entry, action, bytes)

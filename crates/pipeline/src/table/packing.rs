@@ -43,8 +43,9 @@ pub(crate) struct EntryLayout {
     pub(crate) parameter_bytes: u32,
     /// The layouts of the table's actions, in the table's order.
     pub(crate) actions: Vec<ActionLayout>,
-    /// The offset in an entry's values of the address of its account, behind all parameters. `None`
-    /// if machine code neither counts hits of the entry, nor restarts its timer, nor reports it.
+    /// The offset in an entry's packed parameters of the address of its account, after all
+    /// parameters. `None` if the entry has no counters, meters or timeout and packets neither add
+    /// entries to the table nor defer changes of them.
     pub(crate) owner: Option<u32>,
     /// Whether an action changes its entry, but not in place: the new values are written when it
     /// ends.
@@ -56,8 +57,8 @@ pub(crate) struct EntryLayout {
     /// Whether entries hold the address of a [`super::Chooser`] instead of parameters. The
     /// parameters are then with the members from which the chooser chooses.
     pub(crate) chooses: bool,
-    /// Whether the default action that the program declares does not run until the control plane
-    /// sets one.
+    /// Whether the default action that the program declares does not run, so that the table has
+    /// none until the control plane sets one.
     pub(crate) skips_default: bool,
     pub(crate) ageing: Ageing,
 }
@@ -258,13 +259,14 @@ impl EntryLayout {
         self.keys.iter().copied()
     }
 
-    /// Returns how each matched key is matched, or `None` if all are matched exactly. In the first
-    /// case the number of the best entry is searched before the entry is looked up.
+    /// Returns how each matched key is matched, or `None` if all are matched exactly. If some are
+    /// not, the number of the best entry is searched before the entry is looked up.
     pub(crate) fn fields(&self) -> Option<&[MatchField]> {
         self.fields.as_deref()
     }
 
-    /// Returns whether the entry with the longest prefix wins and entries have no priorities.
+    /// Returns whether the entry with the longest prefix wins and entries have no priorities. Also
+    /// true if all keys are matched exactly.
     pub(crate) fn has_prefix_alone(&self) -> bool {
         use tables::MatchKind::{Exact, Lpm};
         let fields = self.fields().unwrap_or_default();
@@ -279,7 +281,8 @@ impl EntryLayout {
         each.map(|(field, position)| field_match(field, matches.get(*position)?)).collect()
     }
 
-    /// Returns the packed key of an entry with these matches.
+    /// Returns the packed key of an entry with these matches, or `None` if one of them is not
+    /// exact.
     pub(crate) fn pack_key(&self, matches: &[FieldMatch]) -> Option<u128> {
         let mut packed = 0;
         for ((_, above), position) in self.keys().zip(&self.matched) {

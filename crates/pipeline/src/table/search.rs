@@ -21,8 +21,8 @@ use std::sync::Arc;
 pub(super) struct Search {
     /// The groups of entries that compare the same bits, the group with the best entry first.
     groups: Vec<Group>,
-    /// The entries that match a range, by a hash of all their matches. They serve to find an entry
-    /// with given matches.
+    /// The entries that match a range, by a hash of their matches and priority. They serve to find
+    /// the entry with a given match.
     ranges: HashMap<u64, Bucket, Passed>,
     seed: RandomState,
     /// Whether a longer prefix wins between entries of equal priority. Otherwise only priorities
@@ -87,7 +87,7 @@ impl Search {
     }
 
     /// Returns the best entry that matches the keys of a packet, and the number of entries and
-    /// groups that were examined.
+    /// groups that were examined, but at least 1.
     pub(super) fn best(&self, keys: &[Bits]) -> (Option<&Arc<Stored>>, u64) {
         let mut best: Option<(Rank, &Arc<Stored>)> = None;
         let mut compared = 0;
@@ -274,7 +274,8 @@ fn has_ranges(matches: &[FieldMatch]) -> bool {
     matches.iter().any(|found| matches!(found, FieldMatch::Range { .. }))
 }
 
-/// Hashes the value of a key. All values of one key have the same width and sign.
+/// Hashes the value of a key. The pattern of its bits suffices, because all values of one key have
+/// the same width and sign.
 fn hash_bits(bits: &Bits, hasher: &mut impl Hasher) {
     match bits.to_u128() {
         Some(pattern) => pattern.hash(hasher),

@@ -11,9 +11,9 @@ use ir::{IdleTimeout, MatchKind};
 pub struct EntryHandle(pub u64);
 
 impl EntryHandle {
-    /// The handle of the default entry, which a packet hits if no other entry matches. It has
-    /// counters and meters of its own if the architecture provides them (PSA specification,
-    /// sections 7.9 and 7.10).
+    /// The handle of the default entry, whose action runs if no entry matches. It has counters and
+    /// meters of its own if the architecture provides them (PSA specification, sections 7.9 and
+    /// 7.10).
     pub const DEFAULT: Self = Self(0);
 }
 

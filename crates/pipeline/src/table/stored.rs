@@ -1,9 +1,9 @@
 //! The parts of a table that packets share: its entries, and the actions that entries run.
 //!
 //! A packet that has found an entry continues to use it, even if the table changes in the meantime.
-//! The mutable state of an entry is behind one small lock that is held for a single step (the
-//! counters are updated as a pair, the action and the timeout are replaced together), so that a
-//! packet sees the entry either before or after a change.
+//! The action, counters and meters of an entry are behind one small lock that is held for a single
+//! step: the packets and bytes of a counter are updated together. The idle timer has no lock (see
+//! [`Timer`]).
 //!
 //! The action itself is in an [`ActionCell`]. Entries refer to members and groups, and groups to
 //! members, by their cells and not by their numbers, so that a packet can run what it found even if
@@ -306,9 +306,9 @@ impl MeterCell {
     }
 }
 
-/// The data of an entry that packets access besides its action: its timer, and the counts of
-/// machine code. They have memory of their own: mixed with the data of the control plane, each
-/// packet would miss the cache and the TLB for them.
+/// The part of an entry that machine code accesses besides its action: the timer, and the address
+/// of the entry. Accounts have memory of their own, because each packet would miss the cache and
+/// the TLB if they were mixed with the data of the control plane. See also [`DirectAccount`].
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Account {

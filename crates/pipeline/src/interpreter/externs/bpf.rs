@@ -27,7 +27,8 @@ pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
 }
 
 impl Interpreter<'_> {
-    /// Calls a function if it is one of BPF's and the program is for BPF. Returns its result.
+    /// Calls a function if it is one of BPF's and the program is for BPF. Returns its result, which
+    /// is `Some(None)` for a function without a result. Returns `None` for any other function.
     pub(super) fn call_bpf(
         &mut self,
         call: &Call<'_>,

@@ -104,7 +104,8 @@ impl Interpreter<'_> {
     }
 
     /// Adds an entry with the key for which the packet missed. Argument `first` names its action.
-    /// Returns false if the table already has the entry, is full, or does not have the action.
+    /// Returns false if the packet did not miss in a table with `add_on_miss`, or if that table
+    /// already has the entry, is full, or does not have the action.
     fn add_entry(&mut self, call: &Call<'_>, first: usize) -> Result<bool, Stop> {
         let layout = self.layout;
         let Some(Argument::Action(action_id)) = call.arguments.get(first) else {

@@ -101,7 +101,9 @@ impl Choosing {
         Self { empty, ports_down, choosers: Mutex::default() }
     }
 
-    /// Returns the members of a group that can be used, or the single action or member of an entry.
+    /// Returns the members of a group whose watched ports are up and whose weights are not zero. If
+    /// there are none, returns the action for empty groups. An entry that runs a single action or
+    /// member has only that one.
     fn members(&self, layout: &EntryLayout, runs: &Runs) -> Vec<Member> {
         let mut up_to = 0;
         let mut member = |cell: Option<&Arc<ActionCell>>, weight: u32| {
