@@ -2,8 +2,9 @@
 //!
 //! A program is resolved once (`resolved`) and compiled with Cranelift to a function for each block
 //! (`generate`). The interpreter and machine code work on the state of one [`Core`], so packets
-//! find what the control plane writes there with either of them. A program that uses a construct
-//! which the compiled path lacks is refused when it is loaded.
+//! find what the control plane writes there with either of them. A program with a construct that
+//! neither machine code nor the interpreter's steps can express is not compiled
+//! ([`CompileError::Unsupported`]).
 //!
 //! A packet has one budget of work, which both implementations charge in the same way
 //! (`layout::costs`). The interpreter's limit of nesting has no counterpart, because machine code

@@ -525,8 +525,8 @@ pub(crate) struct Members {
 /// needs for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Directs {
-    /// The field that says whose action runs: the address of an entry, [`DEFAULT_ENTRY`], or zero
-    /// if that is not known.
+    /// The field that says whose action runs: the address of an entry's account (its counters and
+    /// meters), [`DEFAULT_ENTRY`], or zero if that is not known.
     pub(crate) entry: Field,
     /// Whether every hit is counted, as in BMv2. Otherwise, actions count explicitly.
     pub(crate) counts_hits: bool,
@@ -538,8 +538,7 @@ pub(crate) struct Directs {
     pub(crate) meters: Vec<(u32, Field, Option<Field>)>,
 }
 
-/// The value in [`Directs::entry`] that stands for the default entry, instead of an entry's
-/// address.
+/// The value in [`Directs::entry`] that stands for the default entry, instead of an address.
 pub(crate) const DEFAULT_ENTRY: u64 = 1;
 
 /// A table that the interpreter looks up, with the values that the lookup reads and those that it

@@ -82,8 +82,8 @@ pub(super) struct Context {
     /// PNA: the port of the last `send_to_port`. [`NOWHERE`] if the packet was dropped after it,
     /// and [`UNTOUCHED`] if neither has happened.
     pub(super) destination: u64,
-    /// The address of the account (counters and timer) of the entry whose action runs. Zero if
-    /// entries of its table do not time out.
+    /// The address of the account (counters and timer) of the entry whose action runs. Zero if no
+    /// entry was hit, or if entries of the table do not time out.
     pub(super) timed: u64,
     /// The current time in nanoseconds, as [`Timer`] represents it.
     pub(super) now: u64,
@@ -456,8 +456,8 @@ pub(super) unsafe extern "C" fn apply(
     host.apply(frame, table, key)
 }
 
-/// Starts the default action of a packed table if that action changes its own parameters, which are
-/// copied to `access`. Returns the action's position in the table's list.
+/// Starts the default action of a packed table, which changes its own parameters: copies them to
+/// `access`. Returns the action's position in the table's list.
 pub(super) unsafe extern "C" fn default_action(
     context: *mut Context,
     table: u64,
@@ -468,9 +468,10 @@ pub(super) unsafe extern "C" fn default_action(
     unsafe { host(context).default_action(table, &mut *access) }
 }
 
-/// Ends a table action that has changed its own parameters: tells the table to write them back to
-/// the entry later. `position` is the action's position in the table's list, `values` points to the
-/// old parameters in the entry, and `access` holds the new ones.
+/// Ends a table action that has changed its own parameters, in a table whose entries generated code
+/// does not write itself. Writes them back to the entry outside the gate of the tables, or requests
+/// the change from a controller. `position` is the action's position in the table's list, `values`
+/// points to the old parameters in the entry, and `access` holds the new ones.
 pub(super) unsafe extern "C" fn defer(
     context: *mut Context,
     table: u64,

@@ -1,5 +1,5 @@
 //! Generates machine code from the resolved program with Cranelift. `Compiled::new` calls
-//! [`MachineCode::new`] for each program that is loaded.
+//! [`MachineCode::new`] for each program that is compiled.
 //!
 //! Each parser, control, action and function becomes one generated function over the frame and the
 //! context. Numbers are loaded where they are used and stored where they are written: Cranelift
@@ -99,8 +99,9 @@ pub(super) struct MachineCode {
     pub(super) batch_lookups: Vec<BatchLookup>,
     /// The packed tables whose counters and timers are prefetched for all packets of a burst.
     pub(super) owned: Vec<Owned>,
-    /// Whether the buckets or keys that packets need can be computed before the packets are parsed,
-    /// so that there is a prefetch stage.
+    /// Whether the buckets or keys that packets need can be computed before the packets are parsed.
+    /// If there is a fused function, there is a prefetch stage then, except in a program without
+    /// lookups.
     pub(super) prefetches: bool,
     /// The tables for which the prefetch stage computes buckets, so that they can be prefetched
     /// before the fused function runs.

@@ -1,8 +1,9 @@
 //! The [`Host`], by which generated code reaches the tables and extern objects of a running switch.
 //!
 //! Generated code and the interpreter read and write the same entries, counters and registers. When
-//! generated code makes a host call for that shared state, the call ends here. Packed tables need
-//! no host call (`tables`), except to run a default action whose parameters packets write.
+//! generated code makes a host call for that shared state, the call ends here. A lookup in a packed
+//! table needs no host call (`tables`), except to run a default action whose parameters packets
+//! write.
 
 use super::tables::TableAccess;
 use crate::error::{InternalError, RunError};
@@ -201,8 +202,8 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Starts the default action of a packed table if that action changes its own parameters.
-    /// Copies the parameters to `access` and returns the action's position in the table's list.
+    /// Starts the default action of a packed table, which changes its own parameters. Copies the
+    /// parameters to `access` and returns the action's position in the table's list.
     pub(super) fn default_action(&mut self, table: u64, access: &mut TableAccess) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let state = self.state.tables.get(position);

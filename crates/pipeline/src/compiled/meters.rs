@@ -10,13 +10,13 @@ use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
 
-/// The value that stands for a color if no meter was executed.
+/// The value that stands for a colour if no meter was executed.
 const NONE: u64 = u64::MAX;
 
 /// The value that stands for the length of the packet as it was received.
 pub(super) const AS_RECEIVED: u64 = u64::MAX;
 
-/// Executes an element of a meter array for the packet and returns the resulting color, or
+/// Executes an element of a meter array for the packet and returns the resulting colour, or
 /// `u64::MAX` if the index is out of range.
 pub(super) unsafe extern "C" fn meter(
     context: *mut Context,
@@ -40,8 +40,9 @@ pub(super) unsafe extern "C" fn meter(
     color.map_or(NONE, |color| host.shown(color, is_number))
 }
 
-/// Executes the direct meter of the entry at `address` for the packet and returns the resulting
-/// color, or `u64::MAX` if there is no such entry.
+/// Executes a direct meter of an entry for the packet and returns the resulting colour, or
+/// `u64::MAX` if there is no such entry. `address` is that of the entry's account,
+/// [`DEFAULT_ENTRY`], or zero for the entry that the interpreter has looked up.
 pub(super) unsafe extern "C" fn entry_meter(
     context: *mut Context,
     id: u64,
@@ -52,7 +53,7 @@ pub(super) unsafe extern "C" fn entry_meter(
     // SAFETY: generated code passes its own context, whose host only this call uses until it
     // returns.
     let (host, length) = unsafe { (host(context), bytes(context, length)) };
-    // The switches of BMv2 execute direct meters before the action, without a previous color.
+    // The switches of BMv2 execute direct meters before the action, without a previous colour.
     let is_bmv2 = host.layout.dialect.is_bmv2();
     let before = if is_bmv2 { Color::Green } else { host.color(before) };
     let (id, now) = (number(id), host.now);
@@ -158,7 +159,7 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns the value that stands for a color in the program: BMv2's number if `is_number` is
+    /// Returns the value that stands for a colour in the program: BMv2's number if `is_number` is
     /// set, otherwise the member of the program's enumeration.
     fn shown(&self, color: Color, is_number: bool) -> u64 {
         if is_number { color as u64 } else { self.layout.names.color(color).into() }

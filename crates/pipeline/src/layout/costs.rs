@@ -119,8 +119,9 @@ impl Costs {
         !self.repeated.is_empty() || !self.entered.is_empty()
     }
 
-    /// Returns the maximum cost of one pass through these blocks, or `None` if there is no maximum.
-    /// Cycles of parsers are assumed to be unrolled.
+    /// Returns the maximum cost of one pass through these blocks, without the turns of `for` loops.
+    /// Cycles of parsers are assumed to be unrolled. Returns `None` if a part of the program is
+    /// charged when it is entered, because it costs [`LARGE`] or more.
     pub(crate) fn of_pass(&self, blocks: impl Iterator<Item = Callee>) -> Option<u64> {
         let blocks = blocks.map(|callee| self.of_block(callee));
         let sum = blocks.fold(0, u64::saturating_add);

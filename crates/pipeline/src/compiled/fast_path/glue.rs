@@ -106,8 +106,8 @@ impl Decision {
         Self { cases: cases.collect(), otherwise: rules.otherwise.map(field) }
     }
 
-    /// Decides what happens to a packet whose output port is `port`: whether it is dropped, sent,
-    /// copied or processed again.
+    /// Decides what happens to a packet whose output port is `port`: whether it is dropped, goes to
+    /// a port, or is replicated for a multicast group.
     #[inline]
     pub(super) fn decide(&self, frame: &[u8], port: u32, drop_port: u16, queues: u32) -> Fate {
         let number = |field: Option<Field>| field.map_or(0, |field| read(frame, field).into());

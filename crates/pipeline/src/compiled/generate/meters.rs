@@ -132,8 +132,9 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that records which entry's action runs: the entry's address, [`DEFAULT_ENTRY`],
-    /// or zero if neither is known. Without an entry, also clears the colours of its meters.
+    /// Emits code that records which entry's action runs: the address of the entry's account,
+    /// [`DEFAULT_ENTRY`], or zero. `entry` holds that address and whether an entry was found. If it
+    /// is `None`, no action runs any longer, and the colours of the meters are cleared too.
     pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
         let none = self.number(0);
         let value = match entry {

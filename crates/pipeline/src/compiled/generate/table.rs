@@ -2,8 +2,9 @@
 //! stored to the action's parameters, the action is called, and the parameters that it changes are
 //! stored back to the entry.
 //!
-//! Packed tables are searched by functions of the `tables` crate, which return the address of the
-//! entry's values. All other tables are looked up by a host call, in the tables of the interpreter.
+//! Packed tables are searched inline (`probe`) or by functions of the crate `tables`, which return
+//! the address of the entry's values. All other tables are looked up by a host call, in the tables
+//! of the interpreter.
 
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
@@ -446,7 +447,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that counts the packet in the direct counter of the entry at an address.
+    /// Emits code that counts the packet in the direct counter of the entry whose account is at the
+    /// address `entry`.
     pub(super) fn count_entry(&mut self, access: Value, entry: Value, length: Value) {
         let one = self.number(1);
         let is_alone = self.load(Pointer { base: access, offset: IS_ALONE }, 8);
@@ -793,9 +795,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Emits the end of an update of an entry whose new values were stored. It notifies the host of
-    /// a deferred update, or calls the table's own function, unless the entry was written in its
-    /// bucket.
+    /// Emits the end of an update of an entry whose new values were stored. Values that were not
+    /// stored in the entry are passed to the host. Otherwise, the table's own function is called if
+    /// the table has one for this.
     fn leave_in_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize) {
         if self.resolved.samples {
             return;

@@ -151,8 +151,8 @@ pub(super) enum Flag {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precomputed {
     pub(super) bucket: Value,
-    /// The slot in which the entry was found ([`Probe::FOUND`]), or zero if there is no entry.
-    /// `None` if the entry was not searched.
+    /// The slot in which the entry was found ([`tables::Probe::FOUND`]), or zero if there is no
+    /// entry. `None` if the entry was not searched.
     pub(super) found: Option<Value>,
 }
 

@@ -148,7 +148,7 @@ impl Parsed {
     }
 
     /// Returns the facts about packets that reach the end of the parser at which the most headers
-    /// are extracted. Returns `None` unless the offsets of all these headers are known.
+    /// are extracted. Returns `None` if the number of bytes that are parsed there is not known.
     pub(super) fn longest(resolved: &ResolvedProgram, fast_path: &FastPath) -> Option<Self> {
         let callee = fast_path.blocks[PARSER];
         let parser = match resolved.bodies.get(callee)? {
