@@ -12,7 +12,8 @@ use super::{Failure, report};
 /// The expected packets and the packets sent during one run of a script.
 pub(super) struct Books {
     pub(super) now: Duration,
-    /// Whether the previous statement of the script was a command rather than a packet.
+    /// Whether a command was executed after the last packet. It is also true before the first
+    /// packet.
     pub(super) after_command: bool,
     /// The number of the current batch of packets. A command ends a batch.
     batch: usize,

@@ -19,7 +19,9 @@ pub(super) struct Arrival<'p> {
     pub(super) now: Duration,
 }
 
-/// Processes a packet and records in `coverage` which parts of the program it reaches.
+/// Processes a packet and records in `coverage` which parts of the program it reaches. Entries
+/// whose idle timeout is over are handled before it, and changes of entries that it requests from a
+/// controller are executed after it.
 pub(super) fn process(
     switch: &mut Switch,
     Arrival { port, data, now }: Arrival<'_>,

@@ -6,13 +6,13 @@ use std::fmt::Write;
 /// The number of bytes of a packet that are written on one line.
 const LINE: usize = 16;
 
-/// Writes both packets, byte under byte, and marks the bytes that differ.
+/// Writes both packets, byte under byte, and marks the bytes that differ. Every [`LINE`] bytes are
+/// a group of lines, which begins with the offset of its first byte.
 ///
 /// ```text
-///          0000 0001 0002 ...
-/// expected 0a 0b ** 0d
-/// got      0a 0c 00 0d
-///             ^^
+///   0000  expected 0a 0b ** 0d
+///         got      0a 0c 00 0d
+///                     ^^
 /// ```
 pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
     let got_digits: Vec<u8> = digits_of(got).collect();

@@ -45,14 +45,14 @@ pub struct Options {
 /// The results of a script that was run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The differences from what the script expects, by port and line. The script passed if there
-    /// are none.
+    /// The differences from what the script expects: first those found while it ran, and then those
+    /// of the packets, port by port. The script passed if there are none.
     pub failures: Vec<Failure>,
     /// Remarks that are not failures, such as operations that the switch refused. Each has the line
     /// that it concerns.
     pub notes: Vec<(usize, String)>,
     /// The values that statements such as `counter_read` have read, each with the line of its
-    /// statement.
+    /// statement. In a network they also include the path of each packet.
     pub values: Vec<(usize, String)>,
     /// The events in the processing of each packet, with the line of the packet.
     pub trace: Vec<(usize, Vec<Event>)>,
@@ -97,8 +97,9 @@ impl Report {
 
 /// Runs a script against a switch that was just loaded.
 ///
-/// The time advances by one second before a packet that follows another kind of statement, because
-/// p4c's runner waits there, and by one millisecond between packets.
+/// The time advances by one second before the first packet and before each packet that follows a
+/// command, because p4c's runner waits there, and by one millisecond between other packets. An
+/// `expect` or `no_packet` is no command.
 ///
 /// # Errors
 /// Returns the line of the first statement that does not fit the program, and the reason.
@@ -369,8 +370,9 @@ impl<'s> Runner<'s> {
         let id = resolve::table(self.switch.program(), table)?;
         let call = self.call(Some(id), action)?;
         let known = self.switch.program().tables.get(id.index());
-        // p4c's runner passes the priority of a ternary table on unchanged. Without a priority,
-        // BMv2's command line parses the last argument as one and fails.
+        // BMv2 gives precedence to the smaller number and STF to the larger one, so p4c's runner
+        // passes on 10000 minus the priority. Without a priority, BMv2's command line parses the
+        // last argument as one and fails.
         if known.is_some_and(resolve::has_priorities) && priority.is_none() {
             // An unknown name is the more serious error, because it ends the script.
             self.matches(id, matches)?;

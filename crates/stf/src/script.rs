@@ -2,7 +2,8 @@
 //!
 //! STF is p4c's "simple test format", with one statement on each line. The module accepts the
 //! statements of p4c's runner for BMv2, and some forms of BMv2's own command line (`value&&&mask`,
-//! `low->high`). A line that does not start with a keyword continues the previous statement.
+//! `low->high`). A line that does not start with a keyword continues the previous statement if that
+//! is incomplete. A `packet` or `expect` is never continued.
 
 use super::number::Number;
 use std::fmt;
@@ -229,7 +230,7 @@ pub enum StatementKind {
         /// The value to which the element is set.
         value: Number,
     },
-    /// `register_reset name`: sets all elements to zero.
+    /// `register_reset name`: sets all elements to their initial value.
     RegisterReset {
         /// The register, by its full name or the end of it.
         register: String,

@@ -321,8 +321,8 @@ fn what_the_program_does_not_have_is_named() {
     );
 }
 
-/// p4c's `backends/bmv2/bmv2stf.py` looks up tables, keys, actions and parameters; what BMv2's command
-/// line then refuses, and a packet that it cannot send, leave no trace in the result.
+/// p4c's `backends/bmv2/bmv2stf.py` looks up tables, keys, actions and parameters. What BMv2's
+/// command line then refuses, and a packet that it cannot send, leave no trace in the result.
 #[test]
 fn what_the_switch_refuses_is_a_note_unless_the_run_is_strict() {
     let report = report(
@@ -353,9 +353,9 @@ fn what_the_switch_refuses_is_a_note_unless_the_run_is_strict() {
     assert!(run(&mut switch(), &unknown, Options::default()).is_err());
 }
 
-/// p4c's `bmv2stf.py` hands `add` on as `table_add`: without a priority BMv2's command line takes the last
-/// argument for it, and the switch refuses actions for tables with an action profile and entries for
-/// tables that have some in the program.
+/// p4c's `bmv2stf.py` passes an `add` on as `table_add`. Without a priority, BMv2's command line
+/// takes the last argument for one. The switch refuses actions for tables with an action profile,
+/// and entries for tables whose list of entries is constant.
 #[test]
 fn entries_that_bmv2_refuses_are_notes() {
     let report = report_of(
@@ -436,7 +436,8 @@ fn direct_counters_and_meters_are_arrays_by_entry() {
     }
 }
 
-/// `setdefault` is handed on with the names of the script, which must be the only ones that end so.
+/// p4c's `bmv2stf.py` passes a `setdefault` on with the names of the script. Each of them must be
+/// the end of only one name.
 #[test]
 fn default_actions_need_names_that_bmv2_finds() {
     let report = report_of(
@@ -483,7 +484,8 @@ fn an_expectation_without_data_takes_any_number_of_packets() {
     assert_eq!(strict.failures.len(), 2);
 }
 
-/// BMv2's `runtime_CLI.py` checks bytes, `match_units.cpp` masks the first of them.
+/// BMv2's `runtime_CLI.py` checks that a value fits into the bytes of a key, and `match_units.cpp`
+/// masks the first of these bytes.
 #[test]
 fn bits_beyond_a_key_are_cut_off_within_its_bytes() {
     let report = report_of(
@@ -515,8 +517,9 @@ fn keys_and_arguments_may_be_addresses() {
     assert!(report.failures.is_empty(), "{:?}", report.failures);
 }
 
-/// `src/bm_sim/simple_pre_lag.cpp`: ports before link aggregation groups, each of which takes the port
-/// that the hash picks; simple_switch gives none, so it is the first.
+/// By BMv2's `src/bm_sim/simple_pre_lag.cpp`, ports come before link aggregation groups, and each
+/// group sends to the port that a hash picks. simple_switch supplies no hash, so the first port is
+/// picked.
 #[test]
 fn groups_of_links_take_one_copy() {
     let script = "
@@ -536,7 +539,8 @@ fn groups_of_links_take_one_copy() {
     assert_eq!(failures, "line 12: no packet left by port 6\n        expected 0002\n");
 }
 
-/// p4c's `backends/bmv2/common/control.h` makes a key `field & mask` and a slice the field under a mask.
+/// p4c's `backends/bmv2/common/control.h` turns a key that is `field & mask` or a slice into the
+/// field under a mask.
 #[test]
 fn entries_for_a_part_of_a_field_have_values_of_the_field() {
     let script = "

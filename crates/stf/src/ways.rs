@@ -42,9 +42,9 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Compares the results of all runs of a script, and returns the first line in which two differ.
-/// Each run is compared with the first one. Runs with bursts are compared with each other only,
-/// since their packets arrive at other times.
+/// Compares the results of all runs of a script with those of the first run. For each run that
+/// differs from it, the first line with a difference is returned. Runs with bursts are compared
+/// with each other only, since their packets arrive at other times.
 #[must_use]
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
