@@ -57,8 +57,8 @@ pub struct State {
 pub enum Transition {
     /// A transition to a fixed target.
     Direct(Target),
-    /// A `select` expression: the first case that matches is taken, and if none does, the parser
-    /// rejects with the error `NoMatch`.
+    /// A `select` expression: the first case that matches is taken. If none does, the parser
+    /// rejects with the error `NoMatch`, or with `NoError` as on BMv2.
     Select {
         /// The values to match.
         subjects: Vec<Expression>,
@@ -105,8 +105,9 @@ pub enum Target {
     State(StateId),
     /// The state `accept`.
     Accept,
-    /// The state `reject`, which ends the parser with an error. An earlier statement has set the
-    /// parser error; a transition to `reject` leaves it unchanged.
+    /// The state `reject`, which ends the parser. A transition to `reject` sets no parser error, so
+    /// the error remains `NoError`. A statement that fails sets another error, but it ends the
+    /// parser itself.
     Reject,
 }
 

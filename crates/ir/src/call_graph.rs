@@ -13,8 +13,8 @@ use super::{
 /// [`CompileLimits::nesting`]. Ids must be in range.
 ///
 /// # Errors
-/// Returns a violation that names a callable that calls itself, or from which calls nest too
-/// deeply.
+/// Returns a violation that names a callable that calls itself or one that does, or from which
+/// calls nest too deeply.
 pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Violation> {
     let graph = Graph::of(program);
     let calls = &graph.calls;

@@ -84,8 +84,8 @@ pub enum Value {
     String(String),
     /// A value of type `int`.
     Integer(BigInt),
-    /// A struct, tuple or header: the values of its fields. It occurs in constructor arguments and
-    /// in initial values that the control plane sets.
+    /// A struct, tuple or header: the values of its fields. It occurs where the IR demands a
+    /// constant, such as in constructor arguments.
     Composite(Vec<Value>),
 }
 

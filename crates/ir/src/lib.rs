@@ -200,8 +200,10 @@ pub enum Architecture {
 impl Architecture {
     /// Whether a program for this architecture can use the built-in extern type.
     ///
-    /// A type of one built-in architecture is refused for another one. Otherwise the `Register`
-    /// that a program for v1model declares itself would be taken for that of PSA.
+    /// v1model has its own types, which are refused for PSA and PNA, and the types of PSA and PNA
+    /// are refused for v1model. Otherwise the `Register` that a program for v1model declares itself
+    /// would be taken for that of PSA. Types of PSA and of PNA are not told apart. Types for BPF
+    /// are refused for all three.
     #[must_use]
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {

@@ -108,8 +108,7 @@ pub struct ActionParameter {
     /// Whether the parameter refers to the value in the table entry, as the annotation `@__ref` or
     /// the direction `rmw` states (Simon et al., High-Performance Match-Action Table Updates from
     /// within Programmable Software Data Planes, ANCS 2021). The value that the action leaves in
-    /// the parameter then replaces the value in the entry before the next packet that matches the
-    /// entry.
+    /// the parameter then replaces the value in the entry, by the table's [`UpdateMethod`].
     pub reference: bool,
     /// The annotations of the parameter, as written.
     pub annotations: Vec<Annotation>,
@@ -126,7 +125,7 @@ pub struct Table {
     pub before_keys: Block,
     /// The keys, in order of declaration. A table without keys always runs its default action.
     pub keys: Vec<Key>,
-    /// The actions that entries may name.
+    /// The actions that entries or the default action may name.
     pub actions: Vec<ActionReference>,
     /// The action that runs on a miss.
     pub default_action: ActionCall,
@@ -232,7 +231,7 @@ impl MatchKind {
     }
 }
 
-/// An action that entries of a table may name.
+/// An action in the list of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionReference {
     /// The action.

@@ -1,8 +1,8 @@
 //! The IR as readable text, for `planimeter compile --ir F --format text` and for snapshots.
 //!
-//! The text resembles P4 where P4 has a notation. It is stable: lists keep their order, and items
-//! with equal names (variables, actions or states of several instances) are distinguished by the
-//! suffixes `~1`, `~2` and so on, in order of appearance. This form cannot be read back; JSON can.
+//! The text resembles P4 where P4 has a notation. It is stable: lists keep their order. Variables,
+//! actions, functions and states of a parser with equal names are distinguished by the suffixes
+//! `~1`, `~2` and so on, in the order of their list. This form cannot be read back; JSON can.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -25,8 +25,8 @@ impl Program {
     }
 }
 
-/// A printer for parts of a program. Names are printed as in the source, without a suffix that
-/// would distinguish variables of different controls.
+/// A printer for parts of a program. Names are printed without the suffixes that distinguish, for
+/// example, variables of different controls in [`Program::to_text`].
 pub struct Excerpts<'p>(Printer<'p>);
 
 impl<'p> Excerpts<'p> {
@@ -912,7 +912,8 @@ impl Program {
     }
 }
 
-/// Formats a constant whose type is not known, so that members of enumerations appear as numbers.
+/// Formats a constant without its type, so that errors and members of enumerations appear as
+/// numbers.
 struct Literal<'v>(&'v Value);
 
 impl fmt::Display for Literal<'_> {

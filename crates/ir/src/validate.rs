@@ -1,10 +1,11 @@
 //! Checks that a program satisfies the invariants of the IR, so that readers of the IR need not.
 //!
-//! Tests check the output of lowering with it. A program that comes from outside (an IR file) is
-//! always checked. After [`Program::validate`], every id is in range, every expression and place
-//! has the type that it states, no type contains itself and no callable calls itself. A reader may
-//! therefore index without checks, and recurse as deep as [`CompileLimits`] allows types and calls
-//! to nest.
+//! Every program is checked, whether it comes from P4 source, BMv2 JSON or an IR file. After
+//! [`Program::validate`], ids of types, variables and objects are in range, every expression and
+//! place has the type that it states, no type contains itself and no callable calls itself. A
+//! reader may therefore index without checks, and recurse as deep as [`CompileLimits`] allows types
+//! and calls to nest. Not checked are the file of a [`Location`], the control of an action's scope,
+//! and whether the arguments of an extern suit its declaration.
 
 use std::fmt;
 
@@ -17,7 +18,9 @@ use super::{
     UserTypeKind, Value, VariableId,
 };
 
-/// The largest nesting depth of types, expressions and statements.
+/// The largest nesting depth of blocks, expressions, constants and packages. The levels of an
+/// expression and of the blocks around it are added up. The depth of types is limited by
+/// [`CompileLimits`].
 const DEPTH_LIMIT: u32 = 1_200;
 
 /// An invariant of the IR that a program violates.
@@ -86,7 +89,7 @@ struct Validator<'p> {
     program: &'p Program,
     limits: &'p CompileLimits,
     part: String,
-    /// The source location that was visited last, which a violation reports.
+    /// The source location of the current part that was visited last, which a violation reports.
     at: Option<Location>,
     /// The return type of the function that is being checked, or `None` for `void` and outside
     /// functions.

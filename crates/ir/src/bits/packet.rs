@@ -46,8 +46,8 @@ impl Bits {
             let number = bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
             return Some(Self { width, signed, words: Words::from_u128(width, number >> below) });
         }
-        // An unaligned field may extend over one byte more than its width fills. The shift drops the
-        // bits after the field.
+        // An unaligned field may extend over one byte more than its width fills. The shift drops
+        // the bits after the field.
         let wide = Self::from_be_bytes(width.saturating_add(below as u32), false, bytes);
         Some(wide.shift_right(below).cast(width, signed))
     }
