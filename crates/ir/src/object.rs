@@ -132,7 +132,8 @@ pub struct Table {
     /// Whether the control plane must not change the default action.
     pub default_action_is_const: bool,
     /// The action that runs for an entry that refers to a group of an action selector without
-    /// usable members (`psa_empty_group_action`). If `None`, no action runs for such an entry.
+    /// usable members (`psa_empty_group_action` or `pna_empty_group_action`). If `None`, `NoAction`
+    /// runs in PSA, and no action in other architectures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_group_action: Option<ActionCall>,
     /// The entries in the source, in the order in which they are written.

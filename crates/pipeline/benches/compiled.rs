@@ -4,7 +4,7 @@
 //!     cargo bench -p pipeline --bench compiled --
 //!         [--repetitions N] [--packets N] [--entries N] [--only PROGRAM]
 //!
-//! Three programs are of v1model. Their packets have 84 bytes and hit random entries:
+//! Three programs of v1model get packets of 84 bytes, which hit random entries:
 //!
 //! * `parse` extracts Ethernet and IPv4, decrements the time to live and sends the packet. It has
 //!   no table.

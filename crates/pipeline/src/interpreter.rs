@@ -403,7 +403,7 @@ impl<'p> Interpreter<'p> {
     }
 
     /// Clears the checksum units, because each parser and control must begin with empty ones (PSA
-    /// specification, section 7.7). psa_switch does not clear them: it has one object for all
+    /// specification, section 7.6). psa_switch does not clear them: it has one object for all
     /// packets.
     pub(crate) fn clear_checksums(&mut self) {
         if self.layout.dialect != Dialect::PsaSwitch {

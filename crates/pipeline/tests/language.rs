@@ -8,7 +8,8 @@ use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::Switch;
 
-/// The packet of every case: the fields a to d, e and f, then two elements of a stack.
+/// The packet of every case: the fields `a` to `g` of a header, of which `e` has two bytes, and
+/// then two elements of a stack.
 const PACKET: [u8; 12] = [1, 2, 3, 4, 0x12, 0x34, 0x80, 0xff, 0x11, 0x22, 0x33, 0x44];
 
 fn program(declarations: &str, locals: &str, apply: &str) -> String {
@@ -485,7 +486,7 @@ fn parser_errors_are_left_for_the_ingress() {
     let ahead = "state start { transition select(p.lookahead<bit<104>>()) { _: accept; } }";
     assert_eq!(shown(ahead, "PacketTooShort"), 1);
     let unmatched = "state start { p.extract(h.a); transition select(h.a.x) { 9: accept; } }";
-    // simple_switch does not have the error `NoMatch`.
+    // On simple_switch, a `select` without a matching case leaves no error.
     assert_eq!(shown(unmatched, "NoError"), 1);
 }
 
@@ -494,7 +495,7 @@ fn a_parser_rejects_when_its_subparser_does() {
     let states = "Inner(7) one; Inner(2) two;
         state start { m.n = 4; one.apply(p, h.a, m.n); transition more; }
         state more { A second; two.apply(p, second, m.n); h.b.setValid(); transition accept; }";
-    // The second subparser rejects, and the parser with it, so the header is not valid.
+    // The second subparser rejects, and the parser with it, so `h.b` is not valid.
     let ingress = "h.a.x = h.b.isValid() ? 8w1 : m.n;";
     let packet = run(&parsed(states, ingress));
     assert_eq!(packet.first(), Some(&6));

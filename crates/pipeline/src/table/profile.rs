@@ -1,5 +1,5 @@
 //! Action profiles and action selectors, whose actions entries share (P4Runtime specification,
-//! section 9.2; PSA specification, section 7.11).
+//! section 9.2; PSA specification, sections 7.11 and 7.12).
 
 use super::entry::{ActionCall, Group};
 use super::stored::{ActionCell, Choice, GroupCell, Weighted};

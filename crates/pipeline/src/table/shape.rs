@@ -12,8 +12,8 @@ pub struct EntryHandle(pub u64);
 
 impl EntryHandle {
     /// The handle of the default entry, whose action runs if no entry matches. It has counters and
-    /// meters of its own if the architecture provides them (PSA specification, sections 7.9 and
-    /// 7.10).
+    /// meters of its own if the architecture provides them (PSA specification, sections 7.7.3 and
+    /// 7.8).
     pub const DEFAULT: Self = Self(0);
 }
 

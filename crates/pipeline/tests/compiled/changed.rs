@@ -164,8 +164,8 @@ fn entries_that_change_between_packets_are_those_of_the_interpreter_in_every_sto
     }
 }
 
-/// A table that packets write cannot have both shards and locks, nor two replicas. Such a table is
-/// refused, instead of getting another design silently.
+/// A table that packets write in place cannot have both shards and locks, nor two replicas. Such a
+/// table is refused, instead of getting another design silently.
 #[test]
 fn a_design_that_packets_cannot_have_is_refused_with_advice() {
     let refusal = |replicas, locked| {

@@ -133,7 +133,7 @@ impl Generator {
                 format!("({condition} ? {then} : {otherwise})")
             }
             _ => {
-                // The expression is cast to another width, and then to the other sign.
+                // The expression is cast to another width, and then to `int` if the type is signed.
                 let from = 1 + self.below(64);
                 let operand = self.expression(from, false, depth);
                 if signed {

@@ -5,14 +5,14 @@ use pipeline::Switch;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Returns the permissions of this process's pages, as the kernel reports them.
+/// Returns the permissions of each mapping of this process, as the kernel reports them.
 fn permissions() -> Vec<String> {
     let maps = fs::read_to_string("/proc/self/maps").expect("the map of this process");
     let of = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
     maps.lines().map(of).collect()
 }
 
-/// Returns the number of anonymous pages that can be executed.
+/// Returns the number of anonymous mappings that can be executed.
 fn code_pages() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").expect("the map of this process");
     let is_code = |line: &&str| {

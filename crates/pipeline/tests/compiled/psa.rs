@@ -240,7 +240,7 @@ fn egress_gets_the_metadata_of_ingress_if_the_switch_carries_them() {
     );
 }
 
-/// The ingress deparser counts, so it runs even for packets that ingress drops.
+/// The ingress deparser has an assertion, so it runs even for packets that ingress drops.
 #[test]
 fn deparsers_may_have_more_statements_than_emit() {
     let parts = Parts {

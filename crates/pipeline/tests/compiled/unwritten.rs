@@ -1,4 +1,4 @@
-//! Tests of metadata that an architecture initialises, in programs that write all of them, one, or
+//! Tests of metadata that an architecture initialises, in programs that write none of them, one, or
 //! one for some packets only. Each way has the same values. Fields that are not written have the
 //! values of the specifications.
 

@@ -246,8 +246,8 @@ fn put_group(switch: &Switch) {
     switch.add_entry(table, entry, Duration::ZERO).expect("there is room");
 }
 
-/// Returns functions that each call the previous one twice, so that the last one runs 2^17 of the
-/// first.
+/// Returns functions that each call the previous one twice, so that a call of the last one runs the
+/// first one 2^17 times.
 fn doubling() -> String {
     let calls = (1..18).map(|number| {
         let before = number - 1;

@@ -202,8 +202,8 @@ impl Running {
         let fields = table.match_fields.iter().enumerate().map(|(position, field)| {
             use entities::schema::MatchKind::{Lpm, Optional, Range, Ternary};
             let value = |number: &[u8]| Value::new(field.value, number).expect("fits");
-            // The first field is the address. A wide field is the flow, whose end is the address.
-            // Other fields are zero.
+            // The first field is the address. A wide field is the number 7 in 128 bits, followed by
+            // the address. Other fields are zero.
             let is_wide = matches!(field.value, ValueType::Bits(bits) if bits.get() > 32);
             let key = if position == 0 || is_wide { number << 4 } else { 0 };
             let mut wide = [0; 20];

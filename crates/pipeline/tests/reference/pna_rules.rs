@@ -333,7 +333,7 @@ fn externs_of_psa_have_the_same_results_in_pna() {
     assert_eq!(meters.0.map(|packet| [packet[2], packet[3]]), [[1, 1], [2, 1], [3, 1]]);
 }
 
-/// Section 6, and sections 7.6.3 and 7.7 of PSA: the default entry counts and meters too.
+/// Section 6, and sections 7.7.3 and 7.8 of PSA: the default entry counts and meters too.
 #[test]
 fn direct_externs_include_the_default_entry() {
     let locals = "DirectCounter<bit<32>>(PNA_CounterType_t.PACKETS_AND_BYTES) c; DirectMeter(PNA_MeterType_t.PACKETS) meter_;

@@ -246,7 +246,7 @@ fn hashes_of_partial_bytes_are_padded_in_front() {
     assert_eq!(packet(&mut switch, 0, &[0x12, 0x03, 0, 0]), expected);
 }
 
-/// Section 7.11 of the PSA specification defines the action of an empty group.
+/// Section 7.12 of the PSA specification defines the action of an empty group.
 #[test]
 fn an_empty_group_runs_the_action_that_the_table_names() {
     let locals = "ActionSelector(PSA_HashAlgorithm_t.CRC32, 8, 8) selector;

@@ -180,7 +180,7 @@ fn conversions_to_and_from_headers_keep_the_numbers() {
     }
 }
 
-/// Section 7.4 defines each algorithm, without and with a range.
+/// Section 7.5 defines each algorithm, without and with a range.
 #[test]
 fn every_algorithm_hashes_with_and_without_a_range() {
     let data = [0x12_u8, 0x34, 0x56];
@@ -213,7 +213,7 @@ fn every_algorithm_hashes_with_and_without_a_range() {
     }
 }
 
-/// Section 7.5.1: a checksum covers all data since `clear`.
+/// Section 7.6.1: a checksum covers all data since `clear`.
 #[test]
 fn a_checksum_covers_all_updates_since_clear() {
     let locals = "Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) sum;";
@@ -224,7 +224,7 @@ fn a_checksum_covers_all_updates_since_clear() {
     assert_eq!(packet(&mut switch, 0, &[1, 2, 3, 4])[..2], crc.to_be_bytes());
 }
 
-/// Sections 7.6 to 7.8: an index beyond the end counts, meters and writes nothing.
+/// Sections 7.7 to 7.9: with an index beyond the end, nothing is counted, metered or written.
 #[test]
 fn an_index_beyond_the_end_has_no_effect() {
     let locals = "Counter<bit<32>, bit<8>>(2, PSA_CounterType_t.BYTES) c; Meter<bit<8>>(2, PSA_MeterType_t.PACKETS) meter_;
@@ -240,7 +240,7 @@ fn an_index_beyond_the_end_has_no_effect() {
     }
 }
 
-/// Section 7.7: meters are colour-aware or colour-blind, and count packets or bytes.
+/// Section 7.8: meters are colour-aware or colour-blind, and count packets or bytes.
 #[test]
 fn meters_respect_colours_and_count_packets_or_bytes() {
     let locals = "Meter<bit<8>>(3, PSA_MeterType_t.PACKETS) packets; Meter<bit<8>>(3, PSA_MeterType_t.BYTES) bytes;";
@@ -269,7 +269,7 @@ fn meters_respect_colours_and_count_packets_or_bytes() {
     }
 }
 
-/// Section 7.8: elements have any type, and an initial value.
+/// Section 7.9: elements of registers have any type, and an initial value.
 #[test]
 fn registers_may_have_structs_and_initial_values() {
     let locals = "Register<Note, bit<8>>(2, { 8w40 }) notes; Register<bool, bit<8>>(2) flags;";
@@ -281,7 +281,7 @@ fn registers_may_have_structs_and_initial_values() {
     }
 }
 
-/// Section 7.9: every value of the range occurs, including its ends.
+/// Section 7.10: every value of the range occurs, including its ends.
 #[test]
 fn random_numbers_include_both_ends_of_their_range() {
     let locals = "Random<bit<16>>(250, 258) random;";
@@ -365,7 +365,7 @@ fn an_idle_entry_is_reported_once_and_stays() {
     }
 }
 
-/// Section 7.13: the digests of several instances are in the order in which they were made.
+/// Section 7.14: the digests of several instances are in the order in which they were made.
 #[test]
 fn digests_of_the_deparser_keep_their_order() {
     let program = Psa {

@@ -11,8 +11,8 @@ use std::time::Duration;
 const HEADERS: &str =
     "header R { bit<8> key; bit<8> other; bit<8> result; } struct H { R r; } struct M {}";
 
-/// Returns a program with one table `t`, whose key is `keys`. Its action writes the parameter to
-/// `h.r.result`.
+/// Returns a program with one table `t`, whose key is `keys`. Its action `set` writes the parameter
+/// to `h.r.result`, and its action `add` adds the parameter to that field.
 fn table(keys: &str, properties: &str, apply: &str) -> Switch {
     V1model {
         declarations: HEADERS,
@@ -264,7 +264,7 @@ fn references_are_written_back_to_the_entry() {
         [swap(1, 11), swap(1, 12), swap(2, 21), swap(1, 13), swap(2, 22)],
         [10, 11, 20, 12, 21]
     );
-    // The default action has its own state.
+    // The default action has a value of its own.
     assert_eq!([swap(9, 78), swap(8, 79)], [77, 78]);
 }
 

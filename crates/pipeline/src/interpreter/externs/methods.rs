@@ -408,7 +408,7 @@ impl<'p> Interpreter<'p> {
         Ok(None)
     }
 
-    /// Runs a method of an `InternetChecksum` (RFC 1624; PSA specification, section 7.8).
+    /// Runs a method of an `InternetChecksum` (RFC 1624; PSA specification, section 7.6.2).
     fn internet_checksum(
         &mut self,
         call: &Call<'_>,

@@ -161,7 +161,8 @@ pub(super) fn remove(switch: &mut Switch, table: u32, position: u32) {
     }
 }
 
-/// Returns everything that packets changed in a switch: messages, registers, counters, entries.
+/// Returns what packets changed in a switch: messages, the first elements of registers and
+/// counters, and entries with their counters.
 pub(crate) fn observed(switch: &mut Switch) -> Vec<String> {
     let mut parts = vec![format!("messages {:?}", switch.take_digests())];
     let program = switch.program();
