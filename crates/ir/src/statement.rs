@@ -23,7 +23,8 @@ pub struct Statement {
 #[serde(rename_all = "snake_case")]
 pub enum StatementKind {
     /// An assignment. Headers are copied with their validity, and header stacks with their next
-    /// index. Assigning to a field of an invalid header has no observable effect.
+    /// index. Assigning to a field of an invalid header affects at most later reads of that field,
+    /// whose value is unspecified.
     Assign {
         /// The place that is assigned.
         place: Place,
@@ -136,7 +137,8 @@ pub enum StatementKind {
         /// The type `T`.
         type_id: TypeId,
     },
-    /// `packet.advance(bits)`. The possible error is `PacketTooShort`.
+    /// `packet.advance(bits)`. Possible errors are `PacketTooShort` and, in v1model and PSA,
+    /// `ParserInvalidArgument` for a number of bits that is not a multiple of eight.
     Advance(Expression),
     /// `packet.emit(value)`. A header is emitted if it is valid; a struct, stack or header union is
     /// emitted member by member.
@@ -150,7 +152,8 @@ pub enum StatementKind {
     },
     /// `header.setValid()` or `header.setInvalid()`.
     SetValidity {
-        /// A header, which may be a member of a header union.
+        /// A header, which may be a member of a header union, or a header union that becomes
+        /// invalid.
         header: Place,
         /// Whether the header becomes valid.
         valid: bool,

@@ -2,8 +2,8 @@
 //! between. The fuzz target `switch` runs it, and so does a test that needs no fuzzer.
 //!
 //! An input is a list of records. A record is a byte for the kind, two bytes for the length
-//! (big-endian), and the payload: the message of a gRPC call, or a packet. The target `device`
-//! tries who may write. Here all requests come from the primary client, whatever they say.
+//! (big-endian), and the payload: the message of a gRPC call, or a packet. All requests are changed
+//! so that they come from the primary client. The fuzz target `device` covers other clients.
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -25,10 +25,10 @@ use prost::Message;
 const DEVICE: u64 = 1;
 const PRIMARY: StreamId = StreamId(1);
 const SOURCE: &str = include_str!("../data/every_kind.p4");
-/// The largest number of steps that one Read is followed for.
+/// The largest number of steps after which an unfinished answer to a Read is dropped.
 const STEPS: usize = 64;
 
-/// The program, which is always the same one. Other targets try the compiler.
+/// The program that every pushed configuration runs. Other fuzz targets cover the compiler.
 static PROGRAM: LazyLock<Program> = LazyLock::new(|| {
     let (options, files) = (Options::default(), MemoryFiles::default());
     let compiled = p4lang::compile_text("every_kind.p4", SOURCE, &options, &files);

@@ -212,7 +212,8 @@ impl Source {
         };
         let set = if self.parses == Parses::All { "value_set<bit<16>>(4) known;" } else { "" };
         let start = start.join("\n        ");
-        // Only BMv2 can skip a number of bits that is not a multiple of eight.
+        // An `advance` by a number of bits that is not a multiple of eight is an error on BMv2. For
+        // PNA, machine code refuses programs that may have one.
         let skipped = match self.controls {
             Controls::V1model(_) => "h.a.l",
             Controls::Psa(_) | Controls::Pna(_) => "h.a.l << 3",

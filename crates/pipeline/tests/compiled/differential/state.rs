@@ -54,7 +54,8 @@ pub(crate) fn prepare(switch: &mut Switch) {
     configure_meters(switch);
 }
 
-/// Configures meters that return all colours for a few packets within some milliseconds.
+/// Configures rates and bursts that are so small that a few packets within some milliseconds get
+/// all colours.
 fn configure_meters(switch: &Switch) {
     let packets =
         MeterConfig::SingleRate { committed_rate: 200, committed_burst: 1, excess_burst: 1 };
