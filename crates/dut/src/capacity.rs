@@ -1,0 +1,124 @@
+//! The capacity of a table: how many entries a switch accepts, what it answers beyond them, and how
+//! the rate of inserts changes as the table fills.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::DutError;
+use crate::session::Session;
+use crate::window::{Operation, Phase, Refusal, Shape};
+
+/// The settings of the test.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The number of updates in a request.
+    pub batch: usize,
+    /// The number of requests that wait for their answers at the same time.
+    pub window: usize,
+}
+
+/// The reason why no further entry was inserted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The switch refused all updates of a step.
+    Refused(Refusal),
+    /// All entries that the session may use were inserted: the table may be larger.
+    AllInserted,
+    /// The user ended the test.
+    Stopped,
+}
+
+/// The insert rate in one range of occupancy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The number of entries in the table after the step.
+    pub entries: usize,
+    /// The accepted inserts per second during the step.
+    pub rate: f64,
+}
+
+/// The measured capacity of a table.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The number of entries in the table when no further one was accepted.
+    pub entries: usize,
+    /// The number of entries in the table when the switch refused the first one; `None` if it
+    /// refused none.
+    pub first_refusal: Option<usize>,
+    /// The reason why no further entry was inserted.
+    pub ending: Ending,
+    /// The insert rate by occupancy.
+    pub steps: Vec<Step>,
+    /// Whether an entry could be inserted after another one was deleted from the full table;
+    /// `None` if the table did not become full.
+    pub is_freed: Option<bool>,
+}
+
+/// The number of steps into which the entries of the session are divided.
+const STEPS: usize = 40;
+
+/// Fills the table until the switch refuses entries, and empties it again.
+///
+/// # Errors
+/// Returns an error if a request fails as a whole.
+pub(crate) async fn measure(
+    session: &mut Session,
+    settings: &Settings,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Measured, DutError> {
+    let numbers = session.numbers().to_vec();
+    let shape = Shape { window: settings.window, time: None };
+    let length = numbers.len().div_ceil(STEPS).max(settings.batch * settings.window);
+    let mut measured = Measured {
+        entries: session.present(),
+        first_refusal: None,
+        ending: Ending::AllInserted,
+        steps: Vec::new(),
+        is_freed: None,
+    };
+    let mut inserted = Vec::new();
+    let mut unused = None;
+    for step in numbers.chunks(length) {
+        let phase = session.write((Operation::Insert, step), settings.batch, shape, stop).await?;
+        measured.note(&phase);
+        inserted.extend_from_slice(&phase.accepted);
+        progress(inserted.len() as u64, numbers.len() as u64);
+        if stop.load(Ordering::Relaxed) {
+            measured.ending = Ending::Stopped;
+            break;
+        }
+        if let (true, Some(refusal)) = (phase.accepted.is_empty(), phase.refusal) {
+            measured.ending = Ending::Refused(refusal);
+            unused = step.first().copied();
+            break;
+        }
+    }
+    let never = AtomicBool::new(false);
+    if let (Some(unused), Some(last)) = (unused, inserted.pop()) {
+        let one = Shape { window: 1, time: None };
+        session.write((Operation::Delete, &[last]), 1, one, &never).await?;
+        let again = session.write((Operation::Insert, &[unused]), 1, one, &never).await?;
+        measured.is_freed = Some(!again.accepted.is_empty());
+        inserted.extend(again.accepted);
+    }
+    session.write((Operation::Delete, &inserted), settings.batch, shape, &never).await?;
+    Ok(measured)
+}
+
+impl Measured {
+    fn note(&mut self, phase: &Phase) {
+        let before = self.entries;
+        self.entries += phase.accepted.len();
+        if let Some(rate) = phase.rate().filter(|_| !phase.accepted.is_empty()) {
+            self.steps.push(Step { entries: self.entries, rate });
+        }
+        if self.first_refusal.is_none() && phase.refused() > 0 {
+            // Within a step, the entries of the requests until the first one with a refusal count.
+            let first = phase.calls.iter().position(|call| call.refused > 0);
+            let calls = phase.calls.iter().take(first.map_or(0, |first| first + 1));
+            let accepted: u64 = calls.map(|call| call.updates - call.refused).sum();
+            let accepted = usize::try_from(accepted).unwrap_or(usize::MAX);
+            self.first_refusal = Some(before.saturating_add(accepted));
+        }
+    }
+}

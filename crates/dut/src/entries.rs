@@ -1,0 +1,333 @@
+//! Entries that are made from the P4Info of a switch: valid, and different from each other.
+
+use std::collections::HashSet;
+
+use entities::schema::{Action, ActionScope, MatchField, MatchKind, Schema, Table};
+use entities::value::ValueType;
+use p4runtime::proto::v1::{self, entity::Entity as Kind, field_match::FieldMatchType};
+use prost::Message as _;
+
+use crate::window::Operation;
+
+/// The number of an entry that a maker makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryNumber(pub u64);
+
+/// The parameters of an entry's action. Entries with the same number and another variant have the
+/// same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// The parameters with which entries are inserted.
+    First,
+    /// The parameters to which entries are modified.
+    Second,
+}
+
+/// The reason why no entries can be made for a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MakerError {
+    /// The program has no table of this name.
+    #[error("the switch has no table `{name}`; it has {known}")]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The names of the tables of the program.
+        known: String,
+    },
+    /// Entries of the table cannot be written, or cannot be made from P4Info alone.
+    #[error("no entries can be made for table `{name}`: {why}")]
+    Unsuitable {
+        /// The name of the table.
+        name: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// No table of the program is suitable.
+    #[error("no entries can be made for any table of the switch: {0}")]
+    NoTable(String),
+}
+
+/// A maker of entries of one table. Each number makes the same entry whenever it is asked for.
+///
+/// Keys are scattered over the values of the widest fields. Longest-prefix matches have the whole
+/// field as prefix, ternary matches a full mask, and ranges a single value, so an entry matches
+/// exactly one key.
+#[derive(Debug)]
+pub struct EntryMaker {
+    table: Table,
+    action: Action,
+    /// The positions of the key fields, the widest first.
+    widest_first: Vec<usize>,
+}
+
+impl EntryMaker {
+    /// Creates a maker for the table with this name or alias, or for the largest suitable table if
+    /// there is no name.
+    ///
+    /// # Errors
+    /// Returns an error if no entries can be made for the table.
+    pub fn new(schema: &Schema, name: Option<&str>) -> Result<Self, MakerError> {
+        let (table, action) = match name {
+            Some(name) => {
+                let table = schema.tables().by_name(name).ok_or_else(|| MakerError::Unknown {
+                    name: name.to_owned(),
+                    known: joined(schema.tables().iter().map(|table| table.name.clone())),
+                })?;
+                (table, usable_action(schema, table).map_err(|why| unsuitable(table, why))?)
+            }
+            None => {
+                let tables = || schema.tables().iter();
+                let suitable = tables()
+                    .filter_map(|table| Some((table, usable_action(schema, table).ok()?)))
+                    .max_by_key(|(table, _)| (table.size, std::cmp::Reverse(table.id)));
+                suitable.ok_or_else(|| {
+                    let why = tables().filter_map(|table| {
+                        usable_action(schema, table).err().map(|why| unsuitable(table, why))
+                    });
+                    MakerError::NoTable(joined(why.map(|one| one.to_string())))
+                })?
+            }
+        };
+        let mut widest_first: Vec<usize> = (0..table.match_fields.len()).collect();
+        widest_first.sort_by_key(|at| std::cmp::Reverse(bits(&table.match_fields[*at])));
+        Ok(Self { table: table.clone(), action: action.clone(), widest_first })
+    }
+
+    /// Returns the table whose entries are made.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Returns the action that all made entries have.
+    #[must_use]
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// Returns the number of different entries that can be made.
+    #[must_use]
+    pub fn different(&self) -> u64 {
+        let all: u32 = self.table.match_fields.iter().map(bits).fold(0, u32::saturating_add);
+        1_u64.checked_shl(all).unwrap_or(u64::MAX)
+    }
+
+    /// Makes an entry. Numbers up to [`Self::different`] make entries with different keys.
+    #[must_use]
+    pub fn entry(&self, number: EntryNumber, variant: Variant) -> v1::TableEntry {
+        let mut fields = vec![None; self.table.match_fields.len()];
+        let mut rest = number.0;
+        for at in &self.widest_first {
+            let field = &self.table.match_fields[*at];
+            let bits = bits(field).min(u64::BITS);
+            let part = scattered(rest, bits);
+            rest = rest.checked_shr(bits).unwrap_or(0);
+            fields[*at] = Some(field_match(field, part));
+        }
+        let parameters = self.action.params.iter().map(|parameter| v1::action::Param {
+            param_id: parameter.id.into(),
+            value: value(parameter.value, 1 + u64::from(variant == Variant::Second)).into(),
+        });
+        let action = v1::Action { action_id: self.action.id.into(), params: parameters.collect() };
+        v1::TableEntry {
+            table_id: self.table.id.into(),
+            r#match: fields.into_iter().flatten().collect(),
+            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
+            priority: i32::from(self.table.needs_priority),
+            ..Default::default()
+        }
+    }
+
+    /// Makes the update that inserts, modifies or deletes an entry.
+    #[must_use]
+    pub fn update(&self, number: EntryNumber, operation: Operation) -> v1::Update {
+        let variant = match operation {
+            Operation::Insert => Variant::First,
+            Operation::Modify => Variant::Second,
+            Operation::Delete => Variant::First,
+        };
+        let mut entry = self.entry(number, variant);
+        if operation == Operation::Delete {
+            // Only the key selects the entry (P4Runtime 1.5, section 9.1).
+            entry.action = None;
+        }
+        v1::Update {
+            r#type: match operation {
+                Operation::Insert => v1::update::Type::Insert,
+                Operation::Modify => v1::update::Type::Modify,
+                Operation::Delete => v1::update::Type::Delete,
+            } as i32,
+            entity: Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }),
+        }
+    }
+
+    /// Returns the numbers of the first `count` entries whose keys are not among `present`, which
+    /// are entries that the switch has.
+    #[must_use]
+    pub fn absent(&self, count: u64, present: &[v1::TableEntry]) -> Vec<EntryNumber> {
+        let taken: HashSet<Vec<u8>> = present.iter().map(key).collect();
+        let numbers = (0..self.different()).map(EntryNumber);
+        let is_absent = |number: &EntryNumber| {
+            taken.is_empty() || !taken.contains(&key(&self.entry(*number, Variant::First)))
+        };
+        numbers.filter(is_absent).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+    }
+}
+
+/// Returns the action that made entries of a table have: the one with the most parameters, of which
+/// a modification changes all. Returns the reason if no entries can be made.
+fn usable_action<'s>(schema: &'s Schema, table: &Table) -> Result<&'s Action, &'static str> {
+    if table.is_const {
+        return Err("its entries are constant");
+    }
+    if table.implementation.is_some() {
+        return Err("its actions are in an action profile");
+    }
+    if table.match_fields.is_empty() {
+        return Err("it has no key");
+    }
+    if table.match_fields.iter().any(|field| matches!(field.kind, MatchKind::Other(_))) {
+        return Err("it has a match kind of another architecture");
+    }
+    let usable = |scope| matches!(scope, ActionScope::TableAndDefault | ActionScope::TableOnly);
+    let actions = table.actions.iter().filter(|action| usable(action.scope));
+    let actions = actions.filter_map(|action| schema.actions().get(action.id));
+    actions
+        .max_by_key(|action| (action.params.len(), std::cmp::Reverse(action.id)))
+        .ok_or("it has no action for entries")
+}
+
+fn unsuitable(table: &Table, why: &'static str) -> MakerError {
+    MakerError::Unsuitable { name: table.name.clone(), why }
+}
+
+fn joined(words: impl Iterator<Item = String>) -> String {
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the number of bits of a key field in which entries differ. Texts differ in 64.
+fn bits(field: &MatchField) -> u32 {
+    field.value.bits().unwrap_or(u64::BITS)
+}
+
+/// Maps the low `bits` of a number to as many bits, each to another: successive numbers are far
+/// apart, as the keys of a real table are.
+fn scattered(number: u64, bits: u32) -> u64 {
+    // Multiplication with an odd number is a bijection modulo a power of two. This one is 2^64
+    // divided by the golden ratio (D. Knuth, The Art of Computer Programming, volume 3, 6.4).
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
+    number.wrapping_mul(ODD) & mask
+}
+
+fn field_match(field: &MatchField, number: u64) -> v1::FieldMatch {
+    let own = value(field.value, number);
+    let own = || own.clone().into();
+    let kind = match field.kind {
+        MatchKind::Exact | MatchKind::Other(_) => {
+            FieldMatchType::Exact(v1::field_match::Exact { value: own() })
+        }
+        MatchKind::Lpm => {
+            let prefix_len = i32::try_from(bits(field)).unwrap_or(i32::MAX);
+            FieldMatchType::Lpm(v1::field_match::Lpm { value: own(), prefix_len })
+        }
+        MatchKind::Ternary => {
+            let mask = all_ones(bits(field)).into();
+            FieldMatchType::Ternary(v1::field_match::Ternary { value: own(), mask })
+        }
+        MatchKind::Range => {
+            FieldMatchType::Range(v1::field_match::Range { low: own(), high: own() })
+        }
+        MatchKind::Optional => FieldMatchType::Optional(v1::field_match::Optional { value: own() }),
+    };
+    v1::FieldMatch { field_id: field.id.into(), field_match_type: Some(kind) }
+}
+
+/// Returns a value of a type as P4Runtime encodes it: the shortest big-endian string of a number,
+/// of which the low bits are used if the type is narrower (P4Runtime 1.5, section 8.3).
+fn value(of: ValueType, number: u64) -> Vec<u8> {
+    let Some(bits) = of.bits() else { return format!("planimeter-{number}").into_bytes() };
+    let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(bits)).unwrap_or(0);
+    let bytes = (number & mask).to_be_bytes();
+    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);
+    bytes[first..].to_vec()
+}
+
+/// Returns the number of `bits` ones as P4Runtime encodes it.
+fn all_ones(bits: u32) -> Vec<u8> {
+    let bytes = bits.div_ceil(8) as usize;
+    let mut ones = vec![0xff; bytes];
+    if let (Some(first), odd @ 1..) = (ones.first_mut(), bits % 8) {
+        *first = 0xff >> (8 - odd);
+    }
+    ones
+}
+
+/// Returns the key of an entry in a form in which keys compare: its priority and its matches, by
+/// the identifier of the field.
+fn key(entry: &v1::TableEntry) -> Vec<u8> {
+    let mut matches = entry.r#match.clone();
+    matches.sort_by_key(|field| field.field_id);
+    let key = v1::TableEntry { r#match: matches, priority: entry.priority, ..Default::default() };
+    key.encode_to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maker(table: &str) -> EntryMaker {
+        let p4info = include_str!("../tests/kinds.p4");
+        let schema = crate::testing::schema(p4info);
+        EntryMaker::new(&schema, Some(table)).expect("it is suitable")
+    }
+
+    #[test]
+    fn entries_of_a_narrow_table_are_all_different() {
+        let maker = maker("narrow");
+        assert_eq!(maker.different(), 1 << 12);
+        let keys: HashSet<Vec<u8>> = (0..1 << 12)
+            .map(|number| key(&maker.entry(EntryNumber(number), Variant::First)))
+            .collect();
+        assert_eq!(keys.len(), 1 << 12);
+    }
+
+    #[test]
+    fn both_variants_of_an_entry_have_one_key_and_different_parameters() {
+        let maker = maker("kinds");
+        let [first, second] =
+            [Variant::First, Variant::Second].map(|variant| maker.entry(EntryNumber(77), variant));
+        assert_eq!(key(&first), key(&second));
+        assert_ne!(first.action, second.action);
+    }
+
+    #[test]
+    fn keys_that_the_switch_has_are_left_out() {
+        let maker = maker("narrow");
+        let present: Vec<v1::TableEntry> =
+            (0..4000).map(|number| maker.entry(EntryNumber(number), Variant::Second)).collect();
+        let absent = maker.absent(1000, &present);
+        assert_eq!(absent.len(), 96);
+        assert_eq!(absent.first(), Some(&EntryNumber(4000)));
+    }
+
+    #[test]
+    fn the_largest_suitable_table_is_chosen_and_others_say_why_they_are_not() {
+        let schema = crate::testing::schema(include_str!("../tests/kinds.p4"));
+        let chosen = EntryMaker::new(&schema, None).expect("one is suitable");
+        assert_eq!(chosen.table().alias, "kinds");
+        let unknown = EntryMaker::new(&schema, Some("other")).expect_err("there is none");
+        assert!(unknown.to_string().contains("has no table `other`"), "{unknown}");
+        assert!(unknown.to_string().contains("I.kinds"), "{unknown}");
+        let constant = EntryMaker::new(&schema, Some("fixed")).expect_err("it is constant");
+        assert!(constant.to_string().contains("its entries are constant"), "{constant}");
+    }
+
+    #[test]
+    fn masks_have_no_bit_beyond_the_field() {
+        assert_eq!(all_ones(8), [0xff]);
+        assert_eq!(all_ones(9), [0x01, 0xff]);
+        assert_eq!(all_ones(48), [0xff; 6]);
+    }
+}

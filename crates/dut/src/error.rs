@@ -1,0 +1,75 @@
+//! The error of a measurement.
+
+use std::time::Duration;
+
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::ArbitrationFailure;
+
+use crate::entries::MakerError;
+
+/// The reason why a switch could not be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DutError {
+    /// No P4Runtime server answers at the address.
+    #[error("{address}: {cause}; is it the address of a P4Runtime server?")]
+    Connect {
+        /// The address, as `host:port`.
+        address: String,
+        /// The error of the connection.
+        cause: String,
+    },
+    /// Another controller is the primary of the device. A measurement would disturb it.
+    #[error(
+        "another controller is primary of device {device_id}{}; stop it before the switch is measured",
+        shown(*.highest)
+    )]
+    Controlled {
+        /// The device at the server.
+        device_id: u64,
+        /// The election id of the other controller.
+        highest: Option<ElectionId>,
+    },
+    /// The switch did not make this client its primary controller.
+    #[error("the switch does not make this controller its primary: {0}")]
+    Arbitration(#[from] ArbitrationFailure),
+    /// The switch runs no pipeline whose tables could be measured.
+    #[error(
+        "device {device_id} runs no pipeline ({cause}); push one, for example with the controller that it is used with"
+    )]
+    NoPipeline {
+        /// The device at the server.
+        device_id: u64,
+        /// The answer of the switch.
+        cause: String,
+    },
+    /// The P4Info of the switch is invalid.
+    #[error("the P4Info of the switch cannot be used: {0}")]
+    Schema(String),
+    /// No entries can be made for the table that is to be measured.
+    #[error(transparent)]
+    Maker(#[from] MakerError),
+    /// A request failed as a whole.
+    #[error("the switch refused a {what} request: {cause}")]
+    Request {
+        /// The kind of the request.
+        what: &'static str,
+        /// The answer of the switch.
+        cause: String,
+    },
+    /// The switch did not answer a request.
+    #[error("the switch did not answer a {what} request within {} s", .patience.as_secs())]
+    NoAnswer {
+        /// The kind of the request.
+        what: &'static str,
+        /// The time that was waited for the answer.
+        patience: Duration,
+    },
+    /// The thread of the measurement could not be set up.
+    #[error("the measurement cannot start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+fn shown(highest: Option<ElectionId>) -> String {
+    highest.map(|id| format!(" (election id {id})")).unwrap_or_default()
+}

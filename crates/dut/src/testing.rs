@@ -1,0 +1,18 @@
+//! Helpers of the tests of several modules.
+
+use std::sync::Arc;
+
+use entities::schema::Schema;
+use p4lang::diagnostic::Style;
+use p4lang::preprocess::{MemoryFiles, Options};
+
+/// Returns the schema of a program in P4 source.
+pub(crate) fn schema(source: &str) -> Arc<Schema> {
+    let options = Options::default();
+    let compiled = p4lang::compile_text("test.p4", source, &options, &MemoryFiles::default());
+    let messages = compiled.messages(Style::Plain);
+    let program = compiled.program.unwrap_or_else(|| panic!("{messages}"));
+    let p4info = p4lang::p4info::generate(&program).expect("it has a P4Info");
+    let schema = p4runtime::p4info::Schema::new(p4info).expect("it is valid");
+    Arc::clone(schema.objects())
+}

@@ -1,0 +1,291 @@
+//! Measurements of a P4Runtime server that runs in this process, and of one whose answers are
+//! delayed on their way.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dut::capacity::Ending;
+use dut::updates::{Limit, Load};
+use dut::{Device, DutError, Operation, Outcome, Plan, Watch, capacity, measure, reads, updates};
+use p4lang::preprocess::{MemoryFiles, Options};
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{Client, ClientOptions, Standing};
+use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
+use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
+use p4runtime::server::{DeviceHandle, NoObserver, Server, ServerOptions};
+use p4runtime::session::{DeviceOptions, PipelineRegistry};
+use tokio::runtime::Runtime;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server with one device that runs a program with the tables of `kinds.p4`.
+struct Served {
+    address: String,
+}
+
+impl Served {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a socket");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        thread::spawn(move || {
+            runtime().block_on(async {
+                let registry = Arc::new(PipelineRegistry::new());
+                let device = p4runtime::session::Device::new(1, DeviceOptions::default(), registry);
+                let handle = DeviceHandle::new(device, Arc::new(NoObserver));
+                let server = Server::new([handle], ServerOptions::default()).expect("one device");
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
+                server.serve(listener, std::future::pending()).await;
+            });
+        });
+        let served = Self { address };
+        served.as_controller(1, async |client| {
+            let pushed = client.set_pipeline(Action::VerifyAndCommit, Some(program())).await;
+            pushed.expect("it is valid");
+        });
+        served
+    }
+
+    /// Runs `work` as the primary controller, and waits until the switch has no primary any more.
+    fn as_controller<T>(&self, election_id: u128, work: impl AsyncFnOnce(&mut Client) -> T) -> T {
+        let connect = async || {
+            let options = ClientOptions::default();
+            Client::connect(&self.address, 1, &options).await.expect("a server")
+        };
+        let done = runtime().block_on(async {
+            let mut client = connect().await;
+            let id = ElectionId(election_id);
+            let _stream = client.become_primary("", id, PATIENCE).await.expect("no other");
+            work(&mut client).await
+        });
+        runtime().block_on(async {
+            let mut client = connect().await;
+            loop {
+                let (_sender, mut receiver) =
+                    client.open_stream("", None, None).await.expect("a stream");
+                match receiver.arbitrated().await.expect("an answer") {
+                    Standing::Backup { .. } => tokio::time::sleep(Duration::from_millis(5)).await,
+                    Standing::Primary | Standing::NoPrimary { .. } => break,
+                }
+            }
+        });
+        done
+    }
+
+    fn device(&self) -> Device {
+        Device { address: self.address.clone(), device_id: 1, tls: None }
+    }
+}
+
+fn runtime() -> Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime")
+}
+
+fn program() -> v1::ForwardingPipelineConfig {
+    let (source, options) = (include_str!("kinds.p4"), Options::default());
+    let compiled = p4lang::compile_text("kinds.p4", source, &options, &MemoryFiles::default());
+    let program = compiled.program.expect("it is valid");
+    p4lang::device_config::to_pipeline_config(&program).expect("it has a P4Info")
+}
+
+struct Silent;
+
+impl Watch for Silent {
+    fn step(&mut self, _: &'static str, _: u64, _: u64) {}
+}
+
+fn short_plan(table: &str) -> Plan {
+    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let time = Duration::from_millis(50);
+    Plan {
+        table: Some(table.to_owned()),
+        entries: 10_000,
+        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
+        capacity: Some(capacity::Settings { batch: 100, window: 2 }),
+    }
+}
+
+fn outcome(device: &Device, plan: &Plan) -> Outcome {
+    measure(device, plan, &AtomicBool::new(false), &mut Silent).expect("it can be measured")
+}
+
+#[test]
+fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
+    let served = Served::new();
+    let found = outcome(&served.device(), &short_plan("kinds"));
+    assert_eq!(found.failures, [""; 0]);
+    assert_eq!(found.subject.table, "I.kinds");
+    assert_eq!(found.subject.keys.len(), 5);
+    assert_eq!(found.updates.len(), 6);
+    for one in &found.updates {
+        assert_eq!((one.refused(), one.rates().len()), (0, 3), "{:?}", one.operation);
+        assert!(one.rates().iter().all(|rate| *rate > 0.0));
+    }
+    // What is inserted is also modified and deleted.
+    for load in found.updates.chunks(3) {
+        let counts: Vec<Vec<usize>> = load
+            .iter()
+            .map(|one| one.rounds.iter().map(|phase| phase.accepted.len()).collect())
+            .collect();
+        assert_eq!(counts[0], counts[1]);
+        assert_eq!(counts[1], counts[2]);
+    }
+    let reads = found.reads.expect("it was measured");
+    assert_eq!((reads.expected, reads.wrong, reads.rates.len()), (1000, 0, 3));
+    let again = outcome(&served.device(), &short_plan("kinds"));
+    assert_eq!(again.subject.present, 0);
+}
+
+#[test]
+fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
+    let served = Served::new();
+    let plan = Plan { updates: None, reads: None, ..short_plan("narrow") };
+    let found = outcome(&served.device(), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    assert_eq!(found.subject.usable, 4096);
+    let capacity = found.capacity.expect("it was measured");
+    // The table is declared with as many entries as there are keys.
+    assert_eq!((capacity.entries, capacity.ending), (4096, Ending::AllInserted));
+    assert_eq!(capacity.first_refusal, None);
+
+    let plan = Plan { entries: 70_000, ..Plan { table: Some("kinds".to_owned()), ..plan } };
+    let capacity = outcome(&served.device(), &plan).capacity.expect("it was measured");
+    assert_eq!((capacity.entries, capacity.first_refusal), (65_536, Some(65_536)));
+    let Ending::Refused(refusal) = capacity.ending else { panic!("{:?}", capacity.ending) };
+    assert_eq!(refusal.code, "ResourceExhausted");
+    assert_eq!(capacity.is_freed, Some(true));
+}
+
+#[test]
+fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
+    let served = Served::new();
+    let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
+    let maker = dut::EntryMaker::new(schema.expect("it is valid").objects(), Some("narrow"));
+    let maker = maker.expect("it is suitable");
+    let numbers = (0..100).map(dut::EntryNumber);
+    let updates = numbers.map(|number| maker.update(number, Operation::Insert)).collect();
+    let all = v1::TableEntry { table_id: maker.table().id.into(), ..Default::default() };
+    let all = v1::Entity { entity: Some(Kind::TableEntry(all)) };
+    let before = served.as_controller(2, async |client| {
+        client.write(updates, Atomicity::ContinueOnError).await.expect("they are new");
+        client.read(vec![all.clone()]).await.expect("they are there")
+    });
+    let found = outcome(&served.device(), &short_plan("narrow"));
+    assert_eq!(found.failures, [""; 0]);
+    assert_eq!((found.subject.present, found.subject.usable), (100, 3996));
+    assert!(found.updates.iter().all(|one| one.refused() == 0));
+    let after = served.as_controller(1000, async |client| client.read(vec![all]).await);
+    assert_eq!(before, after.expect("they are there"));
+}
+
+#[test]
+fn a_switch_with_another_primary_is_refused() {
+    let served = Served::new();
+    let refused = served.as_controller(7, async |_| {
+        let device = served.device();
+        let measured = thread::spawn(move || {
+            let plan = short_plan("kinds");
+            measure(&device, &plan, &AtomicBool::new(false), &mut Silent)
+        });
+        measured.join().expect("it does not panic")
+    });
+    let Err(error @ DutError::Controlled { .. }) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().contains("another controller is primary of device 1"), "{error}");
+}
+
+/// Stops a measurement when its first step is complete.
+struct StopsAtFirstStep<'a>(&'a AtomicBool);
+
+impl Watch for StopsAtFirstStep<'_> {
+    fn step(&mut self, _: &'static str, _: u64, _: u64) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_stopped_measurement_leaves_nothing_in_the_switch() {
+    let served = Served::new();
+    let stop = AtomicBool::new(false);
+    let plan = short_plan("kinds");
+    let found = measure(&served.device(), &plan, &stop, &mut StopsAtFirstStep(&stop));
+    let found = found.expect("it can be measured");
+    assert_eq!(found.failures, [""; 0]);
+    assert!(found.capacity.is_none());
+    assert_eq!(outcome(&served.device(), &plan).subject.present, 0);
+}
+
+/// Serves one connection, which it forwards to `target`. What the target sends back is held up by
+/// `delay`. Returns the address.
+fn delayed(target: &str, delay: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let target = target.to_owned();
+    thread::spawn(move || {
+        let (client, _) = listener.accept().expect("a client");
+        let server = TcpStream::connect(target).expect("a server");
+        for one in [&client, &server] {
+            one.set_nodelay(true).expect("a socket");
+        }
+        let (from_client, to_server) = (client.try_clone(), server.try_clone());
+        thread::spawn(move || {
+            pass_on(&mut from_client.expect("a socket"), &mut to_server.expect("a socket"));
+        });
+        let (queue, later) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+        let mut to_client = client;
+        thread::spawn(move || {
+            for (arrived, bytes) in later {
+                thread::sleep((arrived + delay).saturating_duration_since(Instant::now()));
+                if to_client.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+        });
+        let (mut from_server, mut buffer) = (server, [0; 1 << 16]);
+        while let Ok(length @ 1..) = from_server.read(&mut buffer) {
+            if queue.send((Instant::now(), buffer[..length].to_vec())).is_err() {
+                return;
+            }
+        }
+    });
+    address
+}
+
+fn pass_on(from: &mut TcpStream, to: &mut TcpStream) {
+    let mut buffer = [0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..length]).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
+    const DELAY: Duration = Duration::from_millis(20);
+    let served = Served::new();
+    let device = Device { address: delayed(&served.address, DELAY), ..served.device() };
+    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 1, window: 4 }];
+    let time = Duration::from_millis(200);
+    let plan = Plan {
+        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        reads: None,
+        capacity: None,
+        ..short_plan("kinds")
+    };
+    let found = outcome(&device, &plan);
+    assert_eq!(found.failures, [""; 0]);
+    for one in &found.updates {
+        let least = one.latencies().first().expect("a request");
+        assert!(least >= DELAY, "{least:?}");
+        let most = one.load.window as f64 / DELAY.as_secs_f64();
+        assert!(one.rates().iter().all(|rate| *rate <= most), "{:?}", one.rates());
+        let limit = if one.load.window == 1 { Limit::Latency } else { Limit::Switch };
+        assert_eq!(one.limit(), limit);
+    }
+}
