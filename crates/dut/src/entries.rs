@@ -80,7 +80,9 @@ impl EntryMaker {
                 let tables = || schema.tables().iter();
                 let suitable = tables()
                     .filter_map(|table| Some((table, usable_action(schema, table).ok()?)))
-                    .max_by_key(|(table, _)| (table.size, std::cmp::Reverse(table.id)));
+                    .max_by_key(|(table, _)| {
+                        (table.size.unwrap_or(u64::MAX), std::cmp::Reverse(table.id))
+                    });
                 suitable.ok_or_else(|| {
                     let why = tables().filter_map(|table| {
                         usable_action(schema, table).err().map(|why| unsuitable(table, why))

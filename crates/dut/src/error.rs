@@ -19,6 +19,14 @@ pub enum DutError {
         /// The error of the connection.
         cause: String,
     },
+    /// The server has no device with the given identifier.
+    #[error("the server has no device {device_id} ({cause}); name another with --device-id")]
+    NoDevice {
+        /// The device that was asked for.
+        device_id: u64,
+        /// The answer of the server.
+        cause: String,
+    },
     /// Another controller is the primary of the device. A measurement would disturb it.
     #[error(
         "another controller is primary of device {device_id}{}; stop it before the switch is measured",

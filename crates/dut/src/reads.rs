@@ -49,7 +49,7 @@ pub(crate) async fn measure(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Measured, DutError> {
     let numbers: Vec<EntryNumber> =
-        session.numbers().iter().take(settings.entries).copied().collect();
+        session.within_size().iter().take(settings.entries).copied().collect();
     let shape = Shape { window: 4, time: None };
     let filled = session.write((Operation::Insert, &numbers), BATCH, shape, stop).await?;
     let expected = session.present() + filled.accepted.len();

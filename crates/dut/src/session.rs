@@ -137,6 +137,16 @@ impl Session {
         Ok(phase)
     }
 
+    /// Returns the entries that can be inserted without exceeding the declared size of the table. A
+    /// tenth of the size is left free.
+    pub(crate) fn within_size(&self) -> &[EntryNumber] {
+        let fits = self.maker.table().size.map_or(usize::MAX, |size| {
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            (size - size / 10).saturating_sub(self.present)
+        });
+        self.numbers.get(..fits).unwrap_or(&self.numbers)
+    }
+
     fn disown(&mut self, numbers: &[EntryNumber]) {
         for number in numbers {
             self.owned.remove(number);
@@ -189,6 +199,9 @@ async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
     };
     match tokio::time::timeout(PATIENCE, ask).await {
         Err(_) => Err(DutError::NoAnswer { what: "StreamChannel", patience: PATIENCE }),
+        Ok(Err(status)) if status.code() == tonic::Code::NotFound => {
+            Err(DutError::NoDevice { device_id, cause: status.message().to_owned() })
+        }
         Ok(Err(status)) => Err(DutError::Request {
             what: "StreamChannel",
             cause: format!("{} ({:?})", status.message(), status.code()),

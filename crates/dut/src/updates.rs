@@ -1,10 +1,11 @@
 //! The rate and the latency of updates: how many entries a switch inserts, modifies and deletes in
 //! a second, and after which time it answers.
 //!
-//! A round takes each load once, in a random order. For each load, entries are inserted for a time,
-//! then all of them are modified, and then deleted, so that every load begins with the same number
-//! of entries in the table. Requests always wait at the switch: a further one is sent as soon as an
-//! answer arrives. The rates of the rounds are independent samples.
+//! A round takes each load once, in a random order. For each load, entries are inserted for a time
+//! or until the table is nearly full, then all of them are modified, and then deleted; this is
+//! repeated until inserts have taken the time. So every load begins with the same number of entries
+//! in the table. Requests always wait at the switch: a further one is sent as soon as an answer
+//! arrives. The rates of the rounds are independent samples.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,7 +35,8 @@ pub struct Settings {
     pub loads: Vec<Load>,
     /// The number of rounds.
     pub rounds: u32,
-    /// The time for which entries are inserted in each round of each load.
+    /// The time for which entries are inserted in each round of each load. Modifying and deleting
+    /// them takes further time.
     pub time: Duration,
     /// The seed of the order of the loads.
     pub seed: u64,
@@ -56,7 +58,8 @@ pub struct Measured {
 pub enum Limit {
     /// This program: its thread ran nearly all the time, so the switch may be faster.
     Planimeter,
-    /// The latency: only one request waited at a time.
+    /// The latency: only one request waited at a time, or the table holds too few entries for more
+    /// requests than a window.
     Latency,
     /// The switch, or the network to it: requests always waited for it.
     Switch,
@@ -85,19 +88,27 @@ impl Measured {
     /// Returns the part that limited the rate, as most rounds tell.
     #[must_use]
     pub fn limit(&self) -> Limit {
-        let busy = self.rounds.iter().filter(|phase| phase.busy >= BUSY).count();
+        let busy = self.rounds.iter().filter(|phase| phase.busy() >= BUSY).count();
         if 2 * busy > self.rounds.len() {
             Limit::Planimeter
-        } else if self.load.window == 1 {
+        } else if self.load.window == 1 || self.has_short_series() {
             Limit::Latency
         } else {
             Limit::Switch
         }
     }
+
+    /// Returns whether the series were so short that the first and last requests, beside which the
+    /// window was not full, are half of them or more.
+    fn has_short_series(&self) -> bool {
+        let calls: usize = self.rounds.iter().map(|phase| phase.calls.len()).sum();
+        let series: usize = self.rounds.iter().map(|phase| phase.series).sum();
+        calls < 2 * self.load.window * series
+    }
 }
 
-/// Measures all loads. `progress` is called with the number of phases that are complete and with
-/// the number of all phases. If `stop` is set, returns what was measured until then.
+/// Measures all loads. `progress` is called with the number of loads that are complete and with
+/// the number of all loads in all rounds. If `stop` is set, returns what was measured until then.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.
@@ -111,7 +122,7 @@ pub(crate) async fn measure(
     let each = each.flat_map(|load| Operation::ALL.map(|operation| (*load, operation)));
     let mut measured: Vec<Measured> =
         each.map(|(load, operation)| Measured { load, operation, rounds: Vec::new() }).collect();
-    let all = measured.len() as u64 * u64::from(settings.rounds);
+    let all = settings.loads.len() as u64 * u64::from(settings.rounds);
     let mut done = 0;
     let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
     for _ in 0..settings.rounds {
@@ -119,26 +130,46 @@ pub(crate) async fn measure(
         order.shuffle(&mut random);
         for chosen in order {
             let Some(load) = settings.loads.get(chosen) else { continue };
-            let mut numbers = session.numbers().to_vec();
-            for (position, operation) in Operation::ALL.into_iter().enumerate() {
-                let time = (operation == Operation::Insert).then_some(settings.time);
-                let shape = Shape { window: load.window, time };
-                let work = (operation, numbers.as_slice());
-                let phase = session.write(work, load.batch, shape, stop).await?;
-                if stop.load(Ordering::Relaxed) {
-                    measured.retain(|one| !one.rounds.is_empty());
-                    return Ok(measured);
-                }
-                if operation == Operation::Insert {
-                    numbers.clone_from(&phase.accepted);
-                }
-                if let Some(one) = measured.get_mut(chosen * Operation::ALL.len() + position) {
-                    one.rounds.push(phase);
-                }
-                done += 1;
-                progress(done, all);
+            let phases = round(session, *load, settings.time, stop).await?;
+            if stop.load(Ordering::Relaxed) {
+                measured.retain(|one| !one.rounds.is_empty());
+                return Ok(measured);
             }
+            let own = measured.iter_mut().skip(chosen * Operation::ALL.len());
+            own.zip(phases).for_each(|(one, phase)| one.rounds.push(phase));
+            done += 1;
+            progress(done, all);
         }
     }
     Ok(measured)
+}
+
+/// Inserts, modifies and deletes entries until inserts have taken `time`. Returns the phase of each
+/// operation.
+async fn round(
+    session: &mut Session,
+    load: Load,
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<[Phase; 3], DutError> {
+    let mut phases = Operation::ALL.map(|_| Phase::default());
+    loop {
+        let [insert, ..] = &phases;
+        let left = time.saturating_sub(insert.duration);
+        let mut numbers = session.within_size().to_vec();
+        for (operation, phase) in Operation::ALL.into_iter().zip(&mut phases) {
+            let time = (operation == Operation::Insert).then_some(left);
+            let shape = Shape { window: load.window, time };
+            let work = (operation, numbers.as_slice());
+            let series = session.write(work, load.batch, shape, stop).await?;
+            if operation == Operation::Insert {
+                numbers.clone_from(&series.accepted);
+            }
+            phase.append(series);
+        }
+        let [insert, ..] = &phases;
+        if insert.duration >= time || numbers.is_empty() || stop.load(Ordering::Relaxed) {
+            return Ok(phases);
+        }
+    }
 }

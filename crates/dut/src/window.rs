@@ -48,9 +48,9 @@ impl Operation {
 /// A Write request that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The time from the start of the phase until the request was handed to the connection.
+    /// The time from the start of the series until the request was handed to the connection.
     pub sent: Duration,
-    /// The time from the start of the phase until the answer had arrived.
+    /// The time from the start of the series until the answer had arrived.
     pub answered: Duration,
     /// The number of updates in the request.
     pub updates: u64,
@@ -67,7 +67,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A series of Write requests with one operation.
+/// Write requests with one operation: a series of them, or several series with pauses between.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
     /// The requests, in the order of their answers.
@@ -76,9 +76,12 @@ pub struct Phase {
     pub accepted: Vec<EntryNumber>,
     /// The first update that the switch refused; `None` if it refused none.
     pub refusal: Option<Refusal>,
-    /// The processor time of the measuring thread during the phase, divided by the duration of the
-    /// phase. Close to 1, the switch may have waited for this program.
-    pub busy: f64,
+    /// The number of series.
+    pub series: usize,
+    /// The time from the first request to the last answer, added up over the series.
+    pub duration: Duration,
+    /// The processor time of the measuring thread during the phase.
+    pub processor: Duration,
 }
 
 impl Phase {
@@ -92,10 +95,25 @@ impl Phase {
     /// `None` without requests.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
-        let first = self.calls.iter().map(|call| call.sent).min()?;
-        let last = self.calls.iter().map(|call| call.answered).max()?;
-        let time = last.checked_sub(first).filter(|time| !time.is_zero())?;
-        Some(self.accepted.len() as f64 / time.as_secs_f64())
+        let time = self.duration.as_secs_f64();
+        (time > 0.0).then(|| self.accepted.len() as f64 / time)
+    }
+
+    /// Returns the share of the phase during which the measuring thread ran. Close to 1, the switch
+    /// may have waited for this program.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        self.processor.as_secs_f64() / self.duration.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// Adds another series of requests.
+    pub(crate) fn append(&mut self, mut series: Self) {
+        self.calls.append(&mut series.calls);
+        self.accepted.append(&mut series.accepted);
+        self.refusal = self.refusal.take().or(series.refusal);
+        self.series += series.series;
+        self.duration += series.duration;
+        self.processor += series.processor;
     }
 
     /// Returns the times from the requests to their answers.
@@ -137,7 +155,7 @@ pub(crate) async fn send(
     shape: Shape,
     stop: &AtomicBool,
 ) -> Result<(Phase, usize), DutError> {
-    let mut phase = Phase::default();
+    let mut phase = Phase { series: 1, ..Phase::default() };
     let mut sent_numbers: Vec<Vec<EntryNumber>> = Vec::with_capacity(requests.len());
     let mut waiting: VecDeque<Request> = requests.into();
     let mut flying: JoinSet<Ended> = JoinSet::new();
@@ -172,8 +190,10 @@ pub(crate) async fn send(
             failure.get_or_insert(error);
         }
     }
-    let time = began.elapsed().as_secs_f64();
-    phase.busy = (processor_time() - processor).as_secs_f64() / time.max(f64::MIN_POSITIVE);
+    phase.processor = processor_time() - processor;
+    let first = phase.calls.iter().map(|call| call.sent).min().unwrap_or_default();
+    let last = phase.calls.iter().map(|call| call.answered).max().unwrap_or_default();
+    phase.duration = last.saturating_sub(first);
     match failure {
         None => Ok((phase, sent_numbers.len())),
         Some(failure) => Err(failure),
@@ -224,20 +244,27 @@ pub(crate) fn processor_time() -> Duration {
 mod tests {
     use super::*;
 
-    fn call(sent: u64, answered: u64) -> Call {
-        let [sent, answered] = [sent, answered].map(Duration::from_millis);
-        Call { sent, answered, updates: 10, refused: 0 }
+    fn series(accepted: u64, milliseconds: u64) -> Phase {
+        let duration = Duration::from_millis(milliseconds);
+        let call = Call { sent: Duration::ZERO, answered: duration, updates: accepted, refused: 0 };
+        Phase {
+            calls: vec![call],
+            series: 1,
+            accepted: (0..accepted).map(EntryNumber).collect(),
+            duration,
+            processor: duration / 4,
+            ..Phase::default()
+        }
     }
 
     #[test]
-    fn a_rate_counts_accepted_updates_between_first_request_and_last_answer() {
-        let phase = Phase {
-            calls: vec![call(100, 150), call(100, 600), call(550, 580)],
-            accepted: (0..25).map(EntryNumber).collect(),
-            ..Phase::default()
-        };
+    fn the_rate_of_several_series_leaves_out_the_pauses_between_them() {
+        let mut phase = series(25, 500);
         assert_eq!(phase.rate(), Some(50.0));
-        assert_eq!(phase.latencies().at(0.5), Some(Duration::from_millis(50)));
+        phase.append(series(75, 500));
+        assert_eq!(phase.rate(), Some(100.0));
+        assert_eq!(phase.busy(), 0.25);
+        assert_eq!(phase.latencies().len(), 2);
         assert_eq!(Phase::default().rate(), None);
     }
 }

@@ -4,7 +4,6 @@ mod arguments;
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,6 +15,7 @@ use controllers::p4runtime::Target;
 use controllers::{Counters, Journal, heartbeat, onos, openflow, p4runtime};
 
 use crate::failure::Failure;
+use crate::tls::{self, Pem, read};
 use crate::{given, interrupt};
 pub(crate) use arguments::Arguments;
 use arguments::Protocol;
@@ -288,30 +288,14 @@ fn server_tls(flags: &arguments::Tls) -> Result<Option<openflow::ServerTls>, Fai
 }
 
 fn client_tls(flags: &arguments::Tls) -> Result<Option<p4runtime::ClientTls>, Failure> {
-    let identity = identity(flags)?;
-    match (flags.tls_ca.as_deref().map(read).transpose()?, identity) {
-        (Some(authorities), identity) => Ok(Some(p4runtime::ClientTls {
-            authorities,
-            server_name: flags.tls_server_name.clone(),
-            identity,
-        })),
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(Failure::input(
-            "--tls-certificate is shown to switches over TLS; give --tls-ca as well",
-        )),
-    }
+    let name = flags.tls_server_name.clone();
+    tls::client(flags.tls_ca.as_deref(), identity(flags)?, name)
 }
-
-/// The content of a PEM file.
-type Pem = Vec<u8>;
 
 /// Reads the TLS certificate of the controller and its private key from the files that the flags
 /// name; `None` if they name none.
 fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
-    match (&flags.tls_certificate, &flags.tls_key) {
-        (Some(certificate), Some(key)) => Ok(Some((read(certificate)?, read(key)?))),
-        _ => Ok(None),
-    }
+    tls::identity(flags.tls_certificate.as_deref(), flags.tls_key.as_deref())
 }
 
 /// Returns an error if one of the flags `names` was given. They apply only to `protocol`, and have
@@ -329,11 +313,6 @@ fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Fa
 fn first_given<'n>(matches: &ArgMatches, names: &[&'n str]) -> Option<&'n str> {
     // The identifier of a flag is the name of its field.
     names.iter().copied().find(|name| given(matches, &name.replace('-', "_")))
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    input::read(file)
-        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod compile;
 mod controller;
 mod demo;
 mod device;
+mod dut;
 mod embedded;
 mod environment;
 mod failure;
@@ -35,6 +36,7 @@ mod storage;
 mod switch;
 mod tables;
 mod threshold;
+mod tls;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Some(("compare", arguments)) => parsed(arguments, compare::run),
         Some(("compile", arguments)) => parsed(arguments, compile::run),
         Some(("device", arguments)) => parsed(arguments, device::run),
+        Some(("dut", arguments)) => parsed(arguments, dut::run),
         Some(("manual", arguments)) => parsed(arguments, manual::run),
         Some(("stf", arguments)) => parsed(arguments, stf::run),
         Some(("load", _)) => Ok(switch::load()),
@@ -144,6 +147,7 @@ fn command() -> Command {
         .subcommand(compare::Arguments::command())
         .subcommand(compile::Arguments::command())
         .subcommand(device::Arguments::command())
+        .subcommand(dut::Arguments::command())
         .subcommand(stf::Arguments::command())
         .subcommand(switch::command())
         .subcommand(switch::load_command())

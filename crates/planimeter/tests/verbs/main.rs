@@ -18,6 +18,7 @@ mod document;
 mod documentation;
 #[cfg(feature = "dpdk")]
 mod dpdk;
+mod dut;
 mod inputs;
 mod messages;
 mod moving;

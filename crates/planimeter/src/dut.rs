@@ -1,0 +1,218 @@
+//! `planimeter dut`: measures a switch from the controller's side.
+
+mod document;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::dut::updates::Load;
+use ::dut::{Device, DutError, Plan, Watch, capacity, measure, reads, updates};
+use clap::{Args, Parser};
+
+use crate::failure::{Failure, INTERRUPTED};
+use crate::interrupt;
+use crate::invocation;
+use crate::output::{self, ForPapers};
+use crate::parsers::{List, decimal, duration, list_of, sizes_of};
+use crate::progress::Steps;
+use crate::tls;
+
+const ABOUT: &str = "Measure a P4Runtime switch: rates and latencies of updates, reads, capacity";
+
+const LONG_ABOUT: &str = "\
+Measure a P4Runtime switch from the controller's side.
+
+Planimeter becomes the only primary controller of the switch and measures one table of the pipeline that the switch runs: \
+entries inserted, modified and deleted per second and the time until the switch answers, entries read per second, and how many \
+entries the table accepts. The entries are made from the switch's P4Info. They are removed at the end, also after Ctrl-C, and \
+entries of others are not changed. A switch that has another primary controller is refused.
+
+An answer says that the switch has accepted an update. Whether packets obey it by then is not measured.";
+
+const EXAMPLES: &str = "\
+Tests:
+  updates   For each load (updates in a request, and requests that wait for answers): entries are inserted for --time, then \
+all of them modified, then deleted. The rate of a round is that of accepted updates from the first request to the last answer; \
+intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency.
+  reads     All entries of the table are read again and again.
+  capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
+
+Examples:
+  A switch of this host, and all three tests:
+    planimeter switch programs/router.p4 --grpc-server-addr 127.0.0.1:9559 &
+    planimeter dut 127.0.0.1:9559
+
+  The update rate of one table of BMv2 in a few seconds:
+    planimeter dut 127.0.0.1:9559 --table ipv4_lpm --plan updates --quick
+
+  How many entries a table holds, beyond the size that the program declares:
+    planimeter dut 127.0.0.1:9559 --plan capacity --entries 2M
+
+Exit status: 0 everything was measured and the switch is as it was; 1 something was not; 2 the arguments do not work; 3 the \
+switch could not be reached; 130 interrupted.";
+
+/// The arguments of `planimeter dut`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dut",
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_long_help = EXAMPLES,
+    max_term_width = 100
+)]
+pub(crate) struct Arguments {
+    /// The address of the P4Runtime server, such as 127.0.0.1:9559
+    #[arg(value_name = "HOST:PORT")]
+    address: String,
+    /// The device at the server
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    device_id: u64,
+    /// The tests that are made
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "updates,reads,capacity"
+    )]
+    plan: Vec<Test>,
+    /// The table that is measured [the largest one for which entries can be made]
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// The most entries that are inserted
+    #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = decimal)]
+    entries: u64,
+    /// The numbers of updates in a request, such as 1,10,100 or 2^0..2^10
+    #[arg(long, value_name = "LIST", default_value = "1,10,100,1000",
+        value_parser = list_of("a count such as 100 or 2^7", sizes_of))]
+    batch: List<usize>,
+    /// The number of requests that wait for their answers at the same time
+    #[arg(long, value_name = "COUNT", default_value_t = 8,
+        value_parser = clap::value_parser!(u16).range(1..=4096))]
+    window: u16,
+    /// The number of rounds, over which intervals are computed
+    #[arg(long, value_name = "COUNT", default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// The time for which entries are inserted, or read, for each load of a round
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
+    time: Duration,
+    /// Make three rounds of 200 ms for each load, for a first look
+    #[arg(long, conflicts_with_all = ["rounds", "time"])]
+    quick: bool,
+    #[command(flatten)]
+    tls: Tls,
+    /// The run directory, new or empty [runs/<time>-dut]
+    #[arg(long, short, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Print result.json instead of the tables
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    papers: ForPapers,
+}
+
+/// The flags that name the files with certificates and keys for TLS.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS, with PEM files")]
+struct Tls {
+    /// The authorities that issue the switch's certificate; enables TLS
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// The certificate that is shown to the switch, and those of its issuers
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key of the certificate
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// The name in the switch's certificate, if it is not the host
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    tls_server_name: Option<String>,
+}
+
+/// A test of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Test {
+    /// Rates and latencies of inserts, modifications and deletions.
+    Updates,
+    /// The rate of reads.
+    Reads,
+    /// The number of entries that the table accepts.
+    Capacity,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let flags = &arguments.tls;
+    let identity = tls::identity(flags.tls_certificate.as_deref(), flags.tls_key.as_deref())?;
+    let name = flags.tls_server_name.clone();
+    let device = Device {
+        address: arguments.address.clone(),
+        device_id: arguments.device_id,
+        tls: tls::client(flags.tls_ca.as_deref(), identity, name)?,
+    };
+    let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
+    let interrupt = interrupt::flag();
+    let started = invocation::start();
+    let plan = arguments.plan();
+    let mut bar = Bar(Steps::new(arguments.quiet));
+    let outcome = measure(&device, &plan, &interrupt, &mut bar);
+    drop(bar);
+    let outcome = outcome.map_err(|error| failure(&error))?;
+    let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
+    let document = document::of(&device, &outcome, interrupted, started.provenance());
+    if interrupted && document.sections.is_empty() {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    output::leave_document(&directory, &document, arguments.json, interrupted)
+}
+
+impl Arguments {
+    fn plan(&self) -> Plan {
+        let (rounds, time) = match self.quick {
+            true => (3, Duration::from_millis(200)),
+            false => (self.rounds, self.time),
+        };
+        let window = usize::from(self.window);
+        // Single updates, one at a time, show the latency of an update.
+        let mut loads = vec![Load { batch: 1, window: 1 }];
+        loads.extend(self.batch.0.iter().map(|batch| Load { batch: *batch, window }));
+        loads.dedup();
+        let has = |test| self.plan.contains(&test);
+        let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
+        Plan {
+            table: self.table.clone(),
+            entries: self.entries,
+            updates: has(Test::Updates).then_some(updates::Settings {
+                loads,
+                rounds,
+                time,
+                seed: crate::environment::SEED,
+            }),
+            reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
+            capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
+        }
+    }
+}
+
+fn failure(error: &DutError) -> Failure {
+    match error {
+        DutError::Connect { .. } => Failure::OutOfReach(error.to_string()),
+        DutError::Maker(_)
+        | DutError::Controlled { .. }
+        | DutError::NoDevice { .. }
+        | DutError::NoPipeline { .. } => Failure::input(error),
+        _ => Failure::run(error),
+    }
+}
+
+/// The progress bar of a measurement.
+struct Bar(Steps);
+
+impl Watch for Bar {
+    fn step(&mut self, test: &'static str, done: u64, of: u64) {
+        self.0.show(done, of, test);
+    }
+}

@@ -1,0 +1,254 @@
+//! The report of `planimeter dut`.
+
+use ::dut::capacity::{self, Ending};
+use ::dut::updates::{Limit, Measured};
+use ::dut::{Device, Operation, Outcome, reads};
+use provenance::Provenance;
+use report::page::document::{Document, Section};
+use report::page::{Cell, Figure, Table};
+use report::plot::{Axis, Line, Origin, Plot};
+use report::value::Value;
+use statistics::{Estimate, Unit};
+
+/// Returns the report of a measurement.
+pub(super) fn of(
+    device: &Device,
+    outcome: &Outcome,
+    interrupted: bool,
+    provenance: Provenance,
+) -> Document {
+    let subject = &outcome.subject;
+    let mut document = Document {
+        kind: "dut",
+        title: format!("The control channel of device {} at {}", device.device_id, device.address),
+        findings: Vec::new(),
+        notes: vec![
+            format!(
+                "Table {}, key {}; entries have action {}.",
+                subject.table,
+                subject.keys.join("; "),
+                subject.action
+            ),
+            "An answer says that the switch has accepted an update. Whether packets obey it by then was not measured."
+                .to_owned(),
+        ],
+        partial: None,
+        claims: Vec::new(),
+        sections: Vec::new(),
+        provenance,
+    };
+    let version = match &subject.version {
+        Some(version) => format!("The switch implements P4Runtime {version}."),
+        None => "The switch does not say which version of P4Runtime it implements.".to_owned(),
+    };
+    document.notes.push(version);
+    if subject.present > 0 {
+        document.notes.push(format!(
+            "The table had {} entries before the measurement, which was made beside them.",
+            subject.present
+        ));
+    }
+    if subject.parameters == 0 {
+        document.notes.push(
+            "The action has no parameters, so a modification writes what the entry has already."
+                .to_owned(),
+        );
+    }
+    if !outcome.updates.is_empty() {
+        document.findings.extend(fastest(&outcome.updates));
+        document.sections.push(updates_section(&outcome.updates));
+    }
+    if let Some(found) = &outcome.reads {
+        let (finding, section) = reads_section(found);
+        document.findings.extend(finding);
+        document.sections.push(section);
+    }
+    if let Some(found) = &outcome.capacity {
+        document.findings.push(capacity_finding(found));
+        document.sections.push(capacity_section(found, subject.size));
+    }
+    for failure in &outcome.failures {
+        document.lacks(failure);
+    }
+    if interrupted {
+        document.lacks("interrupted");
+    }
+    document
+}
+
+fn rate(rates: &[f64]) -> Option<Value> {
+    Estimate::of(rates).map(|rate| Value::estimate(&rate, Unit::PerSecond))
+}
+
+/// Returns a percentile of the latency: the mean over rounds, whose percentiles are samples.
+/// Returns `None` if a round has too few requests to state it.
+fn latency(measured: &Measured, share: f64) -> Option<Value> {
+    let each = measured.rounds.iter().map(|phase| phase.latencies().tail_at(share));
+    let each: Option<Vec<f64>> = each.map(|time| time.map(|time| time.as_secs_f64())).collect();
+    Estimate::of(&each?).map(|time| Value::estimate(&time, Unit::Seconds))
+}
+
+fn limit_words(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Planimeter => "Planimeter",
+        Limit::Latency => "latency",
+        Limit::Switch => "switch or network",
+    }
+}
+
+/// Returns a finding for each operation: the load with the highest rate.
+fn fastest(measured: &[Measured]) -> Vec<String> {
+    let best = |operation: Operation| {
+        let own = measured.iter().filter(|one| one.operation == operation);
+        let rated = own.filter_map(|one| Some((one, rate(&one.rates())?)));
+        rated.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))
+    };
+    let found = Operation::ALL.into_iter().filter_map(|operation| {
+        let (one, rate) = best(operation)?;
+        Some(format!(
+            "{}: {} at most, with {} updates in a request and {} requests waiting; limited by {}.",
+            operation.verb(),
+            rate.words(),
+            one.load.batch,
+            one.load.window,
+            limit_words(one.limit())
+        ))
+    });
+    found.collect()
+}
+
+fn updates_section(measured: &[Measured]) -> Section {
+    let mut table = Table::of_values(
+        "Updates",
+        ["operation", "batch", "window", "rate", "answer, p50", "p99", "refused", "limit"],
+    );
+    for one in measured {
+        let count = |count: usize| Cell::from(Value::new(count as f64, Unit::Count));
+        table.row([
+            Cell::text(one.operation.verb()),
+            count(one.load.batch),
+            count(one.load.window),
+            Cell::optional(rate(&one.rates())),
+            Cell::optional(latency(one, 0.5)),
+            Cell::optional(latency(one, 0.99)),
+            Cell::from(Value::new(one.refused() as f64, Unit::Count)),
+            Cell::text(limit_words(one.limit())),
+        ]);
+    }
+    let lines = Operation::ALL.map(|operation| {
+        let own = measured.iter().filter(|one| one.operation == operation && one.load.window > 1);
+        let points = own.filter_map(|one| Some((one.load.batch as f64, rate(&one.rates())?)));
+        Line::of_values(operation.verb(), Origin::Measured, points)
+    });
+    let plot = Plot::of_values(
+        "Rate of updates",
+        Axis::logarithmic("updates in a request", Unit::Count),
+        Axis::logarithmic("accepted updates", Unit::PerSecond),
+        lines.into(),
+    );
+    let refusals =
+        measured.iter().flat_map(|one| &one.rounds).filter_map(|one| one.refusal.as_ref());
+    let refused = refusals.take(1).map(|refusal| {
+        format!(
+            "The first refusal was {}: {}.",
+            refusal.code,
+            refusal.message.trim_end_matches('.')
+        )
+    });
+    Section {
+        id: "updates".to_owned(),
+        title: "Updates".to_owned(),
+        text: std::iter::once(
+            "Batch is the number of updates in a request, and window the number of requests that wait for their answers at the \
+             same time. Rates count accepted updates from the first request of a round to its last answer; intervals are over \
+             rounds. The limit is Planimeter if its thread ran nearly all the time, and the latency if one request waits at a \
+             time or the table holds too few entries for more than two windows of requests. A percentile is left out if a round has too few requests to state it."
+                .to_owned(),
+        )
+        .chain(refused)
+        .collect(),
+        tables: vec![table],
+        figures: vec![Figure::plot(plot, "")],
+        ..Section::default()
+    }
+}
+
+fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
+    let rate = rate(&found.rates);
+    let limit = if found.is_limited_here { Limit::Planimeter } else { Limit::Switch };
+    let limit = limit_words(limit);
+    let finding = rate.map(|rate| {
+        format!(
+            "read: {} of a table with {} entries; limited by {limit}.",
+            rate.words(),
+            found.expected
+        )
+    });
+    let mut table = Table::of_values("Reads of the whole table", ["figure", "value"]);
+    table.row([Cell::text("entries per second"), Cell::optional(rate)]);
+    table.row([Cell::text("entries"), Value::new(found.expected as f64, Unit::Count).into()]);
+    table.row([Cell::text("reads"), Value::new(found.reads as f64, Unit::Count).into()]);
+    table.row([
+        Cell::text("reads with another number of entries"),
+        Value::new(found.wrong as f64, Unit::Count).into(),
+    ]);
+    table.row([Cell::text("limited by"), Cell::text(limit)]);
+    let section = Section {
+        id: "reads".to_owned(),
+        title: "Reads".to_owned(),
+        tables: vec![table],
+        ..Section::default()
+    };
+    (finding, section)
+}
+
+fn capacity_finding(found: &capacity::Measured) -> String {
+    match &found.ending {
+        Ending::Refused(refusal) => {
+            format!("capacity: {} entries, then {}.", found.entries, refusal.code)
+        }
+        Ending::AllInserted => {
+            format!("capacity: at least {} entries; no more were inserted.", found.entries)
+        }
+        Ending::Stopped => format!("capacity: at least {} entries; interrupted.", found.entries),
+    }
+}
+
+fn capacity_section(found: &capacity::Measured, size: Option<u64>) -> Section {
+    let mut table = Table::of_values("Capacity", ["figure", "value"]);
+    let count = |count: usize| Cell::from(Value::new(count as f64, Unit::Count));
+    let declared = size.map(|size| Value::new(size as f64, Unit::Count).into());
+    table.row([
+        Cell::text("entries that the program declares"),
+        declared.unwrap_or_else(|| Cell::text("no limit")),
+    ]);
+    table.row([Cell::text("entries that were accepted"), count(found.entries)]);
+    let first = found.first_refusal.map(count);
+    table.row([
+        Cell::text("entries at the first refusal"),
+        first.unwrap_or_else(|| Cell::text("none was refused")),
+    ]);
+    if let Ending::Refused(refusal) = &found.ending {
+        let answer = format!("{}: {}", refusal.code, refusal.message);
+        table.row([Cell::text("answer to a further entry"), Cell::text(answer)]);
+    }
+    if let Some(is_freed) = found.is_freed {
+        let words = if is_freed { "yes" } else { "no" };
+        table.row([Cell::text("a deletion makes room for another entry"), Cell::text(words)]);
+    }
+    let points = found.steps.iter();
+    let points = points.map(|step| (step.entries as f64, Value::new(step.rate, Unit::PerSecond)));
+    let plot = Plot::of_values(
+        "Rate of inserts while the table fills",
+        Axis::linear("entries in the table", Unit::Count),
+        Axis::linear("accepted inserts", Unit::PerSecond),
+        vec![Line::of_values("insert", Origin::Measured, points)],
+    );
+    Section {
+        id: "capacity".to_owned(),
+        title: "Capacity".to_owned(),
+        tables: vec![table],
+        figures: vec![Figure::plot(plot, "")],
+        ..Section::default()
+    }
+}

@@ -1,0 +1,43 @@
+//! The TLS identity and roots of a P4Runtime client, from PEM files that flags name.
+
+use std::path::Path;
+
+use p4runtime::client::ClientTls;
+
+use crate::failure::Failure;
+
+/// The content of a PEM file.
+pub(crate) type Pem = Vec<u8>;
+
+/// Reads a PEM file.
+pub(crate) fn read(file: &Path) -> Result<Pem, Failure> {
+    input::read(file)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))
+}
+
+/// Reads a certificate and its private key; `None` if one of the files is not named.
+pub(crate) fn identity(
+    certificate: Option<&Path>,
+    key: Option<&Path>,
+) -> Result<Option<(Pem, Pem)>, Failure> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some((read(certificate)?, read(key)?))),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the TLS settings of a client that trusts the certificates of `authorities`; `None` if
+/// none are named, which connects without TLS.
+pub(crate) fn client(
+    authorities: Option<&Path>,
+    identity: Option<(Pem, Pem)>,
+    server_name: Option<String>,
+) -> Result<Option<ClientTls>, Failure> {
+    match (authorities.map(read).transpose()?, identity) {
+        (Some(authorities), identity) => Ok(Some(ClientTls { authorities, server_name, identity })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Failure::input(
+            "--tls-certificate is shown to switches over TLS; give --tls-ca as well",
+        )),
+    }
+}
