@@ -63,8 +63,8 @@ impl Curve {
     /// on the curve repeats.
     ///
     /// # Errors
-    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period's
-    /// length is not positive, or a piece starts at or after the end of the period.
+    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period
+    /// starts before time zero, its length is not positive, or a piece starts at or after its end.
     pub fn pseudo_periodic(mut pieces: Vec<Piece>, period: Period) -> Result<Self, CurveError> {
         check_ascending(&pieces)?;
         if !period.length.is_positive() {

@@ -92,7 +92,8 @@ fn last<'a>(segments: &[Segment<'a>]) -> Option<Segment<'a>> {
     segments.last().copied()
 }
 
-/// Returns the sum of two ultimately affine curves; `None` for other curves.
+/// Returns the sum of two curves that are finite, ultimately affine, zero at time zero and without
+/// a jump after it. The sum is unbounded if either curve is. Returns `None` for other curves.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) || is_unbounded(b) {
         return Some(unbounded());
@@ -111,7 +112,8 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Returns the pointwise minimum of two concave curves; `None` for other curves.
+/// Returns the pointwise minimum of two arrival curves that are concave or unbounded; `None` for
+/// other curves.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) {
         return Some(b.clone());
@@ -228,7 +230,8 @@ fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
 }
 
 /// Returns a bound on the longest backlogged period: the last time at which a concave arrival curve
-/// is not below a convex service curve. Returns `None` for other curves.
+/// is not below a convex service curve. Returns `None` for other curves, and if the arrival curve
+/// never exceeds the service curve.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -324,7 +327,8 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
             parts.push((segment.slope.clone(), length));
         }
     }
-    // By ascending slope. The first part without an end hides all steeper ones.
+    // The parts are sorted by ascending slope. The first part without an end hides all steeper
+    // ones.
     parts.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.is_none().cmp(&b.1.is_none())));
     join(Rational::ZERO, parts)
 }

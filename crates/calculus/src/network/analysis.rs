@@ -457,7 +457,8 @@ impl<'n> Analyser<'n> {
 
     /// Bounds delay and backlog of all traffic at each server: by [`Analysis::Tfa`] or
     /// [`Analysis::TfaPlusPlus`] if `analysis` is one of these, and by the smaller of both for all
-    /// other analyses.
+    /// other analyses. These use [`Analysis::TfaPlusPlus`] alone if the network has regulators,
+    /// multicast or replicated flows, and [`Analysis::Quick`] also does if the network is cyclic.
     ///
     /// # Errors
     ///
@@ -485,7 +486,8 @@ impl<'n> Analyser<'n> {
         })
     }
 
-    /// Returns the network that is analysed.
+    /// Returns the network that was given to [`Analyser::new`], even if the analyses use its
+    /// outline.
     #[must_use]
     pub fn network(&self) -> &'n Network {
         self.network

@@ -37,14 +37,18 @@ use crate::{Curve, Extended, Interrupt, Rational};
 /// The largest number of unknown bursts for which the fixed point is searched. Each round of the
 /// search bounds all of them.
 const MOST_BURSTS: usize = 200;
+/// The largest number of unknown bursts that are bounded by linear programs. If there are more, the
+/// bursts that residual service has proven are kept.
 const MOST_BURSTS_BY_PROGRAMS: usize = 60;
-/// The number of rounds of the iteration between two extrapolations of its limit.
+/// The order of the extrapolation: one less than the number of rounds of the iteration between two
+/// extrapolations of its limit.
 const EXTRAPOLATION_INTERVAL: usize = 6;
 /// The largest number of extrapolations in one search.
 const MOST_EXTRAPOLATIONS: usize = 8;
-/// The relative difference below which two vectors of bursts count as equal. The second value is
-/// for bursts from linear programs, whose solutions are less exact.
+/// The relative difference below which two vectors of bursts count as equal.
 const TOLERANCE: f64 = 1e-11;
+/// The counterpart of [`TOLERANCE`] for bursts from linear programs, whose solutions are less
+/// exact.
 const TOLERANCE_BY_PROGRAMS: f64 = 1e-7;
 /// The ratio of a burst to the largest starting value above which the search ends without a bound.
 const LARGEST_RATIO: f64 = 1e12;
@@ -55,6 +59,7 @@ const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
 const MOST_DESCENTS: usize = 6;
 /// The relative improvement per round below which proven bursts are not improved further.
 const LEAST_PROGRESS: f64 = 1e-8;
+/// The counterpart of [`LEAST_PROGRESS`] for bursts from linear programs.
 const LEAST_PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 
 /// The method by which bursts over cut links are bounded.
@@ -79,7 +84,8 @@ struct Unknown {
 }
 
 /// Returns a cyclic network with its cycles cut, together with the arrival curves over the cut
-/// links. These curves are infinite if no bursts were proven.
+/// links. A curve is infinite if no burst was proven and the delays of total flow analysis are
+/// infinite.
 ///
 /// `network` must be an outline: its arrival curves are concave and its service curves are convex.
 pub(super) fn cut<'n>(

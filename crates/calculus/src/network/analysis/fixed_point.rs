@@ -124,7 +124,8 @@ impl Delays {
     }
 
     /// Returns the delays at a server, one for each priority or one for all traffic, given the
-    /// delays at the servers before it. Delays that are not known yet count as zero.
+    /// delays at the servers before it. Delays that are not known yet count as zero. With
+    /// `simplify`, curves are replaced by their concave and convex hulls.
     fn server(
         &self,
         common: &Common<'_>,

@@ -92,7 +92,7 @@ struct Found {
 }
 
 /// Returns the path of a flow, or an error if it has more than `longest` servers, too many for a
-/// program.
+/// program, or if the crate was built without the feature `programs`.
 fn path_of<'a>(
     common: &Common<'a>,
     id: FlowId,

@@ -27,13 +27,13 @@ use crate::network::elements::{FlowId, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of servers on a path, and the largest number of groups of cross traffic, for
-/// which parameters theta are searched.
+/// The largest number of servers on a path for which parameters theta are searched.
 const LONGEST_PATH: usize = 16;
+/// The largest number of groups of cross traffic for which parameters theta are searched.
 const MOST_CROSS_FLOWS: usize = 32;
-/// The number of times that the step of the search is halved, and the largest number of passes over
-/// all parameters with each step.
+/// The number of times that the step of the search is halved.
 const HALVINGS: usize = 14;
+/// The largest number of passes over all parameters theta with each step of the search.
 const PASSES: usize = 6;
 
 /// The flows of cross traffic that visit the same part of the path, and their joint arrival curve.
@@ -161,8 +161,8 @@ struct Path<'c, 'n> {
 impl<'c, 'n> Path<'c, 'n> {
     fn of(common: &'c Common<'n>, servers: &[ServerId], crossings: Crossings) -> Self {
         let mut parts: Vec<_> = crossings.into_iter().collect();
-        // By ascending length: the outermost nodes so far that lie within the new node become its
-        // inner nodes.
+        // Parts are visited by ascending length. The outermost nodes so far that lie within a new
+        // node become its inner nodes.
         parts.sort_by_key(|(part, _)| (part.last - part.first, part.first));
         let mut nodes: Vec<Node> = Vec::with_capacity(parts.len());
         let mut outermost: Vec<usize> = Vec::new();

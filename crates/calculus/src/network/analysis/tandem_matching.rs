@@ -1,7 +1,7 @@
 //! Tandem matching: PMOO on the parts of the path, for the decomposition with the smallest bound.
 //!
-//! Bondorf, Nikolaus and Schmitt, "Quality and cost of deterministic network calculus: design and
-//! evaluation of an accurate and fast analysis", SIGMETRICS 2017.
+//! The method is that of Bondorf, Nikolaus and Schmitt ("Quality and cost of deterministic network
+//! calculus: design and evaluation of an accurate and fast analysis", SIGMETRICS 2017).
 
 use std::sync::Arc;
 

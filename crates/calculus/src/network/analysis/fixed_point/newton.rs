@@ -108,7 +108,8 @@ impl Function<'_, '_, '_> {
     }
 
     /// Returns the delays of the next step of Newton's method: the point at which the tangent at
-    /// the delays `at` meets the identity. Returns `None` if it is not positive.
+    /// the delays `at` meets the identity. Returns `None` if there is no such point, one of its
+    /// delays is not positive, or F is infinite nearby.
     fn tangent(
         &self,
         keys: &[Key],

@@ -33,12 +33,12 @@ use crate::{Extended, Rational};
 const MOST_BURSTS: usize = 240;
 /// The largest number of rounds, each of which solves the programs again at better bursts.
 const MOST_ROUNDS: usize = 12;
-/// The exponents of two by which the bursts at the sources are multiplied for a first guess, if no
-/// bursts are known. The larger the guess, the smaller are the factors with which the bursts depend
-/// on each other.
+/// The exponents of the powers of two by which the bursts at the sources are multiplied for a first
+/// guess, if no bursts are known. The larger the guess, the smaller are the factors with which the
+/// bursts depend on each other.
 const FIRST_GUESSES: [i32; 4] = [4, 10, 20, 40];
-/// The relative amount by which a burst is raised before it is checked. A relative improvement
-/// below this amount does not count.
+/// The relative amount by which a burst is raised before it is checked. The rounds end when no
+/// burst improves by a hundred times this amount.
 const MARGIN: f64 = 1e-9;
 /// The largest total number of times and flows at the servers of one tree.
 pub(super) const LARGEST_TREE: usize = 400;

@@ -37,10 +37,11 @@ pub(super) struct Date {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// All words at the given number of servers nearest to the root, of which there are two to the
-    /// power of that number. At servers further away, the same words as with `Behind(0)`.
+    /// power of that number. At each server further away, every word is continued with F, and the
+    /// word that consists of S only is also continued with S.
     All(usize),
-    /// Words with at most the given number of F before the first S, and only S after it (with 0,
-    /// the words S..SF..F).
+    /// Words that consist of at most the given number of F, then any number of S, and then only F.
+    /// With 0, these are the words S..SF..F.
     Behind(usize),
 }
 

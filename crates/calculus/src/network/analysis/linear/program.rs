@@ -1,10 +1,10 @@
 //! Linear programs with proven bounds on their optimum.
 //!
-//! A program is `maximise x_k` with `x >= 0` and rows `a x <= b`. A solver in floating point
+//! A program is `maximise c x` with `x >= 0` and rows `a x <= b`. A solver in floating point
 //! computes multipliers `y >= 0` of the rows; everything else is exact. By weak duality
 //!
 //! ```text
-//! x_k <= y b + sum over j of r_j x_j,   r = e_k - y A,
+//! c x <= y b + sum over j of r_j x_j,   r = c - y A,
 //! ```
 //!
 //! for *any* `y >= 0` and all `x` that satisfy the rows. A column with `r_j <= 0` only lowers the
