@@ -360,7 +360,7 @@ pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
 }
 
 /// Returns the residual service of a FIFO server for a given theta: zero up to `theta`, and
-/// `beta(t) - alpha(t - theta)` after it (Le Boudec and Thiran, proposition 6.4.1). Returns `None`
+/// `beta(t) - alpha(t - theta)` after it (Le Boudec and Thiran, proposition 6.2.1). Returns `None`
 /// unless `alpha` is concave, `beta` is convex and the result is continuous.
 pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> Option<Curve> {
     let (alpha, beta) = (arrival(alpha)?, service(beta)?);

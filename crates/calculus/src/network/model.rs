@@ -37,7 +37,9 @@ pub struct Network {
     /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
     notes: Vec<String>,
     hops: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
-    /// The servers to which flows continue from each server, in ascending order.
+    /// The servers to which flows continue from each server, in ascending order. The list of a
+    /// server with a regulator is empty, since the traffic after the regulator does not depend on
+    /// the servers before it.
     successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
     /// The positions of servers on the paths of flows, for paths of more than [`SHORT_PATH`]
@@ -240,12 +242,14 @@ impl Network {
         self.servers.iter().position(|server| server.name == name).map(ServerId::new)
     }
 
-    /// Returns the flows that visit a server, in ascending order.
+    /// Returns the flows that visit a server, in ascending order. Where a flow carries the same
+    /// data as an earlier flow (multicast or replicated), only the earlier one is returned.
     pub fn flows_at(&self, server: ServerId) -> &[FlowId] {
         &self.crossing[server.index()]
     }
 
-    /// Returns the flows that go from one server directly to another, in ascending order.
+    /// Returns the flows that go from one server directly to another, in ascending order. Of flows
+    /// that carry the same data there, only the first is returned.
     pub fn flows_over(&self, from: ServerId, to: ServerId) -> &[FlowId] {
         self.hops.get(&(from, to)).map_or(&[], Vec::as_slice)
     }
@@ -316,8 +320,9 @@ impl Network {
         sizes.max().cloned().unwrap_or(Rational::ZERO)
     }
 
-    /// Returns the servers in topological order: every flow visits them in this order. If there is
-    /// no such order, returns the servers of a cycle as the error.
+    /// Returns the servers in topological order: between two regulators on its path, every flow
+    /// visits them in this order. (The traffic after a regulator does not depend on the servers
+    /// before it.) If there is no such order, returns the servers of a cycle as the error.
     pub fn order(&self) -> Result<Vec<ServerId>, Vec<ServerId>> {
         let mut incoming = vec![0_usize; self.servers.len()];
         for to in self.successors.iter().flatten() {

@@ -29,8 +29,8 @@ use crate::{AlgebraError, Curve, CurveError, Rational};
 /// An output port: a link, and the scheduler by which classes of traffic share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The name of the port. The server of a class is named `port/class`, with this name and the
-    /// class's priority.
+    /// The name of the port. The server of a queue is named `port/class`, with this name and the
+    /// priority of the class, or the priorities of all classes in the queue, separated by commas.
     pub name: String,
     /// The rate of the link, in bits per second.
     pub rate: Rational,

@@ -138,9 +138,9 @@ pub struct Settings {
     /// by worse assumptions: improving network calculus accuracy by adding pessimism to the network
     /// model", ICC 2017). It applies to the analyses of whole tandems: PMOO and tandem matching.
     pub prolong: bool,
-    /// The delay that [`super::Analysis::Best`] must prove. As soon as the delay bound of a flow is
-    /// at most the deadline, the search for a smaller bound ends. With `None`, the search continues
-    /// for all flows until the smallest bounds are found.
+    /// The delay that [`super::Analysis::Best`] and [`super::Analysis::Quick`] must prove. As soon
+    /// as the delay bound of a flow is at most the deadline, the search for a smaller bound ends.
+    /// With `None`, the search continues for all flows until the smallest bounds are found.
     pub deadline: Option<Rational>,
     /// The number of threads of the analysis; 0 stands for one per core.
     pub threads: usize,
@@ -189,7 +189,7 @@ impl Settings {
         Self { prolong: true, ..self }
     }
 
-    /// Returns the settings with the given deadline, which [`super::Analysis::Best`] must prove.
+    /// Returns the settings with the given deadline; see [`Settings::deadline`].
     pub fn with_deadline(self, deadline: Rational) -> Self {
         Self { deadline: Some(deadline), ..self }
     }

@@ -25,8 +25,8 @@ pub struct Untried {
 pub enum Estimate {
     /// The time extrapolated from the flows that were finished.
     About(Duration),
-    /// A lower limit of the time: not even the first flow was finished within the time allowed for
-    /// the estimate.
+    /// A lower limit of the time, because too few flows were finished within the time allowed for
+    /// the estimate: none or, in a cyclic network, only the first one.
     AtLeast(Duration),
 }
 

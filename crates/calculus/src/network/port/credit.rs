@@ -4,8 +4,8 @@
 //! packets wait, and while it is negative; it falls at rate c - I while they are sent. A packet
 //! starts only at V >= 0, and positive credit is lost when nothing waits. Let s be a time at which
 //! V is 0 and the class has nothing to send. The class has then sent I (t - s) - V(t) by time t. So
-//! it has the service curve I max(0, t - v / I), where v is the largest possible V. V falls to at
-//! least -(c - I) L / c, where L is the class's largest packet, so the class sends at most I d + v
+//! it has the service curve I max(0, t - v / I), where v is the largest possible V. V never falls
+//! below -(c - I) L / c, where L is the class's largest packet, so the class sends at most I d + v
 //! + (c - I) L / c within a span d.
 //!
 //! To bound V, let V be 0 at u and positive until t, so that the class waits throughout and the

@@ -36,13 +36,15 @@ use crate::network::model::Network;
 use crate::network::port::{Scheduler, openings};
 use crate::network::settings::Settings;
 
-/// The largest number of packets of a flow: in runs for a flow of interest, and in runs for all
-/// flows.
+/// The largest number of packets of a flow in a run for a flow of interest.
 const PACKETS: usize = 40;
+/// The largest number of packets of a flow in a run for all flows.
 const PACKETS_OF_ALL: usize = 24;
-/// The number of runs in which all flows begin together at various times, for ports whose service
-/// depends on time, and the number of pseudo-random runs.
+/// The number of parts into which the span of a setup is divided. If the flow of interest passes a
+/// port, there is one run for each boundary between two parts, in which all flows begin just after
+/// it: the service of a port may depend on the time.
 const PHASES: i64 = 12;
+/// The number of pseudo-random runs for a flow of interest.
 const RANDOM_RUNS: u64 = 6;
 
 /// The delays and backlogs that were observed in one simulated run of a whole network.

@@ -27,8 +27,11 @@ pub(super) struct Spec {
     pub(super) packetizer: bool,
     /// Whether shaping curves, links or a maximum service curve limit the server's output.
     pub(super) limited: bool,
-    /// The lower and the upper pseudo-inverse of the server's service curve.
+    /// The lower pseudo-inverse of the server's service curve: the time by which an amount of data
+    /// has been served.
     pub(super) served: Curve,
+    /// The upper pseudo-inverse of the server's service curve: the time from which on data after an
+    /// amount are served.
     pub(super) serves: Curve,
 }
 

@@ -13,7 +13,8 @@ use crate::network::settings::Settings;
 use crate::network::simple;
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of flows that take part in a packet simulation besides the flow of interest.
+/// The largest number of flows that take part in a packet simulation for a flow of interest besides
+/// that flow and its multicast or replication group.
 const MOST_FLOWS: usize = 24;
 /// The number of packets into which the burst of a fluid flow is divided.
 const PACKETS_PER_BURST: i64 = 5;
@@ -38,8 +39,9 @@ pub(super) struct Stream {
     pub(super) is_replicated: bool,
     pub(super) conformance: Conformance,
     pub(super) rate: Rational,
-    /// The sizes of the stream's largest and smallest packets.
+    /// The size of the stream's largest packets.
     pub(super) size: Rational,
+    /// The size of the stream's smallest packets.
     pub(super) least: Rational,
 }
 
@@ -250,8 +252,8 @@ impl<'n> Setup<'n> {
     }
 }
 
-/// Returns a flow, then all flows of its multicast or replication group, and then the flows that
-/// share servers with these. Flows that share the most servers come first.
+/// Returns a flow, then all flows of its multicast or replication group, and then up to
+/// [`MOST_FLOWS`] flows that share servers with these, those that share the most servers first.
 fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     let own = network.flow(flow);
     let is_same = |other: &Flow| {
