@@ -4,7 +4,7 @@ use crate::format::{Kind, Sequence};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reason why a file cannot be opened as a journal. The file is unchanged.
+/// The reason why a file cannot be opened as a journal. The records in the file are unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -92,8 +92,8 @@ impl OpenError {
     }
 }
 
-/// The reason why a record could not be appended to a journal, or its list of records not be
-/// replaced. The file is unchanged.
+/// The reason why a record could not be appended to a journal, its list of records could not be
+/// replaced, or the journal could not be synced. The list of records is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {

@@ -42,7 +42,7 @@ impl<S: Storage> Journal<S> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be used. The file is then unchanged.
+    /// Returns an error if the file cannot be used. Its records are then unchanged.
     pub fn open(
         storage: S,
         path: &Path,
@@ -116,8 +116,8 @@ impl<S: Storage> Journal<S> {
         Ok(next.sequence)
     }
 
-    /// Returns whether the list of records has become much longer than it was when it was last
-    /// replaced.
+    /// Returns whether the list of records has become so much longer than it was when it was last
+    /// replaced that it is worth replacing. A file of up to 16 MiB never is.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.list.tip.length > SMALL.max(4 * self.replaced)

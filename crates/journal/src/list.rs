@@ -13,7 +13,7 @@ pub(crate) struct List<F> {
     pub(crate) tip: Tip,
     /// The sequence number of the last record that is known to be on the storage medium.
     pub(crate) durable: Sequence,
-    /// The number of marks that were written to the header so far.
+    /// The number of marks that were written to the header since the file was opened or created.
     pub(crate) marks: u64,
 }
 

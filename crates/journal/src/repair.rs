@@ -61,7 +61,8 @@ struct Place {
 ///
 /// # Errors
 ///
-/// Returns an error if `from` is no journal or is in use, or if `to` exists or cannot be written.
+/// Returns an error if `from` is no journal of this version, has a damaged header or is in use, or
+/// if `to` exists or cannot be written.
 pub fn repair<S: Storage>(
     storage: &S,
     from: &Path,

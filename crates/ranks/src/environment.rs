@@ -76,7 +76,7 @@ fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, J
 
 const SECRET: &str = "PLANIMETER_SECRET";
 const SECRET_FILE: &str = "PLANIMETER_SECRET_FILE";
-/// The longest secret, in octets.
+/// The number of octets of a secret file that are read; the rest is ignored.
 const LONGEST_SECRET: usize = 4096;
 
 /// Returns the secret that the environment names. Without a secret, the first rank must be on a

@@ -111,7 +111,8 @@ impl Group {
     /// that have not sent one by then are marked as lost. Each message is passed to `take`, which
     /// returns whether it was the expected one. The wait ends early once `is_over` returns true.
     ///
-    /// # Errors Returns the first error of `take`, which ends the wait.
+    /// # Errors
+    /// Returns the first error of `take`, which ends the wait.
     pub fn hear_all<T: DeserializeOwned, E>(
         &mut self,
         patience: Duration,

@@ -16,8 +16,8 @@ use crate::{Event, Group, Link, Rank};
 /// The longest message, in octets.
 const LONGEST: usize = 1 << 30;
 const POLL: Duration = Duration::from_millis(20);
-/// The time for which a message may block in sending. A peer that does not read for so long counts
-/// as gone.
+/// The time that a message may take to be sent or received, in addition to the time that its
+/// content takes at the rate [`SLOWEST`]. A peer that takes longer counts as gone.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 /// The time that a handshake may take, from the connection to its last octet.
 const HANDSHAKE: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ pub enum MeetError {
 }
 
 /// Connects the ranks of a run: the first rank listens at the address, and the others connect to
-/// it. Every rank waits for at most `patience`.
+/// it. Every rank waits for `patience`; a connection attempt that has begun by then is finished.
 ///
 /// # Errors
 /// Returns a [`MeetError`] if not all ranks were connected in time.
