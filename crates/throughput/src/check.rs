@@ -55,7 +55,7 @@ pub(crate) struct Expected {
 /// The result of comparing an execution path with the interpreter, packet by packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Comparison {
-    /// The number of packets that were compared.
+    /// The number of packets whose outputs agreed. The comparison ends at the first difference.
     pub compared: usize,
     /// The first packet whose outputs differed; `None` if all agreed.
     pub difference: Option<Box<Difference>>,

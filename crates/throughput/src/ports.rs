@@ -4,7 +4,9 @@
 //!
 //! The first measurement is the rate: the generator floods the worker. The rate is the number of
 //! packets per second of the worker's processor time, without the time in which it found no
-//! packets; between fast ports, the generator also checks outputs and is slower than the worker.
+//! packets. That time is left out because the generator also checks outputs, and is slower than the
+//! worker between fast ports.
+//!
 //! The second measurement is the latency at a fixed rate, which is a share of the throughput. If no
 //! packet is lost, the n-th output belongs to the n-th packet. A worker that returns each packet
 //! unchanged over the same ports shows the limit of the ports.

@@ -141,15 +141,15 @@ pub struct Case {
     /// The cost of each stage of burst processing, measured apart from the throughput. `None`
     /// unless one worker ran machine code that processes bursts.
     pub stages: Option<Stages>,
-    /// The cost of table lookups, measured apart from the throughput; `None` if machine code
-    /// performs no lookup itself.
+    /// The cost of table lookups, measured apart from the throughput. `None` unless one worker ran
+    /// machine code that performs lookups itself, with the update method pointer.
     pub table_access: Option<TableAccess>,
     /// The latency of packets that arrive at a fixed rate, from the time at which a packet is to
     /// arrive to the time at which its output is complete. `None` if it was not measured.
     pub latency: Option<Latency>,
     /// The time in nanoseconds from the arrival of a packet that changes a table entry to the
     /// arrival of the first later packet that finds the new value. No other packets are processed
-    /// meanwhile. `None` unless update methods are compared.
+    /// meanwhile. `None` with several workers, or if all cases of the run use the method pointer.
     pub seen: Option<Times>,
 }
 
@@ -530,7 +530,7 @@ pub(crate) fn pin(worker: usize) {
 }
 
 /// Returns the number of flows of one worker: the flows `worker`, `worker + apart`, `worker + 2 *
-/// apart` and so on.
+/// apart` and so on. Returns 1 if there are none.
 fn flow_count(workload: &Workload, worker: usize, apart: usize) -> usize {
     workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
 }

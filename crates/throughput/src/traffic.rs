@@ -63,8 +63,8 @@ impl Workload {
     /// packets and the total, and returns whether to continue.
     ///
     /// # Errors
-    /// Returns a [`TrafficError`] if the program cannot be loaded, its parser accepts no generated
-    /// packet, or `progress` stops the work.
+    /// Returns a [`TrafficError`] if the program cannot be loaded, no route through its parser is
+    /// found, the processing of some packets never ends, or `progress` stops the work.
     pub fn from_program(
         program: Program,
         wanted: Wanted,
@@ -90,8 +90,8 @@ impl Workload {
     /// the total, and returns whether to continue.
     ///
     /// # Errors
-    /// Returns a [`TrafficError`] if the program cannot be loaded, there are no packets, or
-    /// `progress` stops the work.
+    /// Returns a [`TrafficError`] if the program cannot be loaded, there are no packets, the
+    /// processing of some packets never ends, or `progress` stops the work.
     pub fn from_packets(
         program: Program,
         packets: Vec<Vec<u8>>,
@@ -204,8 +204,9 @@ impl Workload {
     }
 }
 
-/// Returns the program with tables for at least twice this number of entries, because packets that
-/// hit the same entry of a table with wide matches may need two entries in another table.
+/// Returns the program with each declared table size raised to at least twice this number of
+/// entries, because packets that hit the same entry of a table with wide matches may need two
+/// entries in another table.
 fn with_room(mut program: Program, entries: usize) -> Program {
     for table in &mut program.tables {
         if let Some(size) = &mut table.size {

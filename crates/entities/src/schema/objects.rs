@@ -209,8 +209,8 @@ pub struct ActionProfile {
     pub actions: Vec<ActionRef>,
     /// Whether the profile is an action selector, which has groups.
     pub with_selector: bool,
-    /// The largest number of members or, for a selector, the largest total size of all groups, in
-    /// the unit of [`Self::size_semantics`]. `None` for no limit.
+    /// The largest number of members and, for a selector, also the largest total size of all
+    /// groups, in the unit of [`Self::size_semantics`]. `None` for no limit.
     pub size: Option<u64>,
     /// The largest size of a group, in the unit of [`Self::size_semantics`]; `None` for no limit.
     pub max_group_size: Option<u32>,

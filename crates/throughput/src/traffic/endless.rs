@@ -18,9 +18,9 @@ const SHOWN: usize = 64;
 pub struct Endless {
     /// The numbers of the flows whose packets are processed endlessly.
     flows: Vec<usize>,
-    /// The number of flows whose packets were tried until the search stopped, and the number of all
-    /// flows.
+    /// The number of flows whose packets were tried until the search stopped.
     tried: usize,
+    /// The number of all flows.
     of: usize,
     /// The first packet whose processing did not end.
     packet: Vec<u8>,

@@ -11,7 +11,7 @@ pub enum TrafficError {
     /// The P4 program cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The parser accepts no generated packet.
+    /// No route through the parser was found that ends in `accept`.
     #[error(
         "no path through the parser was found; name packets of your own with --traffic FILE.pcap"
     )]

@@ -1,5 +1,5 @@
 //! Members of action profiles and groups of action selectors, to which generated table entries
-//! refer. Their number does not exceed the number of different action parameters.
+//! refer. A profile has at most one member for each different list of action arguments.
 
 use ir::{ExternId, TableImplementation};
 use pipeline::{ActionCall, ControlError, EntryAction, Group, GroupMember, Switch};
