@@ -84,7 +84,8 @@ impl Emulated {
 impl DataPlane for Emulated {
     fn activate(&mut self) {}
 
-    /// Does nothing, since an emulated switch has no packets that could observe a partial write.
+    /// Begins a batch, whatever its visibility: an emulated switch has no packets that could
+    /// observe a partial write.
     fn begin(&mut self, _: Visibility) -> Result<(), EntityError> {
         self.inverses.clear();
         Ok(())

@@ -82,7 +82,8 @@ pub enum MetadataError {
         id: u32,
         /// The name of the field in P4Info.
         name: String,
-        /// The width of the field in P4Info, in bits.
+        /// The largest number of bits of a value: the smaller of the field's widths in P4Info and
+        /// in the program's header.
         bits: u32,
     },
     /// Controllers use a string for the field, and the device has no translation table.
@@ -106,8 +107,9 @@ pub enum MetadataError {
     },
 }
 
-/// The names of the two controller headers in P4Info.
+/// The name of the header of packet-ins in P4Info.
 const PACKET_IN: &str = "packet_in";
+/// The name of the header of packet-outs in P4Info.
 const PACKET_OUT: &str = "packet_out";
 
 /// The names that P4 programs use for the ingress port.

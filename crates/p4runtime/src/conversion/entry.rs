@@ -99,8 +99,8 @@ fn default_entry(
     with_direct(schema, table, entry, checked)
 }
 
-/// Adds the controller's metadata and the direct resources (counter, meter and idle timeout) of a
-/// message to a table entry.
+/// Adds the controller's metadata and the direct resources (counter and meter) of a message to a
+/// table entry.
 fn with_direct(
     schema: &Schema,
     table: &Table,

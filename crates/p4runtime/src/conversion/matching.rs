@@ -101,7 +101,7 @@ fn matching(declared: &MatchField, field: &v1::FieldMatch) -> Result<Matching, E
 }
 
 /// Returns the width of a match field in bits. Refuses string fields, which have no prefixes, masks
-/// and order.
+/// or order.
 fn bits(declared: &MatchField) -> Result<u32, EntityError> {
     match declared.value {
         ValueType::Bits(bits) => Ok(bits.get()),

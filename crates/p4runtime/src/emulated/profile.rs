@@ -85,8 +85,8 @@ pub(super) fn plan_group(
     Ok(Change::Group { profile: profile.id, id, value: Some(group) })
 }
 
-/// Returns how many members, groups and one-shot groups an action profile has, and their total
-/// size.
+/// Returns the numbers of members, groups and one-shot groups of an action profile, and the total
+/// size of its groups.
 pub(super) fn usage(current: Option<&ProfileState>) -> ProfileUsage {
     current.map_or_else(ProfileUsage::default, |current| ProfileUsage {
         members: current.members.len() as u64,

@@ -51,6 +51,7 @@ impl Form {
     }
 
     /// Returns the form of the notifications for a subscriber.
+    ///
     /// In protobuf, JSON is the value 0 of the encoding field and cannot be distinguished from an
     /// absent field. finsy and ONOS omit the field and expect typed scalars, as Stratum sends them,
     /// so subscriptions with this value get typed scalars. JSON_IETF is unambiguous.

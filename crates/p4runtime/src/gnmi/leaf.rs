@@ -127,10 +127,10 @@ pub(super) const LEAVES: [Leaf; 16] = {
             Some(status(seen.port.enabled))
         }),
         leaf(&["state", "oper-status"], Interfaces, Operational, |seen| Some(status(seen.port.up))),
-        // Ports do not count unicast packets separately. ONOS adds unicast, multicast and broadcast
-        // packets (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so this leaf counts all
-        // packets.
         counter(&["state", "counters", "in-octets"], |seen| seen.counter(|count| count.in_octets)),
+        // Ports do not count unicast packets separately. ONOS adds unicast, multicast and broadcast
+        // packets (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so the unicast leaves
+        // count all packets.
         counter(&["state", "counters", "in-unicast-pkts"], |seen| {
             seen.counter(|count| count.in_pkts)
         }),

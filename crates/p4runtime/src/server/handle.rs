@@ -285,7 +285,7 @@ impl DeviceHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error if no controller receives packet-ins.
+    /// Returns an error if the device runs no pipeline or no controller receives packet-ins.
     pub fn send(&self, packet: PacketIn) -> Result<usize, PacketInError> {
         self.send_batch([packet])
     }
@@ -296,7 +296,7 @@ impl DeviceHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error if no controller receives packet-ins.
+    /// Returns an error if the device runs no pipeline or no controller receives packet-ins.
     pub fn send_batch(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -310,7 +310,7 @@ impl DeviceHandle {
     ///
     /// # Errors
     ///
-    /// Returns an error if no controller receives packet-ins.
+    /// Returns an error if the device runs no pipeline or no controller receives packet-ins.
     pub fn send_now(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -438,7 +438,7 @@ impl DeviceHandle {
     /// Sends a message, without any check, to the controllers that receive packet-ins. It serves to
     /// test how controllers react to messages that no switch should send. Like
     /// [`DeviceHandle::send_now`], it writes before it returns, and may be called only on the
-    /// runtime that serves the device. Returns whether there was a receiver.
+    /// runtime that serves the device. Returns whether the queue of any receiver accepted it.
     pub fn send_unchecked(&self, message: v1::StreamMessageResponse) -> bool {
         let outboxes: Vec<_> =
             self.packet_in_path().receivers.iter().map(|one| Arc::clone(&one.outbox)).collect();

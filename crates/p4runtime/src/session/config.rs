@@ -117,7 +117,8 @@ impl Device {
     /// # Errors
     ///
     /// Returns an error if the sender lacks permission, if the request is invalid, if there is
-    /// nothing to commit, or while another pipeline is being loaded. The device is then unchanged.
+    /// nothing to commit, if the log cannot record the request, or while another pipeline is being
+    /// loaded. The device is then unchanged.
     pub fn begin_pipeline(
         &mut self,
         request: v1::SetForwardingPipelineConfigRequest,
@@ -167,8 +168,8 @@ impl Device {
     /// # Errors
     ///
     /// Returns an error if the sender has lost its permission, for example because another
-    /// controller has become primary, or if the pipeline cannot hold the entities of the running
-    /// one. The device is then unchanged.
+    /// controller has become primary, if the pipeline cannot hold the entities of the running one
+    /// that it must keep, or if the log cannot record the request. The device is then unchanged.
     pub fn loaded(
         &mut self,
         pipeline: LoadedPipeline,
@@ -336,8 +337,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Returns an error if the device id is wrong. While no pipeline is committed, returns the code
-    /// and message that ONOS and finsy take as the request to push theirs.
+    /// Returns an error if the device id is wrong or the response type is not defined. While no
+    /// pipeline is committed, returns the code and message that ONOS and finsy take as the request
+    /// to push theirs.
     pub fn get_pipeline(
         &self,
         request: &v1::GetForwardingPipelineConfigRequest,

@@ -105,7 +105,7 @@ impl Digests {
         self.buffers.iter().filter_map(Buffer::deadline).min()
     }
 
-    /// Forgets all buffers, as a new pipeline or a new primary requires.
+    /// Forgets all buffers, as a new pipeline requires.
     pub(crate) fn clear(&mut self) {
         self.buffers = Vec::new();
     }
