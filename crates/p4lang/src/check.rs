@@ -178,7 +178,8 @@ impl<'program> Checked<'program> {
 
     /// Returns the type that an expression has after its context has converted it.
     ///
-    /// The implicit conversions are: an `int` to `bit<W>` or `int<W>`, a member of a serializable
+    /// The implicit conversions are: an `int` to `bit<W>`, `int<W>` or a `type` based on these, a
+    /// number with a width that is known at compile time to `int`, a member of a serializable
     /// enumeration to its underlying type, a list or record expression to a struct, header, tuple,
     /// list or stack, and `{#}` or `...` to the expected type. If a list, record, conditional or
     /// key set is converted, its parts have conversions of their own. An expression that is not

@@ -210,7 +210,7 @@ impl Paint {
 /// a part around the carets is printed.
 const WIDEST_LINE: usize = 160;
 
-/// The range of characters in a source line to which a label refers, and which is underlined.
+/// The character and the colour with which the location of a label is underlined.
 struct Underline {
     mark: char,
     colour: Colour,

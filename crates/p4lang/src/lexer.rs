@@ -287,7 +287,8 @@ impl Lexer {
 
     /// Skips white space and comments. Returns whether it skipped any, and whether they contained a
     /// line break. If `stop_at_line_end` is true, stops before a line break outside comments. If a
-    /// comment is not closed, returns its span as an error.
+    /// comment is not closed, skips to the end of the text and returns the span of the `/*` as an
+    /// error.
     fn skip_blank(&mut self, stop_at_line_end: bool) -> Result<(bool, bool), Span> {
         let (mut space, mut line) = (false, false);
         loop {

@@ -34,7 +34,7 @@ use crate::source::{SourceMap, Span};
 
 /// Lowers a program that was checked without errors. A program without `main` becomes an IR program
 /// without objects. Returns `None`, after reporting the reason to `diagnostics`, if the program
-/// uses a feature that the IR cannot represent.
+/// uses a feature that the IR cannot represent, or is too large or too deeply nested.
 pub fn lower(
     checked: &Checked<'_>,
     sources: &SourceMap,
@@ -160,8 +160,8 @@ enum ExternRole {
     Direct,
 }
 
-/// The state of lowering one program. `scope` and `block` belong to the item that is currently
-/// being lowered; the other fields are kept for the whole program.
+/// The state of lowering one program. `scope`, `block`, `at` and `calls` belong to the item that is
+/// currently being lowered; the other fields are kept for the whole program.
 struct Lowering<'a> {
     checked: &'a Checked<'a>,
     sources: &'a SourceMap,

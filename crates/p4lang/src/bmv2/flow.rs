@@ -8,7 +8,7 @@
 
 use ir::{Block, Expression, Statement, StatementKind, SwitchCase, Value};
 
-/// The largest number of statements that duplication of nodes may produce.
+/// The largest number of statements and branches of the result, with those of duplicated nodes.
 const STATEMENT_LIMIT: usize = 200_000;
 /// The largest nesting depth of blocks.
 const DEPTH_LIMIT: usize = 400;

@@ -62,8 +62,9 @@ impl<'program> Checker<'program, '_> {
         formals
     }
 
-    /// Matches arguments with parameters by position or name. Reports missing and superfluous
-    /// arguments.
+    /// Matches arguments with parameters by position or name. Returns `None` after reporting an
+    /// error: too many arguments, an unknown name, a name given twice, or names for only some. A
+    /// missing argument is not reported but becomes [`BoundArgument::Absent`].
     pub(super) fn pair(
         &mut self,
         parameters: &[Formal<'program>],
@@ -140,7 +141,8 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Checks the arguments of a call against the signature of the callee, and infers its type
-    /// arguments. Returns `None` after an error.
+    /// arguments. Returns `None` if the number or names of the arguments or type arguments do not
+    /// fit, or a type is too large. Other errors are reported, and the result is returned anyway.
     pub(super) fn match_arguments(
         &mut self,
         signature: &Signature<'program>,

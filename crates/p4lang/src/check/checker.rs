@@ -246,8 +246,9 @@ impl<'program, 'run> Checker<'program, 'run> {
         Vec::new()
     }
 
-    /// Declares a name in the innermost scope. Reports an error if it is already declared there,
-    /// and possibly a warning if it hides another declaration.
+    /// Declares a name in the innermost scope. Reports an error if it is already declared there and
+    /// the two do not overload each other. A name that hides one of an outer scope is a warning,
+    /// and an error if the hidden one is a parameter.
     pub(super) fn declare(&mut self, id: DeclarationId, name: &Name) {
         let hides_own_parameters = std::mem::take(&mut self.hides_parameters);
         if name.as_str() == "_" {

@@ -91,9 +91,10 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Reports the divisions in a control's body that no pass of p4c can remove, and adds them to
-    /// `refused`. These are divisions whose dividend is a parameter that no earlier statement
-    /// assigned, and whose result is assigned to a parameter that is copied out. A body with
-    /// anything but assignments and declarations without calls is not examined.
+    /// `refused`. The dividend is a parameter that no earlier statement assigned. The divisor is
+    /// such a parameter too, or a constant other than a power of two. The result is assigned to a
+    /// parameter that is copied out and not assigned later. A body with anything but assignments
+    /// and declarations without calls is not examined.
     fn report_certain_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
         let parameters_with = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
             let parameters = control.parameters.iter();

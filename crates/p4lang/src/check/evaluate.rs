@@ -2,8 +2,9 @@
 //!
 //! The evaluator folds constants during the check. The lowering uses it again for each instance,
 //! with an [`Environment`] that has the values of constructor parameters. It uses the results of
-//! the checker (types, resolutions and conversions), and never reports an error: an expression that
-//! cannot be computed has no value. The checker reports the reason where a value is required.
+//! the checker (types, resolutions and conversions). An expression that cannot be computed has no
+//! value, and the checker reports the reason where a value is required. The only error that the
+//! evaluator records itself is that of values that are too large, in the budget.
 
 use num_bigint::BigInt;
 
@@ -16,7 +17,8 @@ use crate::ast::{
 use crate::source::Span;
 use ir::bits::Bits;
 
-/// The largest depth to which the definitions of constants may refer to other constants.
+/// The largest depth of an evaluation, which counts nested expressions and the definitions of the
+/// constants to which they refer.
 const DEEPEST: u32 = 1000;
 
 impl Checked<'_> {
@@ -32,9 +34,10 @@ impl Checked<'_> {
         Evaluator { checked: self, environment: &Environment::default() }.own(expression, 0)
     }
 
-    /// Returns the default value of a type, which `...` denotes (§8.26): zero, `false`, the first
-    /// member of an enumeration, or an invalid header. Returns `None` for a type without a default
-    /// value.
+    /// Returns the default value of a type, which `...` denotes (§8.26): zero (also for a
+    /// serializable enumeration), `false`, `NoError`, the first member of any other enumeration, an
+    /// invalid header, or a composite of these. Returns `None` for a type without a default value
+    /// or with more than [`MOST_PARTS`] parts.
     pub fn default_value(&self, ty: &Type) -> Option<Constant> {
         self.default_value_within(ty, &mut { MOST_PARTS })
     }
@@ -110,7 +113,8 @@ impl Checked<'_> {
     }
 
     /// Converts a value to another type, as a cast or an implicit conversion does. Returns `None`
-    /// if the types do not permit it.
+    /// for a number other than 0 and 1 as a `bool`, and for a record without one of the fields. A
+    /// value for which the type has no conversion is returned unchanged.
     pub fn cast_constant(&self, value: &Constant, to: &Type) -> Option<Constant> {
         match (to, value) {
             (Type::NewType(_), _) => self.cast_constant(value, &self.underlying(to)?.clone()),
@@ -334,8 +338,8 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Charges the budget for the result of an operation that may be larger than its operands.
-    /// Returns `None` if the result is too large to compute.
+    /// Checks the size of the result of an operation that may be larger than its operands. Joined
+    /// strings are charged to the budget. Returns `None` if the result is too large to compute.
     fn can_be_computed(
         &self,
         operator: BinaryOperator,

@@ -261,7 +261,7 @@ impl Checker<'_, '_> {
             return;
         }
         for operand in [operands.left, operands.right] {
-            // The test precedes the conversion, which would make the value positive.
+            // The value before its conversion is tested, since the conversion makes it positive.
             if let Some(value) =
                 self.out.evaluate_own(operand).as_ref().and_then(Constant::to_integer)
                 && value < BigInt::ZERO

@@ -36,7 +36,7 @@ pub(super) struct Overloaded<'call> {
 
 impl Checker<'_, '_> {
     /// Selects the declaration that a call refers to, and checks the arguments. Reports an error if
-    /// none or several declarations fit.
+    /// none or several declarations fit. A single candidate is selected even if it does not fit.
     pub(super) fn choose(
         &mut self,
         call: Overloaded<'_>,

@@ -87,7 +87,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Checks that the parser has a state `start`, and that `accept` or `reject` can be reached
-    /// from it.
+    /// from it. Warns of the states that cannot be reached.
     fn reachable(
         &mut self,
         declaration: &Declaration,

@@ -14,8 +14,8 @@ pub(super) struct Postponed {
     pub(super) add_entry_calls: Vec<AddEntryCall>,
     /// The calls of direct counters and meters, whose tables may be declared later.
     pub(super) direct_calls: Vec<DirectCall>,
-    /// Errors about table entries whose key sets do not fit the match kinds. They are reported only
-    /// for a known architecture, since an architecture defines the meaning of its match kinds.
+    /// Errors about table entries whose key sets do not fit the match kinds. They become warnings
+    /// for an architecture that is not built in, since it may define its match kinds differently.
     pub(super) misfit_entries: Vec<Diagnostic>,
 }
 /// A call of PNA's `add_entry` in an action.

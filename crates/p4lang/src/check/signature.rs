@@ -38,12 +38,12 @@ pub(super) enum Style {
 pub(super) struct Constructing<'program> {
     /// The number of constructor calls whose arguments are currently being checked.
     pub(super) depth: u32,
-    /// The anonymous instances without known type arguments. These may be inferred from the
-    /// parameters for which the instances are arguments.
+    /// The anonymous instances among the arguments of the constructor calls. Their type arguments
+    /// may still be inferred from the parameters for which the instances are arguments.
     pub(super) open: Vec<Open<'program>>,
 }
 
-/// An anonymous instance whose type arguments are not known yet.
+/// An anonymous instance whose type arguments may not be known yet.
 pub(super) struct Open<'program> {
     pub(super) expression: ExpressionId,
     pub(super) signature: Signature<'program>,

@@ -44,8 +44,8 @@ const CHECKSUM_CONTROLS: [(usize, &str); 2] = [(1, "vr"), (4, "ck")];
 
 impl<'program> Checker<'program, '_> {
     /// Reports table entries whose key sets do not fit the match kinds of their keys. For an
-    /// architecture that is not built in, the permitted key sets are unknown, so nothing is
-    /// reported.
+    /// architecture that is not built in, the permitted key sets are unknown, so these are warnings
+    /// instead of errors.
     pub(super) fn misfit_entries(&mut self) {
         let known = self.out.main.is_none_or(|main| match self.out.declared_type(main) {
             Type::Package(package) => {

@@ -2,9 +2,9 @@
 //!
 //! The analysis covers the local variables of blocks and the `out` parameters of functions, actions
 //! and controls. A variable counts as assigned once any part of it is assigned, so that a correct
-//! program causes no warning. Headers and stacks of headers are not covered, since they start as
-//! invalid. Parser states can run in any order, and actions may assign variables of controls. For
-//! these variables, `whole_program` only warns if nothing ever assigns them.
+//! program causes no warning. Structs, headers, header unions and arrays are not covered. Parser
+//! states can run in any order, and actions may assign variables of controls. For these variables,
+//! `whole_program` only warns if nothing ever assigns them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -81,8 +81,8 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     }
 }
 
-/// Whether values of this type have parts that must be assigned. Headers need not be, since they
-/// start as invalid.
+/// Whether the analysis covers variables of this type: numbers with at least one bit, `bool`,
+/// `error`, enumerations, new types, and tuples of them.
 pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Bits { width, .. } => *width > 0,
@@ -96,7 +96,7 @@ pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     }
 }
 
-/// Adds to `into` the declarations to which the statements of an action refer.
+/// Adds to `into` the variables and parameters that the statements of an action may assign.
 fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<DeclarationId>) {
     let mut flow = Mentions { checked, into };
     flow.block(block);

@@ -1,5 +1,5 @@
-//! The description of a program as a tree: its pipeline, headers, parsers, tables, actions and
-//! extern instances.
+//! The description of a program as a tree: its pipeline, headers, parsers, tables, actions, extern
+//! instances and value sets.
 
 use ir::{
     ActionId, Composite, CompositeKind, Excerpts, ExternId, ExternInstance, Package, PackageValue,

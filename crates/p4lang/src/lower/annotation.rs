@@ -1,4 +1,5 @@
-//! Lowering of annotations, which are kept as written.
+//! Lowering of annotations. They are kept as written, except that constant expressions in them are
+//! replaced by their values.
 
 use super::Lowering;
 use crate::ast::{Annotation, AnnotationBody, Expression};
