@@ -265,8 +265,9 @@ impl<'run> Parser<'run> {
     }
 
     /// Skips to a token at which a declaration or statement can start, after an error in the one
-    /// that started at the token `started`. Consumes at least one token, unless the current token
-    /// is a brace or the end of the program.
+    /// that started at the token `started`. Consumes nothing if that one already ended with its
+    /// `}`, or at a `}`, at the end of the program, or at a keyword behind `started` that starts a
+    /// declaration in a new line.
     fn recover(&mut self, started: usize) {
         let taken = self.tokens.get(started..self.at).unwrap_or(&[]);
         // The number of braces that the abandoned construct opened.

@@ -406,10 +406,8 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind }
     }
 
-    /// Lowers `&&` or `
-    ///
-    /// ` whose right operand has side effects, so that they occur only if the right operand is
-    /// evaluated.
+    /// Lowers `&&` or `||` whose right operand has side effects, so that they occur only if the
+    /// right operand is evaluated.
     fn short_circuit(
         &mut self,
         expression: &'a ast::Expression,
@@ -535,8 +533,9 @@ impl<'a> Lowering<'a> {
         self.composed(type_id, parts)
     }
 
-    /// Converts a value to the type `type_id`, which represents the same type in another way: with
-    /// another width, or as another composite with equal fields.
+    /// Converts a value to the type `type_id`: a number or `bool` to one of another width or sign,
+    /// a constant `int` to a number with a width, and a composite to another one with equally many
+    /// fields or to a stack. A value of any other type is returned unchanged.
     pub(super) fn coerced(&mut self, value: Expression, type_id: ir::TypeId) -> Expression {
         if value.type_id == type_id {
             return value;

@@ -68,7 +68,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the name of a table key: the one that `@name` sets, or the text of its expression if
-    /// that is a simple one.
+    /// that is a simple one, or `key` followed by `position`.
     pub(super) fn key_name(&self, key: &KeyElement, position: usize) -> String {
         let annotated = local_name(&key.annotations, "");
         if !annotated.is_empty() {

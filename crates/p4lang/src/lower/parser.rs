@@ -45,8 +45,8 @@ impl<'a> Lowering<'a> {
         ir::Parser { name, parameters, prologue, states, start, annotations }
     }
 
-    /// Returns the declarations to which the states of a parser and the arguments of its local
-    /// instances refer.
+    /// Returns the declarations to which the local declarations of a parser and the statements of
+    /// its states refer.
     fn used_in(&self, parser: &'a ast::ParserDeclaration) -> HashSet<ast::DeclarationId> {
         let mut used = HashSet::new();
         let mut name = |expression: &'a ast::Expression| {

@@ -11,7 +11,7 @@ use crate::source::Span;
 use ir::bits::Bits;
 use ir::{self, Expression, Place, Projection, Value};
 
-/// The length at which a chain of `else if` is split into shorter ones.
+/// The largest number of conditions in a chain of `else if`. A longer chain is split.
 const LONGEST_ALTERNATIVES: usize = 32;
 
 /// The nesting depth of operators up to which [`Lowering::known_condition`] examines a condition.

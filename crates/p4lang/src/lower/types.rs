@@ -9,7 +9,7 @@ use ir::bits::Bits;
 
 impl Lowering<'_> {
     /// Returns a type with the type parameters of the current scope replaced by the types that they
-    /// stand for.
+    /// stand for. If the result is too large, records the error and returns [`Type::Unknown`].
     pub(super) fn concrete(&self, ty: &Type) -> Type {
         let bindings = &self.scope.environment.types;
         if ty.parts_with(bindings).is_none() {

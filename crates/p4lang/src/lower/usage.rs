@@ -18,7 +18,7 @@ use crate::check::{Constant, Resolution};
 /// The declarations that a control uses, both its own and those at top level.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// The tables, actions and instances that are used.
+    /// The tables, actions, functions and instances that are used.
     pub(super) used: HashSet<DeclarationId>,
     /// The actions at top level that are used, in the order of their first use.
     pub(super) global_actions: Vec<DeclarationId>,
@@ -124,8 +124,8 @@ impl<'a> Finder<'_, 'a> {
         walk::expression(expression, &mut |met| self.met(met));
     }
 
-    /// Visits a block like [`walk::block`], but skips branches whose condition is known to be
-    /// false.
+    /// Visits a block like [`walk::block`], but skips branches that are known not to run, labels of
+    /// `switch`, and the statements after a `return`.
     fn block(&mut self, block: &'a Block) {
         for statement in &block.statements {
             self.statement(statement);

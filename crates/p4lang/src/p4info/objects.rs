@@ -661,8 +661,9 @@ impl<'p> Builder<'p> {
 }
 
 /// Returns the identifiers of the fields or parameters with the given annotations. An `@id` sets
-/// the identifier. Without one, it follows that of the previous field without an `@id`, skipping
-/// identifiers in use. The text of an invalid `@id` is returned as an error.
+/// the identifier. Any other field gets the first unused number from a count on, which starts at 1
+/// and which each field with an `@id` advances by one. The text of an invalid `@id` is returned as
+/// an error.
 pub(super) fn field_ids<'a>(
     annotations: impl Iterator<Item = &'a Vec<Annotation>>,
 ) -> Result<Vec<u32>, String> {
@@ -713,7 +714,7 @@ pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<K
 }
 
 /// Returns the size of an extern instance: its constructor argument `size`, `n_counters` or
-/// `n_meters`.
+/// `n_meters`, or 0 if it has none of them.
 fn size(instance: &ExternInstance) -> i64 {
     instance
         .arguments

@@ -149,7 +149,7 @@ impl Reach {
     }
 }
 
-/// The nesting depth up to which statements are searched for `return`.
+/// The nesting depth up to which [`always_leaves`] examines statements.
 const DEEPEST: usize = 200;
 
 /// Whether the block contains a `return`. In a block without one, p4c keeps even the statements

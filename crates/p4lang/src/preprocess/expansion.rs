@@ -33,10 +33,10 @@ pub(super) struct Expansion {
 struct Context {
     tokens: Rc<[Token]>,
     at: usize,
-    /// The macro whose body the list is, or `None` for an argument.
+    /// The macro whose body the list is, or `None` for an argument or the line of a directive.
     name: Option<Symbol>,
-    /// Whether this list is an argument that is being expanded separately. Lists below it must not
-    /// be read until it ends.
+    /// Whether this list is an argument, or the line of a directive, that is being expanded
+    /// separately. Lists below it must not be read until it ends.
     barrier: bool,
 }
 

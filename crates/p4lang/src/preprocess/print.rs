@@ -3,8 +3,8 @@
 use super::Tokens;
 use crate::source::{FileId, SourceMap};
 
-/// The largest number of blank lines in a row that are printed. A `#line` directive replaces more
-/// of them.
+/// The largest number of line breaks between two tokens that are printed. A `#line` directive
+/// replaces more of them.
 const MOST_BLANK_LINES: u32 = 8;
 
 /// Formats the tokens as text that compiles to the same program. A `#line` directive is printed
