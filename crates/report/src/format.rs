@@ -221,8 +221,9 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Returns text that users or other programs wrote in a form that can be printed on one line. Each
-/// control character becomes a replacement character, so that a reader sees that there was one.
+/// Returns text that users or other programs wrote in a form that can be printed on one line. Line
+/// breaks and tabs become spaces. Any other control character becomes a replacement character, so
+/// that a reader sees that there was one.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {

@@ -33,7 +33,8 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
 }
 
 /// Returns the text of a `result.json`. It contains the fields of the object `own`, and those that
-/// state the origin of the run.
+/// state the origin of the run. The result is marked as partial if a process of the run did not do
+/// its part.
 pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     let of_run = serde_json::to_value(provenance).unwrap_or_default();
     let mut all = own;

@@ -76,7 +76,8 @@ impl<'a> Bounds<'a> {
         Some(Required { flow, limit, bound, run: first.run.as_ref().map(|run| &run.delay) })
     }
 
-    /// Returns a sentence for each missed maximum delay, with the worst first.
+    /// Returns a sentence for each missed maximum delay, with the worst first. If there are more
+    /// than [`MOST_NAMED`], the last sentence lists the flows of the others.
     #[must_use]
     pub fn missed(&self) -> Vec<String> {
         let required = self.required();

@@ -34,7 +34,7 @@ pub struct Judged {
     /// The value of the figure in the result that all others are compared with.
     pub base: f64,
     /// Whether the confidence interval lies on one side of the limit, so that chance hardly
-    /// decided.
+    /// decided. False if the figure has no interval.
     pub certain: bool,
 }
 

@@ -206,7 +206,7 @@ fn half_interval(share: Option<f64>) -> String {
     share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0))
 }
 
-/// Formats a rate in millions with three significant digits.
+/// Formats a rate in millions with about three significant digits.
 fn millions(rate: f64) -> String {
     let millions = rate / 1e6;
     match millions {
@@ -290,7 +290,8 @@ fn in_detail(
     out
 }
 
-/// Formats a time in nanoseconds with three significant digits.
+/// Formats a time of less than 10 µs in nanoseconds with about three significant digits, and a
+/// longer one in microseconds, with the unit `k`.
 fn nanoseconds(seconds: f64) -> String {
     let nanoseconds = seconds * 1e9;
     match nanoseconds {

@@ -198,7 +198,7 @@ const CPU: Shown = Shown {
 };
 
 /// Groups points into lines, and returns the lines that have at least two different horizontal
-/// values.
+/// values. If there are any, also returns the points that are the only ones of their runs.
 fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     let groups = grouped(points, against, |point| against.shared_setting(point));
     if groups.is_empty() && against == Against::Switches {

@@ -240,8 +240,9 @@ fn handshake(point: &Point) -> Option<Table> {
     Some(table)
 }
 
-/// Returns a table with a row for each switch in the first usable trial of a point. If there are
-/// many switches, it shows some that span the range.
+/// Returns a table with a row for each switch in the first usable trial of a point, or `None` if it
+/// has a single switch. Of many switches, it shows those with far fewer answers than the others,
+/// and some that span the range.
 pub(super) fn switches(point: &Point) -> Option<Block> {
     let trial = usable(point).next().filter(|t| t.per_switch.len() > 1)?;
     let all = &trial.per_switch;

@@ -77,7 +77,8 @@ fn costs(model: &Model, under: &SettingModel, layout: Layout) -> String {
     grid.render(layout)
 }
 
-/// Returns a table of whether the cost of each function counts as constant.
+/// Returns a sentence on how many packets may exceed the largest delay of the baseline, and one for
+/// each function whose cost is not constant.
 fn shifts(under: &SettingModel, layout: Layout) -> String {
     let mut out = String::new();
     if let Some(beyond) = under.f0.profile.beyond_maximum {
@@ -303,7 +304,8 @@ fn thresholds(run: &Run<'_>, layout: Layout) -> String {
     layout.heading("Thresholds") + &grid.render(layout)
 }
 
-/// Formats the cost of a function at a level, such as the median, with its interval.
+/// Formats the delay of the baseline with a function at a level, such as the median, with its
+/// interval.
 pub(super) fn with_interval(function: &FunctionModel, level: Level) -> String {
     function.measurement.profile.level(level).map_or_else(|| "–".to_owned(), estimate)
 }

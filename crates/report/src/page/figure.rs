@@ -78,8 +78,8 @@ impl Figure {
         }
     }
 
-    /// Returns the figure with each of its texts (titles, labels and remarks) replaced by the
-    /// result of `words`.
+    /// Returns the figure with its remark and, for a plot, its title, description and axis labels
+    /// replaced by the results of `words`. Other texts remain.
     pub(crate) fn reworded(mut self, words: impl Fn(&str) -> String) -> Self {
         let say = |text: &mut String| *text = words(text);
         say(&mut self.remark);
