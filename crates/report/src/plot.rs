@@ -45,7 +45,7 @@ pub use statistics::Unit;
 /// A plot of lines over a horizontal and a vertical axis.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Plot {
-    /// The title of the plot, for screen readers and tool tips.
+    /// The title of the plot: its caption, and its name for screen readers.
     pub title: String,
     /// A description in a sentence or two, for those who cannot see the plot.
     pub description: String,

@@ -126,7 +126,7 @@ pub enum Spread {
         /// The upper end of the interval.
         high: f64,
     },
-    /// The uncertainty is not known, because there was only one repetition.
+    /// The uncertainty is not known, for example because there was only one repetition.
     Unknown,
     /// The figure was computed rather than measured, so it is exact.
     Exact,

@@ -114,7 +114,7 @@ const PROBE: &str = "the controller may take more";
 /// The verdict on a run, in words: the side that limited its rates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunVerdict {
-    /// The side that limited any trial; if there are several, the most serious.
+    /// The most serious of the sides that limited the points of the run.
     pub(crate) side: Saturated,
     /// A sentence that says which side was the limit.
     pub(crate) sentence: String,

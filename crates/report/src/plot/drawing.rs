@@ -2,9 +2,9 @@
 //!
 //! In a page, a plot takes its colours from the style sheet, which other programs do not have. So
 //! that a figure in a file cannot differ from that in the page, it is read back from the page's
-//! SVG, and every shape gets the look that the style sheet (`html/style.css`) defines for its
-//! classes, in the colours of the light theme. The reader supports only what [`super::render`]
-//! writes.
+//! SVG, and every shape gets the look that the style sheet (`page/style.css`) defines for its
+//! classes, in the colours of the light theme. The reader supports only what the modules of
+//! [`super`] write.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -84,7 +84,7 @@ pub(crate) struct DrawingError(String);
 pub(super) const PAGE: &str = LIGHT.page;
 
 impl Drawing {
-    /// Reads a drawing from the output of [`super::Plot::svg`].
+    /// Reads a drawing from the SVG of a figure, such as the output of [`super::Plot::svg`].
     pub(crate) fn read(svg: &str) -> Result<Self, DrawingError> {
         let mut reader = Reader::from_str(svg);
         let mut state = State::default();

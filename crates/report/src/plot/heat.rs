@@ -70,8 +70,8 @@ impl HeatMap {
     }
 
     /// Returns the heat map as SVG in the given width. `id` must be unique in the page and a valid
-    /// identifier. Letters have the same size at every width; if columns are narrow, the text in
-    /// cells is rotated.
+    /// identifier. Letters have the same size at every width. In narrow columns the values are
+    /// rotated, and in columns below [`UPRIGHT`] they are left out, which a remark says.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let grid = Grid::of(self, edge);

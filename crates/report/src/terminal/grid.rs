@@ -231,7 +231,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Breaks a text into lines of at most `width` characters. It breaks between words where possible.
+/// Breaks a text into lines of at most `width` characters, or of 16 if `width` is less. It breaks
+/// between words where possible.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(16);
     let mut lines = Vec::new();
