@@ -67,7 +67,8 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// [`BoundsError::Crossed`] if `least` exceeds `most` at some time.
+    /// [`BoundsError::Crossed`] if `least` exceeds `most` at some time, and
+    /// [`BoundsError::Algebra`] if the algebra cannot compare them.
     pub fn new(most: Curve, least: Curve) -> Result<Self, BoundsError> {
         match least.is_at_most(&most)? {
             true => Ok(Self { most, least }),

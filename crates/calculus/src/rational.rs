@@ -113,7 +113,8 @@ impl Rational {
         }
     }
 
-    /// Returns the total number of bits of the numerator and the denominator.
+    /// Returns the total number of bits of the numerator and the denominator; 128 for any value in
+    /// machine words.
     pub(crate) fn bits(&self) -> u64 {
         match &self.0 {
             Repr::Words { .. } => 128,

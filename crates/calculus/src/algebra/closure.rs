@@ -143,7 +143,7 @@ enum Cheapest {
 
 /// Returns the point or segment at which the curve `f` takes or approaches its least ratio of value
 /// to time. Returns `None` if the ratio is only approached for ever larger times, or if the curve
-/// is infinite everywhere.
+/// is plus infinite at all times after zero.
 fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
     let of = of_curve(f, both(f, f).0.length);
     let end = of.end();
@@ -255,9 +255,9 @@ struct OpenSegment<'a> {
 }
 
 /// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. The `n`-th
-/// multiple is `n` times as long and starts at `n` times the time and value. The envelope repeats
-/// with period `period`, in which it rises by `increment`; it is computed up to the end of its
-/// first period.
+/// multiple is `n` times as long and starts at `n` times the time and value. From the `overlap`-th
+/// multiple on, each overlaps the next. The envelope repeats with period `period`, in which it
+/// rises by `increment`; it is computed up to the end of its first period.
 fn multiples(
     segment: &OpenSegment<'_>,
     overlap: &Rational,
@@ -295,7 +295,7 @@ fn multiples(
 
 /// Returns the lower envelope of the point (0, 0) and all multiples of an open segment on which the
 /// function is minus infinity. The `n`-th multiple is `n` times as long and starts at `n` times the
-/// time.
+/// time. From the `overlap`-th multiple on, each overlaps the next.
 fn unbounded_multiples(
     [start, length]: [&Rational; 2],
     overlap: &Rational,

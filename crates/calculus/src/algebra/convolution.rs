@@ -145,7 +145,7 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
 /// a test if the test would be expensive compared with a convolution that combines `pairs` pairs of
 /// runs.
 fn is_cheaply_sub_additive(f: &Curve, pairs: usize) -> bool {
-    // The convolution of a curve with itself takes about three times as many pieces as the curve
+    // To convolve a curve with itself, it is unrolled to about three times as many pieces as it
     // has.
     let quick = f.pieces.len().saturating_mul(f.pieces.len()).saturating_mul(16) < pairs;
     quick && f.pieces[0].at == Extended::ZERO && f.is_sub_additive() == Ok(true)
@@ -182,7 +182,8 @@ fn concave_origin(f: &Curve) -> Option<Rational> {
 }
 
 /// Returns the time up to which a non-decreasing curve that starts at zero stays at zero: the
-/// latency of a service curve. Returns `None` for other curves.
+/// latency of a service curve. Returns `None` for other curves, for one that is always zero, and
+/// for one that is not zero at the end of this time.
 fn latency(f: &Curve) -> Option<Rational> {
     if f.pieces[0].at != Extended::ZERO || !f.is_non_decreasing() {
         return None;
@@ -248,7 +249,8 @@ struct Side<'a> {
 }
 
 /// Returns the start, the length and the increment of the period of the convolution of two curves
-/// of different rates. The length is the period of the curve with the lower rate.
+/// of different rates. The length is the period of the curve with the lower rate, or one if the
+/// convolution is ultimately minus infinite.
 fn slower_wins(
     slower: Side<'_>,
     faster: Side<'_>,
@@ -308,8 +310,8 @@ fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraErr
 
 /// Returns a time and a constant for the convolution of a slower curve that is plus infinite on
 /// parts of its period with a faster one: from that time on, the convolution is at most the
-/// constant plus the slower curve's rate times `t`. Returns `None` if the convolution, too, stays
-/// infinite on parts of each period.
+/// constant plus the slower curve's rate times `t`. Returns `None` if no such time is found, as
+/// when the convolution, too, stays infinite on parts of each period.
 fn bound_with_gaps(
     slower: Side<'_>,
     faster: Side<'_>,

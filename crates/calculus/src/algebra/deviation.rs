@@ -13,8 +13,8 @@ pub struct Deviation {
     /// The deviation: an amount of data for the vertical deviation, and a time for the others. It
     /// is plus infinity if there is no bound.
     pub value: Extended,
-    /// The smallest time at which the deviation is attained, or approached from the right; `None`
-    /// if the deviation is infinite because the curves diverge.
+    /// The smallest time at which the deviation is attained, or approached from either side;
+    /// `None` if the deviation is infinite because the curves diverge.
     pub at: Option<Rational>,
 }
 
@@ -47,8 +47,9 @@ impl Curve {
         sweep::sum(&negative, &service, |_, a, b| Ok(a.min_plus_product(b)))
     }
 
-    /// Returns the horizontal deviation: the supremum over all times `t` of the smallest `d >= 0`
-    /// with `self(t) <= service(t + d)`. For an arrival curve and a service curve it bounds the
+    /// Returns the horizontal deviation: the supremum over all times `t` of the infimum of all `d
+    /// >= 0` with `self(t) <= service(t + d)`. For an arrival curve and a service curve it bounds
+    /// the
     /// delay (Le Boudec and Thiran, theorem 1.4.2).
     ///
     /// It is computed as the vertical deviation of the lower pseudo-inverses of the two curves.

@@ -42,7 +42,8 @@ pub enum AlgebraError {
         /// The property of the arguments for which the result is not pseudo-periodic.
         why: &'static str,
     },
-    /// The common period of the curves is so long that the result would have too many pieces.
+    /// The result would have too many pieces, usually because the common period of the curves is
+    /// too long.
     #[error(
         "the result would take {needed} pieces, the limit is {limit}: the periods of the curves have too large a common multiple; round them to a coarser grid, or bound the curve by one that is ultimately affine"
     )]
@@ -57,7 +58,8 @@ pub enum AlgebraError {
         "the operation would combine {needed} pairs of pieces, the limit is {limit}: bound the curves by simpler ones"
     )]
     TooManyPairs {
-        /// The number of pairs that the operation would combine.
+        /// The number of pairs that the operation would combine. Pairs of long numbers count
+        /// several times, see [`limits::PAIRS`](crate::limits::PAIRS).
         needed: usize,
         /// The largest number of pairs that an operation may combine.
         limit: u32,

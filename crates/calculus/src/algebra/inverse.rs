@@ -24,7 +24,8 @@ impl Curve {
     /// at least `y`, plus infinity if there is no such time. The result is left-continuous.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless the curve is non-decreasing.
+    /// [`AlgebraError::Falls`] unless the curve is non-decreasing, and
+    /// [`AlgebraError::TooManyPieces`] if it takes too many periods to reach zero.
     pub fn lower_pseudo_inverse(&self) -> Result<Self, AlgebraError> {
         self.inverse("lower pseudo-inverse")
     }
@@ -34,7 +35,7 @@ impl Curve {
     /// right-continuous.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless the curve is non-decreasing.
+    /// Those of [`Curve::lower_pseudo_inverse`].
     pub fn upper_pseudo_inverse(&self) -> Result<Self, AlgebraError> {
         Ok(self.inverse("upper pseudo-inverse")?.right_continuous())
     }

@@ -16,8 +16,8 @@ impl Curve {
     ///
     /// # Errors
     /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
-    /// [`AlgebraError::NotPseudoPeriodic`] if the slower curve is infinite in every period, so that
-    /// the result follows both curves for ever.
+    /// [`AlgebraError::NotPseudoPeriodic`] if in every period the slower curve is plus infinite, or
+    /// the faster one minus infinite, somewhere, so that the result follows both curves for ever.
     pub fn minimum(&self, other: &Self) -> Result<Self, AlgebraError> {
         if self.is_ultimately_affine() && other.is_ultimately_affine() {
             let pieces = sweep::minimum(&self.pieces, &other.pieces);
@@ -37,7 +37,7 @@ impl Curve {
     /// Returns the pointwise maximum of two curves.
     ///
     /// # Errors
-    /// Those of [`Curve::minimum`], with plus and minus infinity exchanged.
+    /// Those of [`Curve::minimum`].
     pub fn maximum(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().minimum(&other.negated())?.negated())
     }

@@ -166,7 +166,8 @@ pub(crate) fn mirror(runs: &[Run]) -> Vec<Run> {
 /// Returns the min-plus convolution, on times before `end`, of two functions that are given by
 /// their convex runs.
 pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
-    // Arithmetic on long numbers is slower, so a pair counts once per two words of length.
+    // Arithmetic on long numbers is slower, so each pair counts once per 256 bits of the longest
+    // numbers. Numbers in machine words have 256 bits here: two of two words each.
     let widest = a.iter().chain(b).map(Run::bits).max().unwrap_or(0);
     let weight = usize::try_from(widest / 256).unwrap_or(usize::MAX).max(1);
     limits::check_pairs(a.len().saturating_mul(b.len()).saturating_mul(weight))?;

@@ -38,7 +38,8 @@ impl Segment<'_> {
 }
 
 /// Calls a function for each breakpoint of two lists of pieces, in order of time. The function
-/// receives the segments of both lists that follow the breakpoint, and the next breakpoint.
+/// receives the breakpoint, the segments of both lists after it, and the next breakpoint if there
+/// is one.
 fn for_each_interval(
     a: &[Piece],
     b: &[Piece],

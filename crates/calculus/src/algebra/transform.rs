@@ -149,6 +149,10 @@ impl Curve {
 
     /// Returns the left-continuous curve `t -> f(t-)`, whose value at each time is the limit of
     /// this curve from the left. The value at time zero is kept.
+    ///
+    /// # Errors
+    /// [`AlgebraError::TooManyPieces`] if the result, which may start its period one period later,
+    /// would have too many pieces.
     pub fn left_continuous(&self) -> Result<Self, AlgebraError> {
         let mut source = self.pieces.clone();
         let mut tail = self.tail.clone();
@@ -185,7 +189,7 @@ impl Curve {
     /// Returns whether this curve lies nowhere above the other: `self(t) <= other(t)` at all times.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if the common period is too long to compare.
+    /// Those of [`Curve::vertical_deviation`].
     pub fn is_at_most(&self, other: &Self) -> Result<bool, AlgebraError> {
         Ok(self.vertical_deviation(other)?.value <= Extended::ZERO)
     }

@@ -56,8 +56,8 @@ pub(super) fn compare(a: &BigRational, b: &BigRational) -> Ordering {
 
 /// Returns the positive greatest common divisor of two numbers, at least one of which is not zero.
 ///
-/// If one number is much longer than the other, it is first replaced by its remainder. Otherwise
-/// the binary algorithm would take one round for each of the surplus bits.
+/// The longer number is first replaced by its remainder. Otherwise the binary algorithm would take
+/// one round for each bit that it is longer.
 fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     let (a, b) = (a.magnitude(), b.magnitude());
     let (long, short) = if a >= b { (a, b) } else { (b, a) };

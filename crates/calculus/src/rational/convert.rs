@@ -33,7 +33,7 @@ impl Rational {
             return self.clone();
         }
         let (numerator, denominator) = (value.numer(), value.denom());
-        // The quotient of both, shifted by this many bits, has `digits` bits or one fewer.
+        // The quotient of both, shifted by this many bits, has `digits` bits or one more.
         let moved_up = (digits + denominator.bits()).saturating_sub(numerator.bits());
         let moved_down = numerator.bits().saturating_sub(digits + denominator.bits());
         let quotient = (numerator << moved_up).div_ceil(&(denominator << moved_down));
