@@ -114,7 +114,7 @@ pub enum Output {
 }
 
 /// Runs an MPPG program and returns the outputs of its statements. A line that begins with an
-/// operator such as `/\\` or `*` continues the statement of the line before.
+/// operator such as `/\` or `*` continues the statement of the line before.
 ///
 /// # Errors
 /// The first error, with its line and column. The outputs before it are lost.
@@ -168,7 +168,7 @@ impl fmt::Display for Value {
 }
 
 /// Formats an output as the playgrounds print it: an assignment as the name of its variable, and an
-/// assertion as `true` or `assertion failed`.
+/// assertion as `true`, or as `assertion failed` with its text.
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

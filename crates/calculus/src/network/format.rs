@@ -90,8 +90,8 @@ pub fn data_unit(name: &str) -> Option<Unit> {
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// Parses a rate with its unit, as written in files, such as `10Mbps`. Returns it in bits per
-/// second.
+/// Parses a rate as written in files, such as `10Mbps`. Returns it in bits per second, which is
+/// also its unit if the text has none.
 ///
 /// # Errors
 ///
@@ -100,7 +100,8 @@ pub fn rate(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Rate)
 }
 
-/// Parses a time with its unit, as written in files, such as `5ms`. Returns it in seconds.
+/// Parses a time as written in files, such as `5ms`. Returns it in seconds, which is also its unit
+/// if the text has none.
 ///
 /// # Errors
 ///
@@ -129,7 +130,7 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     }
 }
 
-/// Whether the file is in Saihu's format: it then has plural field names and a `network` field.
+/// Whether the file is in Saihu's format: it then has the field `network` or the field `servers`.
 fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
     let fields = root.any_fields()?;
     Ok(fields.get("network").is_some() || fields.get("servers").is_some())

@@ -164,7 +164,7 @@ fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, Alg
 }
 
 /// Reads a curve from a list of breakpoints, each with time, value and slope. The segment of the
-/// last one does not end.
+/// last one does not end. The curve is zero before the first breakpoint, and at time zero.
 fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
     for node in node.list()? {

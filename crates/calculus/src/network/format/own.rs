@@ -1,5 +1,5 @@
-//! Planimeter's own format: `[[server]]`, `[[port]]`, `[[flow]]` and `[[link]]`, with the terms of
-//! network calculus.
+//! Planimeter's own format: `[[server]]`, `[[port]]`, `[[class]]`, `[[flow]]`, `[[link]]` and
+//! `clocks`, with the terms of network calculus.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -111,7 +111,7 @@ fn ports(
         }
         placed.push(Named { name, queues });
     }
-    // In links, a queue is named "port/classes".
+    // In links and paths, a queue is named "port/classes".
     for (id, name) in placed.iter().flat_map(|port| {
         port.queues.iter().map(|(id, classes)| {
             let classes: Vec<String> = classes.iter().map(Priority::to_string).collect();

@@ -95,8 +95,8 @@ fn is_not_finite(text: &str) -> bool {
     ["nan", "inf", "infinity", "infinite"].iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
-/// Splits the text of a quantity into its number and its unit, which begins at the first letter
-/// that is not an exponent.
+/// Splits the text of a quantity into its number and its unit, which begins at the first ASCII
+/// letter that is not an exponent.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let mut end = 0;

@@ -46,7 +46,8 @@ struct Place<'t> {
     /// The position of the enclosing value; `None` for the root.
     within: Option<Rc<Place<'t>>>,
     step: Step<'t>,
-    /// The number of bytes of the file before the value, or before its name if it has one.
+    /// The number of bytes of the file before the value, or, in TOML, before its name if it has
+    /// one.
     offset: usize,
 }
 
@@ -227,7 +228,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// The fields of an object, with their names checked.
+/// The fields of an object, for look-ups by name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     node: &'a Node<'a>,
@@ -298,7 +299,8 @@ fn toml_value<'t>(
             Tree::Number(text.get(span).unwrap_or_default().trim())
         }
         DeValue::Boolean(flag) => Tree::Flag(flag),
-        // No field takes a date; as a text it is refused with its position.
+        // No field takes a date. As a text it is refused with its position, unless any text may
+        // stand there.
         DeValue::Datetime(date) => Tree::Text(Cow::Owned(date.to_string())),
         DeValue::Array(array) => {
             let within = Rc::new(place.clone());

@@ -144,8 +144,9 @@ impl Variation {
     ///
     /// # Errors
     ///
-    /// The errors of [`super::read`]. Also an error if the file has no such part or quantity, or if
-    /// its format has no named quantities.
+    /// The errors of [`super::read`]. Also an error if the file has no such part or quantity, or
+    /// several between which the variation does not choose, or if its format has no named
+    /// quantities.
     pub fn network(
         &self,
         text: &str,
@@ -280,7 +281,7 @@ fn is_number(node: &Node<'_>) -> bool {
         Tree::Text(text) => split(text.trim()).0.parse::<Rational>().is_ok(),
         _ => false,
     };
-    // Priorities are an order, not a quantity.
+    // Priorities are an order, not a quantity, and a name may look like a number.
     number && !matches!(node.name(), "" | "name" | "priority")
 }
 

@@ -4,9 +4,10 @@
 //! that a link leaves; a link may override it. Each such port becomes a server, named `node-port`.
 //! Ports without a service do not become servers: data pass them without delay. The attribute
 //! `technology` of the network lists, joined by `+`, `FIFO` or `ARBITRARY`, `IS` (the
-//! `transmission-capacity` of a link shapes the flows over it) and `PK` (packets). A flow with
-//! several targets becomes several flows, named `flow_target`, which are the same data until they
-//! part. Without a unit, data are in bytes and rates in bits per second.
+//! `transmission-capacity` of a link shapes the flows over it) and `PK` (packets). Without the
+//! attribute the order is `FIFO`; if it names no order, `ARBITRARY`. A flow with several targets
+//! becomes several flows, named `flow_target`, which are the same data until they part. Without a
+//! unit, data are in bytes, rates in bits per second, and times in seconds.
 
 use std::collections::HashMap;
 
@@ -91,7 +92,8 @@ struct Link<'a> {
     /// service.
     port: &'a str,
     server: Option<ServerId>,
-    /// A second link between the same nodes, with its output port, if there is one.
+    /// A second link between the same nodes that leaves another output port, with that port, if
+    /// there is one.
     other: Option<(&'a Element, &'a str)>,
 }
 
