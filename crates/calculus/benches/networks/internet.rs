@@ -94,7 +94,8 @@ impl Ways {
         Self { first, before, reached }
     }
 
-    /// Returns the devices on the path to a device, or `None` if the path would visit one twice.
+    /// Returns the devices on the path to a device, or `None` if no path leads there or the path
+    /// would visit a device twice.
     fn to(&self, sink: usize) -> Option<Vec<usize>> {
         let mut state = self.reached[sink]?;
         let mut path = vec![state / 2];

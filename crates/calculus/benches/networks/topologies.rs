@@ -2,8 +2,9 @@
 //!
 //! Guso, "ECOWCDB: efficient computation of worst-case delay-bounds for time-sensitive networks"
 //! (EPFL, 2023; github.com/EdinGuso/ecowcdb) searched all ways to cut these networks for the
-//! smallest bound. All servers have a rate of 10 Gbit/s, that of their link, and a latency of 10
-//! us. Each flow has a burst of 8 kbit, and a rate that loads the most loaded server by half.
+//! smallest bound. All servers but the sink of a mesh have a rate of 10 Gbit/s, that of their link,
+//! and all have a latency of 10 us. Each flow has a burst of 8 kbit, and a rate that loads the most
+//! loaded server by half.
 
 use calculus::network::{Flow, Network, NetworkBuilder, Server};
 use calculus::{Curve, Rational};

@@ -33,8 +33,7 @@ fn chain(streams: &[Stream]) -> Vec<Processed> {
 fn run(streams: &[Stream], late: &[i64], slots: usize) -> (Vec<Vec<i64>>, Vec<i64>) {
     let mut done = vec![vec![0]; streams.len()];
     let mut worst = vec![0; streams.len()];
-    // The work that arrived by each time, and the pending events: when they arrived and the work
-    // that is left.
+    // The pending events of each stream: when they arrived and the work that is left.
     let mut waiting: Vec<std::collections::VecDeque<(i64, i64)>> =
         vec![Default::default(); streams.len()];
     let mut arrivals: Vec<Vec<i64>> = Vec::new();

@@ -176,8 +176,8 @@ proptest! {
                 prop_assert!(*bound >= worst, "{bound} < {worst}");
             }
         }
-        // Copies are lost at random, and only first copies continue, so that no packet of some path
-        // may arrive.
+        // Copies are lost at random, and only first copies continue, so it may be that no packet of
+        // some path arrives.
         prop_assert!(arrived[..ways.len()].contains(&true));
         prop_assert!(arrived[ways.len()..].iter().all(|arrived| *arrived));
     }

@@ -163,7 +163,7 @@ fn the_quick_analysis_names_what_needs_a_cut() {
             "{order}: {found:?}"
         );
         assert!(!found.contains(&Analysis::SinkTree));
-        // The programs of FIFO paths replace it.
+        // Under FIFO, the linear programs of paths take the place of ULP.
         let of_best = if order == Multiplexing::Fifo { vec![] } else { vec![Analysis::Ulp] };
         assert_eq!(left_out(Analysis::Best), of_best);
         assert_eq!(

@@ -361,8 +361,8 @@ fn ludb_takes_nested_flows_inside_out_and_cuts_what_overlaps() {
     }
 }
 
-/// Builds links of 100 Mbit/s with an urgent flow, and a less urgent one whose packet may be in
-/// transmission.
+/// Builds links of 100 Mbit/s with an urgent flow over all of them, and two less urgent flows at
+/// the last one, whose packets may be in transmission. There are `behind` links before the last.
 fn blocked(behind: usize) -> Network {
     let mut builder = NetworkBuilder::new("blocked");
     let link = |name: &str| {

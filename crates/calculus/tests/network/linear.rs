@@ -34,7 +34,7 @@ fn the_worst_case_of_interleaved_tandems() {
 
 #[test]
 fn one_server_is_its_horizontal_deviation() {
-    // A burst of both flows, then two slopes: 1 + (30 + 2 t) / 10 - t is largest at t = 0.
+    // Both flows together have a burst of 30, and then two slopes.
     let two = Curve::token_buckets([(20, 15), (26, 5)]).expect("a curve");
     let one = network(&[rl("10", "1")], &[(two, &[0]), (tb("10", "2"), &[0])]);
     for analysis in [Analysis::Plp, Analysis::Elp] {

@@ -281,7 +281,8 @@ fn files_have_words_for_all_of_it() {
     );
 }
 
-/// Builds flows of packets of size 1 from a and from b, which has a regulator, to c.
+/// Builds the servers of [`joining`], with two flows over all three and two over those from `joins`
+/// on, all in packets of size 1.
 fn packets_joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
     let mut builder = NetworkBuilder::new("packets joining");
     let server = |name: &str| Server { packetizer: true, ..Server::new(name, rl("10", "1")) };

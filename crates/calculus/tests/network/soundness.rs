@@ -22,8 +22,8 @@ type ServerShape = (u8, u8);
 /// A flow: its token buckets, first server, number of servers, and priority.
 type FlowShape = (Vec<(u8, u8)>, usize, usize, u8);
 
-/// Generates flows over parts of a tandem; with `skip` they leave out every other server, so that
-/// paths part and meet again.
+/// Generates flows over parts of a tandem; with `skip` every second flow leaves out every other
+/// server, so that paths part and meet again.
 pub(crate) fn networks(skip: bool) -> impl Strategy<Value = Network> {
     let servers = prop::collection::vec((0_u8..6, 0_u8..8), 1..5);
     let bucket = (0_u8..9, 0_u8..6);
@@ -36,8 +36,8 @@ fn build(servers: &[ServerShape], flows: &[FlowShape], skip: bool) -> Network {
     build_with(servers, flows, skip, false)
 }
 
-/// Builds the network; with `packets`, data leave servers in packets that are as large as bursts
-/// allow.
+/// Builds the network; with `packets`, data leave servers in packets, each as large as the burst of
+/// its flow or as a half or a third of it.
 fn build_with(servers: &[ServerShape], flows: &[FlowShape], skip: bool, packets: bool) -> Network {
     let paths: Vec<Vec<usize>> = flows
         .iter()

@@ -446,7 +446,7 @@ fn is_subsequence(found: &[u64], known: &[u64]) -> bool {
     found.iter().all(|number| known.any(|one| one == number))
 }
 
-/// Whether `found` is `known` without one record.
+/// Whether `found` is `known` without at most one record.
 fn lacks_one(known: &[u64], found: &[u64]) -> bool {
     found.len() + 1 >= known.len() && is_subsequence(found, known)
 }

@@ -14,8 +14,8 @@ fn parse(text: &str) -> Parsed {
     parsed
 }
 
-/// Formats the tree without spans and ids. In the `Debug` output, `Name { field: value, .. }`, the
-/// fields `span`, `id` and `space_before` are removed.
+/// Formats the tree without spans and ids: from the `Debug` output, `Name { field: value, .. }`, it
+/// leaves out the values of the fields `span`, `id`, `space_before` and `default_rest`.
 fn shape(program: &Program) -> String {
     let text = format!("{:?}", program.declarations);
     let mut out = String::new();

@@ -115,8 +115,8 @@ async fn a_stream_that_does_not_begin_with_arbitration_gets_an_error_and_stays_o
     assert_eq!(served.log.events(), events);
 }
 
-/// The server ends a stream at its first mistake. Messages that the client had sent after the
-/// mistake, before it could know, have no effect.
+/// The server ends a stream at its first refused arbitration. Messages that the client had sent
+/// after it, before it could know, have no effect.
 #[tokio::test]
 async fn messages_after_a_refused_arbitration_are_ignored() {
     let served = Served::new(1, ServerOptions::default()).await;

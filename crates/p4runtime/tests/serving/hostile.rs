@@ -41,7 +41,8 @@ const FLOOD_BEGINS: Duration = Duration::from_secs(10);
 /// runtime looks for ready sockets every 61 turns, so a call can take twice that.
 const FEW_TURNS: usize = 150;
 
-/// A lock that lets only one attack run at a time, so that a thousand connections are a thousand.
+/// A lock that lets only one attack run at a time, so that the attacks of several tests do not add
+/// up.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// The behaviour of a hostile connection.
@@ -59,7 +60,7 @@ enum Attack {
     AnnouncedLengths,
     /// It begins calls and cancels them at once.
     GivenUp,
-    /// It makes valid calls one after another, as fast as it is answered.
+    /// It makes valid calls, [`CALLS`] at a time, as fast as they are answered.
     Flood,
 }
 

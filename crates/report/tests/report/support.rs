@@ -557,7 +557,7 @@ pub(crate) fn thousand() -> RunResult {
     })])
 }
 
-/// Returns runs in closed loop with several windows, where no rate is offered.
+/// Returns a run in closed loop, where no rate is offered, with several numbers of switches.
 pub(crate) fn closed() -> RunResult {
     let mut points = Vec::new();
     for switches in [1, 4, 16] {

@@ -40,7 +40,7 @@ const EXTRA: [&str; 24] = [
     "..",
 ];
 
-/// Splits a program into words, numbers and single other characters.
+/// Splits a program into words, numbers, lines of the preprocessor and single other characters.
 fn tokens(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
