@@ -59,7 +59,7 @@ pub enum AlgebraError {
     )]
     TooManyPairs {
         /// The number of pairs that the operation would combine. Pairs of long numbers count
-        /// several times, see [`limits::PAIRS`](crate::limits::PAIRS).
+        /// several times, see [`PAIRS`](super::limits::PAIRS).
         needed: usize,
         /// The largest number of pairs that an operation may combine.
         limit: u32,
