@@ -37,7 +37,7 @@ impl Checked<'_> {
     /// Returns the default value of a type, which `...` denotes (§8.26): zero (also for a
     /// serializable enumeration), `false`, `NoError`, the first member of any other enumeration, an
     /// invalid header, or a composite of these. Returns `None` for a type without a default value
-    /// or with more than [`MOST_PARTS`] parts.
+    /// or with more than `MOST_PARTS` parts.
     pub fn default_value(&self, ty: &Type) -> Option<Constant> {
         self.default_value_within(ty, &mut { MOST_PARTS })
     }

@@ -77,7 +77,7 @@ impl<'a> Bounds<'a> {
     }
 
     /// Returns a sentence for each missed maximum delay, with the worst first. If there are more
-    /// than [`MOST_NAMED`], the last sentence lists the flows of the others.
+    /// than `MOST_NAMED`, the last sentence lists the flows of the others.
     #[must_use]
     pub fn missed(&self) -> Vec<String> {
         let required = self.required();
