@@ -147,8 +147,12 @@ impl Admission {
         Ok(id)
     }
 
-    /// Evicts the oldest connection without a call that satisfies `may_go`, at the address with the
-    /// most connections.
+    /// Evicts a handshaking or silent connection that satisfies `may_go`: the one that has been in its
+    /// stage the longest, at the address with the most connections.
+    ///
+    /// # Errors
+    ///
+    /// Returns `limit` if there is no such connection.
     fn make_room(
         &mut self,
         limit: Limit,

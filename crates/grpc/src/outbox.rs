@@ -74,8 +74,8 @@ struct State<T> {
     items: VecDeque<T>,
     /// The total size of the waiting items in bytes.
     bytes: usize,
-    /// The numbers of messages and bytes that the reader took with its latest swap. They still
-    /// count against the limit.
+    /// The numbers of messages and bytes that the reader took with its latest swap. All of them
+    /// count against the limit until the next swap, even those that are encoded already.
     in_hand: (usize, usize),
     phase: Phase,
     reader: Option<Waker>,
@@ -99,7 +99,7 @@ enum Phase {
 }
 
 impl<T> State<T> {
-    /// Returns the number of messages that wait, and their bytes.
+    /// Returns the number of messages that count against the limit, and their bytes.
     fn waiting(&self) -> (usize, usize) {
         (self.items.len() + self.in_hand.0, self.bytes + self.in_hand.1)
     }
@@ -163,8 +163,9 @@ impl<T: Weighed> Outbox<T> {
         state.items.len() - before
     }
 
-    /// Queues one message that must not be lost, such as an arbitration result. If twice the limit
-    /// is waiting already, the peer is not reading, and the stream is ended instead.
+    /// Queues one message that must not be lost, such as an arbitration result, even beyond the
+    /// limit. If twice the limit is waiting already, or the memory of the client is used up, the
+    /// stream is ended with RESOURCE_EXHAUSTED instead.
     pub fn push_always(&self, item: T) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
@@ -215,7 +216,8 @@ impl<T> Outbox<T> {
         state.held.set_primary(is_primary && is_open);
     }
 
-    /// Returns the number of messages that wait to be encoded.
+    /// Returns the number of messages that count against the limit: those that are queued, and
+    /// those that the reader took with its latest swap.
     pub fn waiting(&self) -> usize {
         self.lock().waiting().0
     }

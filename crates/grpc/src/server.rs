@@ -64,14 +64,15 @@ pub trait Channel: Call {
 pub struct ServerOptions {
     /// The certificate, and whether clients must present one. `None` serves plain HTTP/2.
     pub tls: Option<ServerTls>,
-    /// The limit of each channel's queue.
+    /// The limit of each channel's queue, for the [`Services`] that create the queues. The server
+    /// itself does not use it.
     pub queue_limit: QueueLimit,
     /// The maximum size of a request in bytes. It should allow for pushed pipelines: the device
     /// configurations of real targets have megabytes.
     pub request_limit: usize,
     /// The limits on the resources that clients may use.
     pub limits: Limits,
-    /// The time that a shutdown waits for clients to disconnect before it closes their connections.
+    /// The time that a shutdown waits for open calls to end before it closes their connections.
     pub grace: Duration,
     /// The observer that is notified of connections, if there is one.
     pub observer: Option<Arc<dyn ConnectionObserver>>,
@@ -123,7 +124,7 @@ impl Server {
     }
 
     /// Serves the listener until `shutdown` completes. Then ends all channels with UNAVAILABLE and
-    /// waits for the clients to disconnect, at most for the grace period in the options.
+    /// waits for the other calls to end, at most for the grace period in the options.
     pub async fn serve(
         self,
         listener: TcpListener,

@@ -57,8 +57,8 @@ pub(crate) struct Explained {
     pub(crate) account: Account,
     pub(crate) course: Course,
     pub(crate) service: Option<Service>,
-    /// The two parts of the controller's lower bound: packet-ins that piled up, and packet-ins that
-    /// it dropped.
+    /// Lower bounds on the number of packet-ins that piled up at the controller, and on the number
+    /// of those that it dropped.
     pub(crate) backlog: u64,
     pub(crate) dropped: u64,
     /// The number of packet-ins that a bound must exceed to affect the verdict.

@@ -449,7 +449,7 @@ pub struct Verdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
     /// The number of packet-ins that each side delayed or lost; absent unless the load followed a
-    /// schedule and something was answered.
+    /// schedule, and where too little was observed, for example because nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// The backlog that grew at the controller, if one did.
@@ -514,7 +514,8 @@ pub struct Bounds {
 /// controller's connections refused, and that the controller had neither answered nor dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// The number of answers per second while there was a backlog.
+    /// The number of answers per second while there was a backlog, or over the whole window if the
+    /// backlog did not last long enough.
     pub answer_rate: f64,
     /// The lower end of the 99 % confidence interval of the answer rate; absent if the backlog did
     /// not last long enough.
@@ -537,7 +538,8 @@ pub struct Backlog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Saturated {
-    /// No side: all offered packet-ins left and were answered.
+    /// No side: nearly all offered packet-ins left and were answered, or a closed loop was limited
+    /// by its own number of outstanding packet-ins.
     Neither,
     /// The controller: it delayed or lost packet-ins, or the load waited for its answers.
     Controller,
@@ -631,7 +633,8 @@ pub struct SearchOutcome {
     /// failed, or if the probe was the reason.
     pub lossy_rate: Option<f64>,
     /// The confidence, 0 to 1, with which the interval contains the highest loss-free rate; absent
-    /// if an end is missing or the search was not completed, and in results of older versions.
+    /// if an end is missing, if the search was rough or not completed, and in results of older
+    /// versions.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// The number of trials that were repeated because delays of the probe may explain their
@@ -643,7 +646,8 @@ pub struct SearchOutcome {
     #[serde(default)]
     pub loss_free_method: String,
     /// The highest answer rate over all switches: the mean over the trials at one offered rate (RFC
-    /// 8456, section 5.1.3). Offered rates of up to twice the best one were tried.
+    /// 8456, section 5.1.3). Offered rates of up to twice the best one were tried, unless the
+    /// search or the probe could not go as high.
     pub maximum_received_rate: f64,
     /// The offered rate at which the highest answer rate occurred; absent if nothing was ever
     /// answered, and in results of older versions.

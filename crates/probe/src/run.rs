@@ -101,8 +101,8 @@ impl RunError {
 
 /// An observer of a run's progress.
 pub trait Watcher {
-    /// Called when a trial is about to begin: its number, the planned number of trials (which a
-    /// search only estimates), and its description.
+    /// Called when a trial is about to begin. `number` counts from 1, and `planned` is the number
+    /// of trials of the run, or `None` for a search, which ends when it has found its rates.
     fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str);
     /// Called when a trial ended; `result` holds everything so far, marked as partial.
     fn trial_ended(&mut self, trial: &Trial, result: &RunResult);
@@ -129,8 +129,8 @@ pub struct RunContext {
 ///
 /// # Errors
 ///
-/// Returns an error if a trial cannot be set up, or if something around the trials fails. A
-/// controller that cannot be reached is not an error but a result.
+/// Returns an error if a trial cannot be set up, or if something around the trials fails. If no
+/// switch can connect to the controller, that is not an error but a result.
 pub fn run(
     config: &Config,
     context: RunContext,
@@ -144,8 +144,8 @@ pub fn run(
 ///
 /// # Errors
 ///
-/// Returns the errors of [`run`], and an error if the plan or the protocol cannot be divided among
-/// ranks.
+/// Returns the errors of [`run`], and an error if the plan cannot be divided among ranks or the
+/// ports of P4Runtime switches are not consecutive.
 pub fn lead(
     config: &Config,
     context: RunContext,
@@ -164,11 +164,12 @@ pub fn lead(
 }
 
 /// Takes part in the trials of a run that another rank leads, until that rank ends the run, is
-/// lost, or sends nothing for longer than a trial takes.
+/// lost, or starts no trial for ten minutes after the previous one.
 ///
 /// # Errors
 ///
-/// Returns an error if a trial cannot be set up here, or if the first rank is lost.
+/// Returns an error if the plan cannot be divided among ranks, if ports are not available or a
+/// trial cannot be set up here, or if the first rank is lost.
 pub fn follow(
     config: &Config,
     live: &Arc<Live>,

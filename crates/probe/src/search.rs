@@ -120,7 +120,8 @@ struct Tally {
     rate: f64,
     passes: u32,
     fails: u32,
-    /// The number of failed trials in which the probe was the limit.
+    /// The number of those `fails` that stand for trials that were all disturbed by the probe or
+    /// ended in silence.
     by_probe: u32,
     observations: Vec<Observation>,
 }
@@ -130,7 +131,8 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Whether the rate failed, and the probe was the limit in at least half of the failed trials.
+    /// Whether the rate failed, and at least half of its fails stand for disturbed or silent
+    /// trials.
     fn failed_by_probe(&self) -> bool {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }

@@ -33,9 +33,9 @@ impl Threshold {
     }
 
     /// Evaluates a point by the mean over its trials. The condition is violated if the mean
-    /// violates it, or if any trial has no value for the metric. It is also violated if too many
-    /// packet-ins are missing from the metric: one that never left counts as lost, and one without
-    /// an answer counts as having an infinite round-trip time.
+    /// violates it, or if any trial has no value for the metric. An upper bound is also violated if
+    /// too many packet-ins are missing from the metric: one that never left counts as lost, and one
+    /// without an answer counts as having an infinite round-trip time.
     fn judge(&self, point: &Point) -> ThresholdOutcome {
         let values: Vec<f64> =
             point.trials.iter().filter_map(|trial| self.metric.judged(trial)).collect();

@@ -62,7 +62,7 @@ impl Default for Limits {
     }
 }
 
-/// The limit because of which a connection was refused or closed.
+/// The limit because of which a connection was refused or closed, or a call was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The handshake took longer than [`Limits::handshake`].

@@ -10,7 +10,8 @@ use tonic::{
 use crate::admission::Limit;
 
 /// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). An error
-/// of the connection itself is UNAVAILABLE, because the call may be repeated on another connection.
+/// of the connection itself without one of the listed reasons is UNAVAILABLE, because the call may
+/// be repeated on another connection.
 pub fn status(error: &h2::Error) -> Status {
     let code = match error.reason() {
         Some(Reason::REFUSED_STREAM) => Code::Unavailable,
@@ -23,7 +24,8 @@ pub fn status(error: &h2::Error) -> Status {
     Status::new(code, format!("HTTP/2: {error}"))
 }
 
-/// Removes status details that are not base64 from response headers. tonic would panic on them.
+/// Removes status details that are not base64 from the headers or trailers of a response. tonic
+/// would panic on them.
 pub fn without_unreadable_details(headers: &mut HeaderMap) {
     const DETAILS: &str = "grpc-status-details-bin";
     let Some(details) = headers.get(DETAILS) else { return };

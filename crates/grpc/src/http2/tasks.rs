@@ -28,8 +28,9 @@ pub(crate) struct Ready {
 #[derive(Debug, Default)]
 struct State {
     woken: VecDeque<Part>,
-    /// Whether the transport, and each of the calls, is in the queue.
+    /// Whether the transport is in the queue.
     has_transport: bool,
+    /// Whether each call is in the queue, by the index of the call.
     has_call: Vec<bool>,
     /// Whether the connection is being polled. If so, a part that wakes need not wake the task,
     /// which checks the queue again before it stops.

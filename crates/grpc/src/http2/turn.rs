@@ -171,8 +171,9 @@ pub enum When {
 
 /// The access of a [`Link`] to its connection.
 trait Turn: Send + Sync {
-    /// Lets a call encode its waiting messages, and writes them. Returns false if the connection is
-    /// being polled, has ended, or has other calls that `when` waits for.
+    /// Lets a call encode its waiting messages, and writes them. Returns false, without writing, if
+    /// the connection is being polled or has ended, or if `when` leaves the messages to the next
+    /// turn.
     fn write_out(&self, place: usize, when: When) -> bool;
 }
 

@@ -1,5 +1,5 @@
 //! The acceptance of connections: without delays for small packets, with notification of an
-//! observer, and with pauses if the process runs out of file descriptors.
+//! observer, and with a pause after each error, such as a lack of file descriptors.
 
 use std::{
     future::Future,
@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(50);
 
 /// An observer of a server's connections. It is notified before any TLS handshake.
 pub trait ConnectionObserver: Send + Sync + 'static {
-    /// Called when a connection was accepted.
+    /// Called when a connection was accepted and admitted.
     fn connection_opened(&self, _peer: SocketAddr) {}
 
     /// Called when an accepted connection was closed.

@@ -60,7 +60,8 @@ pub(crate) struct Course {
     /// of each interval.
     pub(crate) outstanding_at: Vec<f64>,
     /// A lower bound on the growth of `outstanding` over the window, which excludes growth that
-    /// fluctuation may explain. The bound is negative if the number fell.
+    /// fluctuation may explain. It is negative if the number fell or fluctuated more than it grew,
+    /// and 0 if the window has too few intervals for a bound.
     pub(crate) growth_low: f64,
     /// The counts of each interval of the trial.
     pub(crate) intervals: Vec<Interval>,

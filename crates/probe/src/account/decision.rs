@@ -17,8 +17,9 @@ const WAITING: f64 = 2.0;
 /// is the limit. A smaller share shows no limit, because packet-ins whose predecessors were
 /// answered together also leave together and wait for each other.
 const MOST_WAIT: f64 = 0.5;
-/// The least share of the time for which the connections of a flood accept no data if the probe is
-/// not the limit.
+/// The share of the time from which connections count as blocked. The probe is the limit of a flood
+/// whose connections accept no data for less than this share, and of a trial in which its own
+/// receive windows are closed for this share or more.
 const BLOCKED: f64 = 0.5;
 /// The least number of packet-ins that a switch must have sent to be reported as never answered.
 const LEAST_OF_DEAD: u64 = 10;
@@ -251,9 +252,9 @@ fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
 }
 
 /// Returns the verdict on a closed loop, in which each switch keeps `window` packet-ins
-/// outstanding. The limit is the side at which packet-ins wait for each other. If they wait at
-/// neither side, `window` is the limit, because more outstanding packet-ins would be answered as
-/// well.
+/// outstanding. The limit is the side at which packet-ins wait for each other, or the probe if its
+/// own TCP receive windows were closed. Otherwise `window` is the limit, because more outstanding
+/// packet-ins would be answered as well.
 fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let rate = evidence.answers_in_window as f64 / evidence.seconds();
     let Times { all: Latency { mean_ns: rtt, min_ns: least, .. }, undisturbed } = evidence.times;
@@ -290,9 +291,10 @@ fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
 }
 
 /// Returns the verdict on a flood, in which switches send whenever their connections accept data.
-/// If the connections accept data most of the time, the probe is the limit. Otherwise the
-/// controller is the limit if its TCP receive windows were closed, and the network if they were
-/// open.
+/// If the connections accept data most of the time, or the probe's own TCP receive windows were
+/// closed, the probe is the limit. Otherwise the controller is the limit if its receive windows
+/// were closed, and the network if they were open. No limit is known if the kernel does not report
+/// the windows.
 fn flood(evidence: &Evidence<'_>) -> Verdict {
     let blocked = evidence.observed.blocked;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share.min(1.0));

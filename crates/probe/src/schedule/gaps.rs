@@ -14,7 +14,7 @@
 //! 1 + d φ(1/d) / Φ(1/d) with the standard normal density φ and distribution Φ (Johnson, Kotz and
 //! Balakrishnan, Continuous Univariate Distributions, volume 1, section 10.1). The uncut mean is
 //! lowered by that factor, so that the long-run rate is the one asked for. The standard deviation
-//! of what is drawn is then somewhat below d times the mean; at d = 0.3 by 1 %.
+//! of the drawn gaps is then somewhat below d times their mean: by 0.3 % at d = 0.3.
 
 use std::sync::Arc;
 

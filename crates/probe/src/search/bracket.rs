@@ -56,7 +56,7 @@ const KEPT_UP: f64 = 0.98;
 pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
-    /// The number of failed trials in which the probe was the limit.
+    /// The number of those `fails` that stand for a rate whose trials were all disturbed by the probe or ended in silence.
     pub(super) by_probe: u32,
     /// Answers per second and switch of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
@@ -140,7 +140,7 @@ enum Stage {
     },
     CheckingLow(Measured),
     CheckingHigh(Measured),
-    /// The bracket is halved; `moves` counts how often an end had to move.
+    /// The bracket is halved until it is narrow enough.
     Halving,
     VotingLow,
     VotingHigh,

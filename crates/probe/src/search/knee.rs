@@ -90,7 +90,7 @@ pub fn knee(observations: &[Observation]) -> Knee {
     }
 }
 
-/// The power at a rate: the ratio of answer rate to response time. Both fields are logarithms, so
+/// The power at a rate: the ratio of answer rate to response time. All fields are logarithms, so
 /// that interpolation does not depend on the scale.
 #[derive(Clone, Debug)]
 pub(super) struct Power {

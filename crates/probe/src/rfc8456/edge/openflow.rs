@@ -43,8 +43,8 @@ pub(crate) struct OpenFlowEdge<'a> {
 
 impl<'a> OpenFlowEdge<'a> {
     /// Creates the edge. Each switch has a session with every controller. With `one_at_a_time`, it
-    /// has only one, first with the first controller, and with the next one whenever it loses its
-    /// session.
+    /// has only one, first with the first controller, and with the next one whenever its connection
+    /// fails.
     pub(crate) fn new(
         bench: Bench<OpenFlowDevice>,
         context: EdgeContext<'a>,
@@ -282,7 +282,8 @@ impl<'a> OpenFlowEdge<'a> {
     }
 
     /// Ends a connection that failed. Its controller is dialled again after [`RETRY`]. If switches
-    /// have one session at a time, the next controller is dialled immediately instead.
+    /// have one session at a time, the next controller is dialled instead, and immediately if the
+    /// switch had a session.
     fn disconnect(&mut self, index: usize, reason: String) {
         let was_ready = self.close(index);
         let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
@@ -302,7 +303,8 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Closes a connection, which also removes the socket from the poller.
+    /// Closes a connection, which also removes the socket from the poller. Returns whether the
+    /// switch had a session on it.
     fn close(&mut self, index: usize) -> bool {
         let now = self.context.clock.now();
         let (switch, line) = (index / self.lines, index % self.lines);
