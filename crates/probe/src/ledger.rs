@@ -104,6 +104,7 @@ pub(crate) struct SwitchLedger {
     /// Whether each packet-in of the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
+    /// Packet-ins below this sequence number were answered or given up in a closed loop.
     given_up: u64,
     /// The number of packet-ins of a closed loop that were given up, that is no longer waited for,
     /// and are still without an answer.
@@ -360,8 +361,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts answers to a flood, which are not matched to packet-ins. No more answers count than
-    /// packet-ins are outstanding.
+    /// Counts answers to a flood, which are not matched to packet-ins. The counts of the window
+    /// include all of them, even if there are more than packet-ins are outstanding.
     pub(crate) fn flood_answered(&mut self, tally: &mut Tally, count: u64, at: u64) {
         let answers = count.min(self.outstanding());
         self.first_answers += answers;

@@ -41,7 +41,7 @@ pub use serve::serve;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A trial could not be set up.
+    /// A trial could not be set up or completed.
     #[error("{0}")]
     Trial(#[from] TrialError),
     /// The ports of P4Runtime switches are not available.

@@ -2,8 +2,9 @@
 //!
 //! The conductor leads the trial on the caller's thread. It starts the engine threads, gives them
 //! orders, samples the use of both hosts, and merges the records at the end. Every wait checks the
-//! interrupt flag, so that an interrupted trial ends within a fraction of a second. A run may be
-//! spread over several processes, called *ranks* as in MPI; the first of them leads the others.
+//! interrupt flag, so that an interrupted trial ends soon: only a request to the controller's REST
+//! interface delays it, by a few seconds. A run may be spread over several processes, called
+//! *ranks* as in MPI; the first of them leads the others.
 
 mod assemble;
 pub(crate) mod delays;
@@ -52,7 +53,7 @@ pub(crate) struct TrialSetting {
     pub(crate) seed: u64,
 }
 
-/// The reason why a trial could not be set up.
+/// The reason why a trial could not be set up or completed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrialError {
@@ -93,7 +94,7 @@ pub enum TrialError {
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(String),
-    /// The engine did not start.
+    /// The engine did not start, or one of its threads failed during the trial.
     #[error("{0}")]
     Engine(String),
 }

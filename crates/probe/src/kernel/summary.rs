@@ -39,7 +39,7 @@ pub(crate) struct Summary {
     /// The time for which the peers' receive windows kept data back, in nanoseconds, over all
     /// connections.
     pub(crate) window_limited: u64,
-    /// The number of retransmitted segments.
+    /// The number of segments retransmitted in the window.
     pub(crate) sent_again: u64,
     /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
     pub(crate) least_rtt: Option<u64>,

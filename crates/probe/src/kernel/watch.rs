@@ -41,7 +41,7 @@ pub(crate) struct Look {
     pub(crate) least_rtt: Option<u64>,
 }
 
-/// Samples the connections of this process repeatedly.
+/// A sampler of the connections of this process, which keeps its samples.
 #[derive(Debug)]
 pub(crate) struct Watch {
     diag: Diag,

@@ -46,7 +46,8 @@ pub(crate) struct Tally {
     pub(super) refused: u64,
     /// The number of packet-ins that left and were not answered.
     pub(super) outstanding: u64,
-    /// The number of outstanding packet-ins of which a later one of their switch was answered.
+    /// The number of outstanding packet-ins that were passed over: a later packet-in of their
+    /// switch was answered.
     passed_over: i64,
     /// The moments at which the last packet-in left, and at which the last first answer arrived.
     pub(super) last_left: Option<u64>,

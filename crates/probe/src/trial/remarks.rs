@@ -16,7 +16,7 @@ const BUSY_BEFORE_PERCENT: f64 = 25.0;
 const LONG_SETTLE: Duration = Duration::from_millis(500);
 
 /// Returns a remark if the controller was busy before traffic began. `cpu` is the CPU time that it
-/// used while the switches settled, in percent of a core.
+/// used in the second half of the time for settling, in percent of a core.
 pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     (settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT).then(|| {
         format!(
