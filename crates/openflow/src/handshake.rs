@@ -67,7 +67,7 @@ pub enum Event {
     /// The message was malformed, and was answered with this error.
     Rejected(ErrorReason),
     /// The message was an echo request or a request for features or configuration, which the
-    /// handshake has answered.
+    /// handshake has answered, or a HELLO after the negotiation, which is ignored.
     Handled,
     /// The message is none of the handshake's. The caller must handle it.
     Message,
@@ -107,7 +107,8 @@ pub enum HandshakeError {
         error_type: u16,
         /// The code of the peer's error.
         code: u16,
-        /// The text in the peer's error message, without bytes that are no text.
+        /// The beginning of the text in the peer's error message, at most 200 characters, without
+        /// control characters.
         text: String,
     },
     /// A message has a version other than the negotiated one. The peer was sent an error that says

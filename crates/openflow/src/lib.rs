@@ -1,6 +1,6 @@
 //! OpenFlow 1.0 and 1.3 on the wire, without sockets or clocks.
 //!
-//! The crate offers the same bytes at three prices:
+//! The crate offers three interfaces to the same bytes:
 //!
 //! * [`wire`]: views over a message that read or change a field in place and allocate nothing, and
 //!   emitters that append a whole packet-in or packet-out; for the paths that run millions of times

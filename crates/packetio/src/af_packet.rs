@@ -105,7 +105,7 @@ struct PacketQueue {
     memory: RingMemory,
     restorer: Restorer,
     batch: Batch,
-    /// The interface's queueing discipline. It is `None` before the queue length is first queried.
+    /// The interface's queueing discipline; `None` until it is first needed.
     discipline: Option<Discipline>,
     whole: WholeFrames,
     until_upkeep: u32,

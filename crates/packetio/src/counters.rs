@@ -22,7 +22,8 @@ pub struct Counters {
     pub received_packets: u64,
     /// The number of bytes in received packets.
     pub received_bytes: u64,
-    /// The number of incoming packets that were dropped because the receiver had no room for them.
+    /// The number of incoming packets that were dropped because the receiver had no room for them
+    /// or could not process them.
     pub receive_dropped: u64,
     /// The number of transmitted packets.
     pub transmitted_packets: u64,
@@ -42,7 +43,8 @@ impl PortCounters {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts incoming packets that were dropped because the receiver had no room for them.
+    /// Counts incoming packets that were dropped because the receiver had no room for them or could
+    /// not process them.
     pub fn receive_dropped(&self, packets: u64) {
         self.receive_dropped.fetch_add(packets, Ordering::Relaxed);
     }

@@ -9,7 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Returns the cycle counter. To be called right before the instructions that are measured.
+/// Returns the cycle counter, or 0 on a processor that is not x86-64. It must be called right
+/// before the instructions that are measured.
 #[must_use]
 pub fn begin() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -26,7 +27,8 @@ pub fn begin() -> u64 {
     0
 }
 
-/// Returns the cycle counter. To be called right after the instructions that are measured.
+/// Returns the cycle counter, or 0 on a processor that is not x86-64. It must be called right after
+/// the instructions that are measured.
 #[must_use]
 pub fn end() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
 //! Ports on DPDK's virtual devices `net_af_packet`, `net_memif`, `net_ring` and `net_null`, with
 //! DPDK's own arguments, such as `net_af_packet0,iface=veth0` (doc.dpdk.org/guides/nics).
 //!
-//! DPDK is initialised with the first port. It uses huge pages if the system has reserved 256 MiB
-//! of them. `net_af_packet` reveals neither partial checksums nor super-frames. This module
+//! DPDK is initialised with the first port. It uses huge pages if 256 MiB of them are free.
+//! `net_af_packet` reveals neither partial checksums nor super-frames. This module
 //! completes partial checksums, but the driver truncates super-frames, so a peer on the same
 //! machine needs `ethtool -K PEER tso off gso off`. The packet sockets of [`crate::af_packet`] need
 //! no such setting. A client of `net_memif` must find its server when it is opened. A closed

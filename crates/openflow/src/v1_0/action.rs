@@ -11,7 +11,7 @@ use crate::MacAddress;
 use crate::cursor::{Reader, pad};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
-/// The type and length that every action starts with.
+/// The number of bytes of the type and the length with which every action starts.
 const HEADER: usize = 4;
 /// The number of bytes of which an action's length is a multiple.
 const ALIGNMENT: usize = 8;

@@ -4,14 +4,14 @@ use std::fmt;
 
 use crate::{FixedText, MacAddress, PortNumber};
 
-/// A port number: physical ports up to `0xff00`, reserved ones above (`ofp_port`).
+/// A port number: physical ports below `0xff00`, reserved numbers from there on (`ofp_port`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNo(pub u16);
 
 fields! { PortNo }
 
 impl PortNo {
-    /// Largest number that a port of the switch can have (`OFPP_MAX`).
+    /// The end of the numbers that ports of the switch can have (`OFPP_MAX`).
     pub const MAX: Self = Self(0xff00);
     /// The ingress port of the packet.
     pub const IN_PORT: Self = Self(0xfff8);

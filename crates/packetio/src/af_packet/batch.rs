@@ -72,8 +72,8 @@ impl Batch {
         true
     }
 
-    /// Adds a super-frame to the batch, with which it shares its payload. Returns false if there is
-    /// no room for it.
+    /// Adds a super-frame to the batch. Its payload is shared and not copied. Returns false if
+    /// there is no room for it.
     pub(super) fn push_whole(&mut self, frame: &Whole<'_>) -> bool {
         let Some(waiting) = self.place() else { return false };
         waiting.data.extend_from_slice(&frame.virtio);

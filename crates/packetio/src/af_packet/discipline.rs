@@ -44,7 +44,7 @@ impl Discipline {
     }
 
     /// Returns the number of packets that wait in the discipline's queue, or `None` if the
-    /// interface has no queue (`noqueue`).
+    /// interface has no queue (`noqueue`) or the kernel does not report it.
     pub(super) fn waiting(&mut self) -> Option<u32> {
         let mut answer = [0; 4096];
         self.answer(&mut answer).and_then(queue_length)

@@ -23,8 +23,8 @@ const BLOCK: usize = 64 << 10;
 pub(crate) struct Ring {
     /// The start of the mapping of `slot * slots` bytes, which lasts until this is dropped.
     memory: NonNull<u8>,
-    /// The size of a slot in bytes: a power of two from 2^11 to [`BLOCK`], so that no slot crosses
-    /// a block.
+    /// The size of a slot in bytes: a power of two from 2^11 to 2^14. It divides [`BLOCK`], so no
+    /// slot crosses a block.
     slot: usize,
     slots: usize,
     next: usize,
