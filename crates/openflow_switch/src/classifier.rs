@@ -111,8 +111,8 @@ impl<K: Clone + PartialEq> Classifier<K> {
         best.map(|ranked| &ranked.key)
     }
 
-    /// Restores the order of `tuples` after a change. A change moves one tuple by a position or
-    /// two, so the order is nearly right.
+    /// Restores the order of `tuples` after a change. Only the changed tuple can be out of place,
+    /// so sorting takes little time.
     fn sort(&mut self) {
         self.tuples.sort_by_key(|tuple| Reverse(tuple.highest()));
     }

@@ -3,8 +3,9 @@
 //!
 //! The switch answers every request that a controller needs in order to accept it as a switch: the
 //! handshake; flow, group and meter tables that store entries and return them; expiry, roles,
-//! statistics. Packet-outs are left to the engine, since their arrival is measured. Packets that
-//! enter a port either bypass the tables, so that the controller's rules do not change its load, or
+//! statistics. Packet-outs are left to the caller, which measures their arrival and passes them to
+//! [`OpenFlowSwitch::packet_out`] if they must be carried out. Packets that enter a port either
+//! bypass the tables, so that the controller's rules do not change its load, or
 //! run through them ([`FlowTables`]). Packets that leave by ports are counted, and handed out on
 //! request ([`OpenFlowSwitch::hand_out`]). A switch has one controller, or one for each
 //! [`Channel`]. Times are nanoseconds on a clock of the caller's.
@@ -61,7 +62,7 @@ pub struct SwitchOptions {
     pub ports: u16,
     /// The number of packets that can be buffered.
     pub buffers: u32,
-    /// The capacity of the flow table in entries.
+    /// The capacity of all flow tables together, in entries.
     pub table_size: u32,
     /// Whether packets that enter a port pass the tables.
     pub flow_tables: FlowTables,

@@ -1,8 +1,8 @@
 //! The counters of the ports of an emulated switch.
 //!
-//! Packets from hosts and from the other ends of links count as received; packets that packet-outs
-//! and rules send out of a port count as sent, although only discovery frames really leave an
-//! emulated switch. Floods are prepared beforehand and pass no port.
+//! Packets from hosts and from the other ends of links count as received. Packets that packet-outs
+//! and rules send out of a port count as sent, whether or not the caller delivers them. Packet-ins
+//! that the caller prepares beforehand, as a flood does, enter by no port and are not counted.
 
 use openflow::PortNumber;
 

@@ -3,8 +3,8 @@
 //! A port has one [`Queue`] per worker, and each worker owns one queue of every port. Flows are not
 //! split between queues, and transmissions of different queues do not interfere. A queue never
 //! waits and never reads a clock; the worker's loop does both. Received packets are copied into the
-//! worker's own buffers ([`Burst`]), with space for headers in front. Work that a kernel or a card
-//! left undone (checksums, segmentation, stripped VLAN tags) is completed on the way, so that a
+//! worker's own buffers ([`Burst`]). Work that a kernel or a card left undone (checksums,
+//! segmentation, stripped VLAN tags) is completed on the way, so that a
 //! program sees frames as they are on a wire. A worker whose program reads no payload may receive
 //! only the heads of TCP segments ([`Burst::take_heads`]), and send the segments in one piece
 //! ([`offload::SuperFrame`]).
@@ -86,8 +86,8 @@ pub trait Queue: Debug + Send {
         packets.iter().filter(|packet| self.transmit(packet) == Transmitted::Taken).count()
     }
 
-    /// Copies a super-frame for transmission in one piece. Returns false, without any effect, if
-    /// the frame must be segmented for this port, or if the queue is full.
+    /// Accepts a super-frame for transmission in one piece. Returns false, without any effect on
+    /// the frame, if it must be segmented for this port, or if the queue is full.
     fn transmit_whole(&mut self, _frame: &Whole<'_>) -> bool {
         false
     }

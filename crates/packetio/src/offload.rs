@@ -144,7 +144,7 @@ impl Tag {
 }
 
 /// Completes the transport checksum of a packet if it is partial. It is taken for partial if its
-/// value is the sum of the pseudo-header.
+/// value is the sum of the pseudo-header or, in SCTP, zero.
 ///
 /// A complete checksum that happens to have this value stays unchanged: the rest of the packet then
 /// sums to zero, so completing the checksum yields the same value. Packets in tunnels are left

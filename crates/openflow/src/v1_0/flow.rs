@@ -1,4 +1,4 @@
-//! Messages about flow entries: OpenFlow 1.0.0, 5.3.3 and 5.4.3.
+//! Messages about flow entries: OpenFlow 1.0.0, 5.3.3 and 5.4.2.
 
 use super::{Action, Match, PortNo};
 use crate::BufferId;

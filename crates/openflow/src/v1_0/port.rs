@@ -1,4 +1,4 @@
-//! Ports: OpenFlow 1.0.0, 5.2.1 (structures), 5.3.1 (features), 5.4.3 (status), 5.3.4 (mod).
+//! Ports: OpenFlow 1.0.0, 5.2.1 (structures), 5.3.1 (features), 5.4.3 (status), 5.3.3 (mod).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Queues of a port: OpenFlow 1.0.0, 5.2.2 and 5.3.5.
+//! Queues of a port: OpenFlow 1.0.0, 5.2.2 and 5.3.4.
 
 use super::PortNo;
 use crate::cursor::{Reader, pad, patch_length};

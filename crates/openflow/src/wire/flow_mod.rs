@@ -1,4 +1,4 @@
-//! Flow-mod: OpenFlow 1.0.0, 5.3.3; OpenFlow 1.3.5, 7.3.4.2.
+//! Flow-mod: OpenFlow 1.0.0, 5.3.3; OpenFlow 1.3.5, 7.3.4.1.
 
 use super::{Checked, MessageType, check, u8_at, u16_at, u32_at, u64_at};
 use crate::error::DecodeError;

@@ -1,8 +1,8 @@
 //! The checksums that network cards compute: the Internet checksum (RFC 1071) and CRC-32C (RFC
 //! 9260, appendix A).
 
-/// Adds the 16-bit words of `bytes` to `sum`. An odd byte at the end counts as the first byte of a
-/// word.
+/// Adds `bytes` to `sum` as 32-bit words, padded with zeros at the end. [`fold`] reduces the result
+/// to the sum of the 16-bit words.
 pub(super) fn add(sum: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     // A sum of up to 2^32 words of 32 bits does not overflow.
