@@ -573,8 +573,8 @@ fn port_name(datapath_id: DatapathId, port: u16) -> String {
     format!("s{}-eth{port}", datapath_id.0)
 }
 
-/// Appends an error message in answer to a request. It contains at least the first 64 bytes of the
-/// request (OpenFlow 1.3.5, 7.5.4).
+/// Appends an error message in answer to a request. It contains the first 64 bytes of the request,
+/// the least that the specification requires (OpenFlow 1.3.5, 7.4.4).
 fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: &mut Vec<u8>) {
     // Every reason that is used with a version exists in it.
     if let Some((error_type, code)) = reason.codes(version) {

@@ -37,9 +37,11 @@ pub struct DeviceConfig {
     pub v1model: V1ModelSettings,
     /// The pipeline that runs until a controller pushes another one.
     pub pipeline: Option<ForwardingPipelineConfig>,
-    /// The updates that are written before any controller connects.
+    /// The updates that are written before any controller connects, unless state of an earlier run
+    /// is restored.
     pub updates: Vec<Update>,
-    /// The file in which controllers' writes survive a restart. With `None`, a restart loses them.
+    /// The file in which controllers' writes survive a restart, except those of counters and
+    /// registers. With `None`, a restart loses all writes.
     pub state: Option<PathBuf>,
     /// Whether a Write must have reached the storage medium before the controller receives its
     /// answer.
@@ -58,7 +60,8 @@ pub struct Activity {
     /// Packets that the program sent to controllers (packet-ins), including those that were
     /// dropped.
     pub packet_ins: u64,
-    /// Packet-ins that were dropped because no controller was connected or its queue was full.
+    /// Packet-ins that were dropped because no controller was connected, its queue was full, or
+    /// they did not fit the program's header for packet-ins.
     pub packet_ins_dropped: u64,
     /// Packets that controllers sent (packet-outs), including those that were dropped.
     pub packet_outs: u64,

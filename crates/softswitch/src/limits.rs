@@ -28,8 +28,8 @@ impl Default for SwitchLimits {
     }
 }
 
-/// Logs the connections that were closed because they reached a limit. At most one line per second
-/// is written, so that an attacker cannot fill the disk.
+/// A log of the connections that were closed because they reached a limit. At most one line per
+/// second is written, so that an attacker cannot fill the disk.
 pub(crate) struct LimitLog {
     log: Arc<Log>,
     state: Mutex<LogState>,

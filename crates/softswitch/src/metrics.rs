@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// The time within which a client must send its HTTP request.
+/// The time within which a client must send the header of its HTTP request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves the switch's counters at `/metrics` until the future is dropped.

@@ -2,7 +2,8 @@
 //!
 //! The record covers the pipeline, entries, default entries, members, groups, multicast groups,
 //! clone sessions, value sets, and the configuration of meters and digests. It excludes state that
-//! packets produce: counters, registers, and entries that packets added.
+//! packets produce: counters and registers, even where a controller wrote them, and entries that
+//! packets added.
 
 use journal::{Kind, Unreadable};
 use p4runtime::proto::v1::{

@@ -115,8 +115,8 @@ impl RuntimeJson {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text does not have the structure of a `runtime.json`, or is for
-    /// another target than `bmv2`.
+    /// Returns an error if the text does not have the structure of a `runtime.json`, has none of
+    /// its fields, or is for another target than `bmv2`.
     pub fn parse(text: &str) -> Result<Self, RuntimeJsonError> {
         let parsed: Self = serde_json::from_str(text)?;
         match &parsed.target {

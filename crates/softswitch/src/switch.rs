@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The time that a stopping switch waits for controllers to disconnect.
+/// The time that a stopping switch waits for the calls of controllers to end.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// The options of a switch.

@@ -118,7 +118,7 @@ pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
 /// Appends an error message with the type and code of a version.
 ///
 /// `data` depends on the code. It is mostly the message at fault, of which at least 64 bytes must
-/// be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.5.4). All of it is sent.
+/// be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.4.4). All of it is sent.
 pub fn emit_error(
     version: Version,
     xid: Xid,
