@@ -142,9 +142,9 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// Returns an error if a process id does not exist, if the other host cannot be reached, and
-    /// for [`ProcessSelector::Listener`], which [`listeners_at`] or [`diallers_of`] must resolve
-    /// first.
+    /// Returns an error if a process id does not exist on this host, if the other host cannot be
+    /// reached, and for [`ProcessSelector::Listener`], which [`listeners_at`] or [`diallers_of`]
+    /// must resolve first.
     pub fn new(selector: &ProcessSelector, interval: Duration) -> Result<Self, UsageError> {
         match selector {
             ProcessSelector::Ssh { target, process } => {
@@ -181,7 +181,8 @@ impl Sampler {
     /// Returns the sample at `now`, which must not go backwards. Never waits.
     ///
     /// Returns `None` on the first call, and while no process matches. Over SSH this is the latest
-    /// sample that has arrived, or `None` if that sample is older than three intervals.
+    /// sample that has arrived, or `None` if that sample is older than three intervals and a
+    /// second.
     pub fn sample(&mut self, now: Instant) -> Option<Sample> {
         match &mut self.source {
             Source::Local(processes) => processes.sample(now),

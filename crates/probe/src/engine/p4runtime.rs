@@ -144,7 +144,8 @@ fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartE
     Ok(Arc::new(ThreadState::new(shared.clone(), plan.recorder(thread), members)))
 }
 
-/// A listener and the devices behind it, as indices of the thread's switches.
+/// A listener with the devices behind it. `from` is the index of the first of them among the
+/// thread's switches.
 struct Listening {
     listener: TcpListener,
     from: usize,

@@ -14,8 +14,8 @@ use super::seen::{Seen, What};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, RunKey, is_discovery, read_id};
 
-/// The number of switches that a packet may pass before it is dropped. Packets have no TTL that
-/// would end a loop.
+/// The maximum number of links that a packet may cross. The limit ends loops, since switches need
+/// not decrement a TTL.
 const MOST_HOPS: u32 = 64;
 
 /// The data plane of an emulated switch.

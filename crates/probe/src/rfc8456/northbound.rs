@@ -244,8 +244,8 @@ fn address(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// Runs a command of the user, and returns its output. `ask` is passed in its environment, and
-/// `input` on its standard input.
+/// Runs a command of the user, and returns its output. `ask` is passed in the environment variable
+/// `PLANIMETER_ASK`, and `input` on the standard input.
 pub(crate) fn shell(command: &str, ask: Option<&str>, input: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("`{command}`: {error}");
     let mut shell = Command::new("sh");

@@ -26,8 +26,9 @@ impl Pair {
 }
 
 impl Scene {
-    /// Returns one of all ordered pairs of hosts behind different switches. Different numbers
-    /// return different pairs; `None` is returned beyond the last pair.
+    /// Returns an ordered pair of hosts behind different switches. Different numbers return
+    /// different pairs; `None` is returned beyond the last pair. If a switch has several hosts,
+    /// some pairs of adjacent switches are left out.
     pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
         let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
         let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
@@ -43,7 +44,7 @@ impl Scene {
         Some(Pair { from: host(from)?, to: host((from + far) % count)? })
     }
 
-    /// Returns the number of pairs.
+    /// Returns the number of pairs that [`Scene::pair`] can return.
     pub(crate) fn pairs(&self) -> u32 {
         let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
         (count + 1).saturating_sub(2 * per_switch) * count

@@ -18,7 +18,8 @@ pub(crate) struct Seen {
 pub(crate) enum What {
     /// The session of a switch with a controller is open.
     Ready { switch: u32, controller: usize },
-    /// The session of a switch ended, or could not be opened.
+    /// The session of a switch ended, or could not be opened, or a P4Runtime switch refused a
+    /// pipeline.
     Lost { switch: u32, controller: usize, was_ready: bool, reason: String },
     /// The controller made a switch send a discovery frame.
     DiscoverySent { switch: u32 },
@@ -71,7 +72,7 @@ pub struct Census {
 /// An order of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// Connect a switch to all controllers.
+    /// Connect a switch to all controllers; a P4Runtime switch begins to listen.
     Connect { switch: u32 },
     /// Send a packet from a host.
     Send { host: Host, frame: Vec<u8> },

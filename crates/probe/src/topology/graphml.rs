@@ -326,7 +326,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Moves to a byte position, and counts lines including the white space that follows it.
+    /// Moves forward to a byte position, and counts the lines up to it.
     fn advance(&mut self, position: u64) {
         let position = usize::try_from(position).unwrap_or(usize::MAX).min(self.text.len());
         if let Some(passed) = self.text.as_bytes().get(self.counted_to..position) {

@@ -2,9 +2,10 @@
 //!
 //! Both are pure functions of a number that is unique to a packet-in, so that any frame can be
 //! generated again on its own. All MAC addresses are locally administered and unicast (IEEE
-//! 802-2014, section 8.4). Their first byte tells their origin: 02 hosts, 06 serial sources, 0a
-//! serial destinations. IPv4 addresses that belong to no host lie in 32.0.0.0 to 95.255.255.255,
-//! which contains no special-use ranges; they stay within control messages and reach no network.
+//! 802-2014, section 8.4). Unless they are random, their first byte tells their origin: 02 hosts,
+//! 06 serial sources, 0a serial destinations. IPv4 addresses that belong to no host lie in 32.0.0.0
+//! to 95.255.255.255, which contains no special-use ranges; they stay within control messages and
+//! reach no network.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -38,14 +39,14 @@ pub(super) const HOST: u8 = 0x02;
 const SERIAL_SOURCE: u8 = 0x06;
 const SERIAL_DESTINATION: u8 = 0x0a;
 
-/// The lowest address that belongs to no host: 32.0.0.0.
+/// The lowest generated IPv4 address that belongs to no host: 32.0.0.0.
 const OTHER_ADDRESSES: u32 = 0x2000_0000;
-/// Half of the number of addresses from there on to 95.255.255.255.
+/// Half of the number of IPv4 addresses from 32.0.0.0 to 95.255.255.255.
 const HALF: u32 = 0x2000_0000;
 
-/// The ports from 49152 to 65535, which belong to no protocol (RFC 6335, section 6). A controller
-/// that dissects packets by registered ports would parse the payload as BGP (179) or OpenFlow
-/// (6633, 6653), and some parsers never return from that.
+/// The first of the ports up to 65535, which belong to no protocol (RFC 6335, section 6). A
+/// controller that dissects packets by registered ports would parse the payload as BGP (179) or
+/// OpenFlow (6633, 6653), and some parsers never return from that.
 pub(super) const FIRST_PORT: u16 = 49_152;
 pub(super) const PORTS: u64 = 65536 - FIRST_PORT as u64;
 
@@ -103,7 +104,7 @@ impl Draws {
     }
 
     pub(super) fn port(self, end: End, number: u64) -> u16 {
-        // The remainder favours the lower ports by less than one in 2^48.
+        // All ports are equally likely, since their number is a power of two.
         FIRST_PORT + (self.draw(4, end, number) % PORTS) as u16
     }
 

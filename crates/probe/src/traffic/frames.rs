@@ -25,7 +25,7 @@ use crate::config::{Addresses, Frame, Generator, MAX_FRAME_BYTES, Switches, Traf
 use crate::schedule::Share;
 use crate::topology::Port;
 
-/// The frame lengths that RFC 8456 requires, in bytes.
+/// The frame lengths that RFC 8456, section 4.2, recommends, in bytes.
 pub const RFC8456_FRAME_BYTES: [usize; 3] = [128, 512, 1508];
 pub(super) const ETHERNET_HEADER: usize = 14;
 /// The offset of the TCP or UDP header.

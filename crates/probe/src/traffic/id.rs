@@ -30,7 +30,8 @@ const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 /// The identity of a packet-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
-    /// The index of the switch, from 0, below 2^24.
+    /// The index of the switch, from 0, below 2^24. In the tests of RFC 8456, it is the number of a
+    /// flow.
     pub switch: u32,
     /// The number of the packet-in at its switch, below 2^40 - 1.
     pub sequence: u64,

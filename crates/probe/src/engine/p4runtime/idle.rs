@@ -18,7 +18,8 @@ const NUMBER_BITS: u32 = 32;
 /// The time-out of the entries in nanoseconds. It is a day, so that the emulated device itself
 /// never reports them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
-/// The maximum number of entries at a time in a table without a declared size.
+/// The assumed size of a table without a declared size, and the maximum number of reported entries
+/// in any table at a time.
 const ROOM: u64 = 65_536;
 /// The priority of entries in tables that require one; any value but 0 would serve.
 const PRIORITY: i32 = 1;

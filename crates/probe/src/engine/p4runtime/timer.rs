@@ -18,7 +18,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A timer that belongs to the current runtime.
+    /// Creates a timer that belongs to the current runtime.
     #[expect(
         deprecated,
         reason = "the constructor is unsound for types that may change or share their descriptor; \

@@ -2,8 +2,9 @@
 //!
 //! The test switches a switch off: its session ends, and its neighbours report that their links are
 //! down. The time runs from the first of these notifications to the first discovery message that
-//! the controller then has a neighbour send. Where no notification exists (P4Runtime has no message
-//! for it), the time runs from when the switch is off.
+//! the controller then has a neighbour send. If no controller is notified, the time runs from when
+//! the switch is off. (P4Runtime has no message for the state of a port; only a controller with a
+//! gNMI subscription is notified.)
 //!
 //! Many controllers send discovery messages periodically, so a message may follow a change by
 //! chance, after a time that depends on where in the period the change falls. A trial therefore has
@@ -24,7 +25,8 @@ use crate::topology::{SwitchIndex, Topology};
 const EVENTS: u32 = 5;
 /// The largest time in nanoseconds between two discovery messages of one round at a neighbour.
 const ROUND: u64 = 20_000_000;
-/// The number of rounds from which their interval is determined.
+/// The network is watched until it had this number of rounds, but no longer than this number of
+/// configured intervals.
 const ROUNDS: usize = 3;
 
 pub(in crate::rfc8456) struct TopologyChange {

@@ -18,7 +18,7 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// The time in nanoseconds after which another packet is sent if the first one has not arrived.
+/// The time in nanoseconds between two packets of a pair, which are repeated until one arrives.
 const AGAIN: u64 = 100_000_000;
 
 /// Returns the remark on a trial in which the controller provisioned no path.
@@ -180,7 +180,7 @@ impl Procedure for PathTime {
                     wait(current);
                 }
             }
-            // This controller installs no rules, but forwards the packet itself.
+            // A controller may forward the packet itself, with or without rules.
             What::PacketOut { id, .. } if id.switch == flow && !self.proactive => {
                 current.last = Some(seen.at);
                 wait(current);
@@ -221,8 +221,9 @@ impl Procedure for PathTime {
     }
 }
 
-/// The test of the path provisioning rate. Different pairs of hosts send a packet each, at a fixed
-/// rate, and the packets that arrive are counted.
+/// The test of the path provisioning rate. Different pairs of hosts are offered at a fixed rate,
+/// and the pairs whose packet arrives are counted. The packet of a pair is sent at once, or in the
+/// proactive test when its path has been provisioned.
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,
@@ -357,8 +358,8 @@ impl Procedure for PathRate {
                     }
                 }
             }
-            // Rules may take effect at some switches before others. The controller then forwards
-            // the packet itself, or the packet was dropped.
+            // A packet may arrive at a switch before the rule of its path takes effect there.
+            // Either the controller forwards it, or it is lost; no packet is repeated.
             _ => {}
         }
     }

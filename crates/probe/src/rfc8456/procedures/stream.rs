@@ -3,8 +3,8 @@
 //!
 //! Packets with sequence numbers are sent at a constant rate. The time runs from the last packet
 //! that arrived before the interruption to the first one that arrived after it. Packets with
-//! numbers between these two were lost. The resolution is the spacing of the packets, which is
-//! reported with the figure.
+//! numbers between these two that never arrived were lost. The resolution is the spacing of the
+//! packets, which is reported with the figure.
 
 use std::collections::BTreeSet;
 
@@ -64,9 +64,9 @@ pub(in crate::rfc8456) struct Failover {
     scene: Scene,
     next: u64,
     cut_at: u64,
-    /// The times at which the controller was ordered to stop, and at which the command that stops
-    /// it completed.
+    /// The time of the order to stop the active controller.
     cut: Option<u64>,
+    /// The time at which the command that stops the active controller completed.
     ended: Option<u64>,
     stream: Stream,
     /// The destination of each packet.
