@@ -84,7 +84,8 @@ structure! {
         pub flags: FlowModFlags; pad 2,
         /// The packets that the entry applies to.
         pub match_fields: Match,
-        /// The instructions for these packets; without any, the packets are dropped.
+        /// The instructions for these packets. Without any, the action set of the packet is
+        /// executed, and the packet is dropped if the set is empty.
         pub instructions: Vec<Instruction>,
     }
 }

@@ -396,7 +396,8 @@ impl RawOxm {
     /// # Errors
     ///
     /// Returns an error if `field` exceeds 127 or the payload 255 bytes, if an experimenter's id is
-    /// missing, or if [`Oxm`] has a variant for the field.
+    /// missing, if [`Oxm`] has a variant that can hold the field, or if the length of the payload
+    /// contradicts the field.
     pub fn new(
         class: OxmClass,
         field: u8,

@@ -22,8 +22,8 @@ open_enum! {
     }
 }
 
-/// A view of a flow-mod of either version, which gives access to everything except its match and
-/// actions.
+/// A view of a flow-mod of either version, which gives access to its fixed fields except the cookie
+/// mask and the group of 1.3.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowMod<T> {
     buffer: T,

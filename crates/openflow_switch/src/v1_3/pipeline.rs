@@ -1,9 +1,10 @@
-//! The processing of a packet by the tables: OpenFlow 1.3.5, 5.1 and 5.3 to 5.10.
+//! The processing of a packet by the tables: OpenFlow 1.3.5, 5.1, 5.3, 5.4, 5.6 and 5.9 to 5.12.
 //!
 //! The pipeline executes goto-table, metadata, apply-, write- and clear-actions, output, groups of
 //! all types, set-field, VLAN tags, and the IP TTL. Meters, queues, MPLS and PBB tags are left out,
 //! since for the probe's packets they change neither the destination nor what a controller sees. A
-//! packet whose TTL becomes invalid is dropped, which is the default of OFPT_SET_ASYNC.
+//! packet whose TTL becomes invalid is dropped without a packet-in, as in the initial asynchronous
+//! configuration of a switch.
 
 use std::collections::BTreeSet;
 
@@ -57,9 +58,10 @@ impl Personality {
         }
     }
 
-    /// Carries out the actions of a packet-out that send the packet through the tables: those up to
-    /// the first output to [`PortNumber::TABLE`] (7.3.7). If `direct` keeps packets, all actions
-    /// are carried out, and `direct` receives the packets that they send to ports.
+    /// Carries out the actions of a packet-out up to the first output to [`PortNumber::TABLE`]
+    /// (7.3.7), which sends the packet through the tables. `direct` receives the packets that these
+    /// actions send to ports. A packet-out without such an output is carried out only if `direct`
+    /// keeps packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -208,7 +210,8 @@ impl<'a> Walk<'a> {
         self.apply(&actions, depth);
     }
 
-    /// Applies actions to the packet in order. Returns whether the packet still exists afterwards.
+    /// Applies actions to the packet in order. Returns whether the packet still exists afterwards:
+    /// it is dropped if its TTL becomes invalid or if it has undergone too many actions.
     fn apply(&mut self, actions: &[Action], depth: u32) -> bool {
         for action in actions {
             let Some(left) = self.actions_left.checked_sub(1) else { return false };
@@ -343,7 +346,8 @@ impl<'a> Walk<'a> {
         hash ^ hash >> 32
     }
 
-    /// Returns whether the port or group that a bucket watches is live (5.6.1).
+    /// Returns whether the port or group that a bucket watches is live (5.6.1). A bucket that
+    /// watches nothing is live.
     fn is_live(&self, bucket: &Bucket, depth: u32) -> bool {
         let watches_nothing =
             bucket.watch_port == PortNumber::ANY && bucket.watch_group == GroupId::ANY;

@@ -17,7 +17,8 @@ pub enum JoinError {
         /// The type of this part.
         part: MultipartType,
     },
-    /// The body of this type is not a list, so it cannot have several parts.
+    /// The body of this type is not a list, so it cannot have several parts, or the parts belong to
+    /// different types of an experimenter.
     #[error("a second part of type {0}, whose body cannot be continued")]
     NotAList(MultipartType),
     /// The message has more parts than this allowed number.
