@@ -126,7 +126,8 @@ impl Timestamper {
     }
 
     /// Passes each frame that has arrived since the last call to `each`, in order, and returns
-    /// their number. Does not wait.
+    /// their number. Skips frames that are longer than a slot of the ring, such as merged ones.
+    /// Does not wait.
     pub fn take(&mut self, mut each: impl FnMut(Stamped<'_>)) -> usize {
         let mut count = 0;
         while let Some(entry) = self.ring.peek() {

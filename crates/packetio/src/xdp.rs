@@ -98,7 +98,8 @@ fn explain(interface: &str, source: io::Error) -> OpenError {
     }
 }
 
-/// The largest MTU in bytes: a page, minus the kernel's headroom, of which veth needs some more.
+/// The MTU in bytes that messages recommend. Its frames fit a page besides the kernel's headroom
+/// with any driver, even with veth, which needs more room than others.
 const LONGEST_MTU: usize = 3400;
 
 /// The state that the queues of a port share.
@@ -143,7 +144,7 @@ impl Shared {
 struct Sockets {
     /// One socket for each interface queue of the worker. The first one also sends.
     sockets: Vec<Socket>,
-    /// The index of the socket that is read first in the next receive call.
+    /// The index of the socket that was read first in the latest receive call.
     turn: usize,
     /// Whether packets may have partial checksums, because their senders leave checksums to a
     /// network card.
@@ -180,7 +181,8 @@ struct XdpQueue {
     shared: Arc<Shared>,
     worker: usize,
     link: Link,
-    /// The sockets of the worker; `None` if the interface has been down since the port was opened.
+    /// The sockets of the worker; `None` until the interface is up, and after it could not be
+    /// opened again.
     sockets: Option<Sockets>,
     until_upkeep: u32,
 }
@@ -191,7 +193,8 @@ impl Queue for XdpQueue {
         if let Some(open) = &mut self.sockets {
             let partial = open.partial;
             let count = open.sockets.len();
-            // Sockets that a full burst left out come first the next time.
+            // Each call begins with another socket, so that a full burst does not always leave out
+            // the same ones.
             open.turn = (open.turn + 1) % count.max(1);
             let (after, first) = open.sockets.split_at_mut(open.turn);
             for socket in first.iter_mut().chain(after) {

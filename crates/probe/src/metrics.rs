@@ -335,8 +335,8 @@ impl Metric {
             .then_some(LackingSamples { samples: latency.samples, needed })
     }
 
-    /// Returns the number of packet-ins that have no round-trip time, if the metric is one of
-    /// round-trip times.
+    /// Returns the number of packet-ins that have no round-trip time, for metrics whose names begin
+    /// with `rtt.` or `rtt_from_sent.`; `None` for others.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
         let (kind, statistic) = self.name.split_once('.')?;

@@ -13,7 +13,7 @@ const TOTAL_RATE: &str = "--total-rate";
 const LONGEST: f64 = 3_600.0;
 
 /// Proposes the same command with a rate that the controller can sustain, or with a longer wait.
-/// Returns `None` if nothing was answered.
+/// Returns `None` if this rate is below 0.1 per second and switch.
 pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> Option<String> {
     let low = backlog.answer_rate_low.unwrap_or(backlog.answer_rate);
     let rate = two_digits(SHARE * low / f64::from(switches.max(1)));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The capture files of a port. At least one of the two is given.
+/// The capture files of a port. At least one of input and output is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// The capture whose Ethernet frames the port receives, as fast as the worker takes them.
@@ -68,7 +68,7 @@ impl Queue for CaptureQueue {
             && let Some(input) = &mut self.input
         {
             match input.next_frame() {
-                // An incomplete frame never came from a wire.
+                // A frame that the capture contains only in part is not what was on the wire.
                 Ok(Some(frame))
                     if frame.link_type == LinkType::ETHERNET
                         && frame.data.len() == frame.original_bytes as usize =>
@@ -77,7 +77,8 @@ impl Queue for CaptureQueue {
                     (packets, bytes) = (packets + 1, bytes + frame.data.len() as u64);
                 }
                 Ok(Some(_)) => self.counters.receive_dropped(1),
-                // An input without frames would repeat forever.
+                // The input ends at most once per call, since one without frames would repeat
+                // forever.
                 Ok(None) if begun => break,
                 Ok(None) => {
                     begun = true;

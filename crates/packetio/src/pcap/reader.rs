@@ -412,7 +412,7 @@ impl Interface {
     /// Converts a timestamp of the interface to nanoseconds since 1970.
     fn nanoseconds(&self, ticks: u64) -> Result<u64, Fault> {
         let since_offset = u128::from(ticks) * 1_000_000_000 / u128::from(self.units);
-        // The result lies between -2^93 and 2^94, so the addition cannot overflow an i128.
+        // The result lies between -2^93 and 2^95, so the addition cannot overflow an i128.
         let since_1970 = since_offset as i128 + i128::from(self.offset) * 1_000_000_000;
         u64::try_from(since_1970)
             .map_err(|_| Fault::Malformed("a time stamp before 1970 or beyond 2554".into()))

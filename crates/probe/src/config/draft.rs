@@ -206,8 +206,9 @@ impl Draft {
         self.switch_counts().into_iter().min().unwrap_or_default()
     }
 
-    /// Returns the number of ports of each switch: one for each link, and one for each host up to a
-    /// limit. Two hosts of a switch should not share a port, since no switch would see the packets
+    /// Returns the number of ports of each switch: the configured one, or one for each link and one
+    /// for each host up to a limit, but at least four. Two hosts of a switch should not share a
+    /// port, since no switch would see the packets
     /// between them. Beyond the limit, hosts share ports all the same and send only to hosts behind
     /// other ports. The limit exists because controllers send discovery frames to every port.
     pub(super) fn ports(&self) -> u16 {
@@ -223,7 +224,7 @@ impl Draft {
     }
 
     /// Returns the topology: the configured one, or for RFC 8456 by default a leaf-spine network
-    /// with two spines (RFC 8456, section 4.1).
+    /// with two spines (RFC 8456, section 4.1), and a linear one for fewer than four switches.
     pub(super) fn topology(&self) -> TopologySource {
         match (&self.switches.topology, self.plan.kind) {
             (TopologySource::None, PlanName::Rfc8456(_)) if self.switches.count >= 4 => {
@@ -254,7 +255,7 @@ impl Draft {
     /// Returns the number of engine threads that the load needs: one or two, and two only if a core
     /// is left for the controller. Each engine thread takes a core from a controller on the same
     /// host. If it shares a core with the controller, it is late by whole time slices of the
-    /// scheduler (4 ms on two cores, compared with 1 ms).
+    /// scheduler, such as 4 ms.
     pub(super) fn automatic_threads(&self) -> usize {
         let most = (provenance::cores() as usize).saturating_sub(1).clamp(1, 2);
         let fits_one = match self.protocol {

@@ -111,7 +111,8 @@ pub struct SwitchOverride {
     pub rate: Option<f64>,
     /// The distribution of inter-arrival times.
     pub arrivals: Option<Arrivals>,
-    /// The time after the start of traffic at which the switches begin to send.
+    /// The time after the start of traffic at which the switches begin to send, in addition to
+    /// their [`Timing::start_stagger`].
     pub start_delay: Option<Duration>,
     /// The time before the end of traffic at which the switches stop sending.
     pub stop_delay: Option<Duration>,
@@ -220,8 +221,8 @@ pub enum PortForm {
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// The file of CA certificates to which the peer's certificate must chain. It is required where
-    /// switches dial (OpenFlow); where switches listen (P4Runtime), it makes them request a client
-    /// certificate.
+    /// switches dial (OpenFlow), unless `insecure` is set; where switches listen (P4Runtime), it
+    /// makes them request a client certificate.
     pub ca: Option<PathBuf>,
     /// The file of the probe's certificate chain.
     pub certificate: Option<PathBuf>,
@@ -535,7 +536,8 @@ pub struct Rfc8456 {
     pub interval: Duration,
     /// The rate of new paths, and of packets of a stream, per second.
     pub rate: f64,
-    /// The maximum number of flows that a trial offers.
+    /// The maximum number of flows that a trial of the path provisioning time or of the forwarding
+    /// table capacity offers.
     pub flows: u32,
     /// The maximum number of switches in tests that search for a capacity.
     pub switches: u32,

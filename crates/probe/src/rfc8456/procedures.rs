@@ -29,7 +29,7 @@ pub(super) struct Terms {
     pub(super) patience: u64,
     /// The time between two packets of a stream, or between two new flows.
     pub(super) spacing: u64,
-    /// The maximum number of paths of a trial.
+    /// The maximum number of flows of a trial of [`PathTime`] or [`FlowCapacity`].
     pub(super) most_flows: u32,
     /// Whether the northbound interface can be queried.
     pub(super) northbound: bool,

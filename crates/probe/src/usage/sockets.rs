@@ -14,7 +14,7 @@ use super::local::all_pids;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FindProcessError {
-    /// No socket of this host matches.
+    /// No socket of this host matches, or only sockets of this process do.
     #[error("no process of this host {what} {address}")]
     NoSocket {
         /// The activity of the process: `listens on` or `is connected to`.
@@ -43,8 +43,8 @@ pub enum FindProcessError {
     },
 }
 
-/// Returns the processes of this host that listen on `address`, including those that listen on all
-/// addresses. There is more than one if a socket was inherited.
+/// Returns the processes of this host, other than this one, that listen on `address`, including
+/// those that listen on all addresses. There is more than one if a socket was inherited.
 ///
 /// # Errors
 ///

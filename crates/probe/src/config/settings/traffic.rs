@@ -3,7 +3,8 @@
 use super::{BASE, Kind, Limits, Setting};
 use crate::config::MAX_FRAME_BYTES;
 
-/// The largest rate in packet-ins per second and switch, which exceeds the capacity of any link.
+/// The largest rate in packet-ins per second and switch, which exceeds the capacity of any control
+/// connection.
 const MOST_RATE: f64 = 100e6;
 /// The largest number of remembered packet-ins, which takes some tens of gigabytes.
 pub(in crate::config) const MOST_OUTSTANDING: f64 = 1e9;

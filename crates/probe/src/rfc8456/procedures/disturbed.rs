@@ -15,8 +15,8 @@ pub(in crate::rfc8456) enum Disturbance {
     Strangers { spacing: u64 },
 }
 
-/// The first flow number of the packets of [`Disturbance::Strangers`]. Procedures use only smaller
-/// numbers.
+/// The first flow number of the packets of [`Disturbance::Strangers`]. A procedure would reach it
+/// only after more than eight million flows.
 const STRANGERS: u32 = 1 << 23;
 
 /// A procedure under a disturbance, which lasts from when the network is ready to the end of the
