@@ -382,8 +382,8 @@ fn times_are_the_probes_own_only_where_it_delayed_them() {
         let because = run(&scenario).verdict.because;
         assert!(!because.contains("probe's own"), "{name}: {because}");
     }
-    // The first pause is short. Before the second one, the queue is so long that the controller is
-    // never idle.
+    // In the first scenario the pause is short. In the second one the controller is overloaded, so
+    // its queue never empties during the pause.
     let brief = Scenario { probe: away(0.01), ..at(300.0) };
     let full = Scenario { probe: away(0.02), ..at(800.0) };
     for scenario in [brief, full] {

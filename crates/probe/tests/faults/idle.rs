@@ -14,8 +14,8 @@ use super::p4runtime::{beside, p4info_file, refused};
 
 const LOAD: (&str, &str) = ("traffic.load", "idle-timeout");
 
-/// A P4Info whose table has room for twelve entries, so that entries that the controller leaves are
-/// replaced.
+/// A P4Info with two tables. The key of the first one is too short for the probe. The second one is
+/// so small that entries which the controller leaves are replaced.
 const P4INFO: &str = r#"
     tables {
       preamble { id: 0x02000001 name: "ingress.ports" alias: "ports" }

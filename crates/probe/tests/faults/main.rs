@@ -218,7 +218,8 @@ fn a_search_against_a_controller_that_stops_names_no_rate() {
         ("timing.drain", "300ms"),
     ])
     .expect("a result");
-    // The controller answers 30 packet-ins, then 60, since each trial has new connections.
+    // The controller counts its answers per connection, and each trial has new ones. It answers all
+    // 30 packet-ins of the first rate and all 60 of the second, and stops during the third.
     let search = result.search.expect("a search");
     assert_eq!(search.loss_free_rate, None, "{search:?}");
     assert!(

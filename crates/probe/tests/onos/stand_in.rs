@@ -122,7 +122,7 @@ fn onos_answers_all_and_is_whole_after_it_was_made_to_forget() {
             assert_eq!(trial.counts.answered, trial.counts.due, "{:?}", trial.counts);
             assert_eq!(trial.handshake.ready, 2);
         }
-        // Removed in the wrong order, it would answer 404.
+        // If the netcfg had been removed before the devices, it would answer 404.
         assert_eq!(onos.devices(), Ok(0));
     }
     onos.run(&[]);

@@ -1,5 +1,5 @@
-//! Checks that super-frames produce the same packets and the same counters whether segments stay
-//! whole or are split.
+//! Checks that super-frames produce the same packets and the same counters whether they stay whole
+//! or are split into segments.
 
 #[path = "../../benches/support/hosts.rs"]
 mod hosts;

@@ -54,8 +54,8 @@ fn counted(switch: &Switch, port: usize) -> (u64, u64) {
     (counters.transmitted_packets, counters.bad_length)
 }
 
-/// Runs transfers and returns the number of packets that left by port 2 per frame that the kernel
-/// received.
+/// Runs transfers. Returns the number of packets that port 2 counted as sent per frame that the
+/// kernel sent by its interface.
 fn packets_per_frame(network: &Network, switch: &Switch, transfers: impl FnOnce()) -> f64 {
     let before = (counted(switch, 1).0, handed_over(network, PORTS[1]));
     transfers();
