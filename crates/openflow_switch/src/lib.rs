@@ -372,8 +372,9 @@ impl OpenFlowSwitch {
         std::mem::take(&mut self.answered_by_rules)
     }
 
-    /// Receives a packet-out and carries out the actions that send the packet through the tables.
-    /// If the switch keeps the packets that it sends out of ports, all actions are carried out.
+    /// Receives a packet-out, and carries out its actions up to the first output to
+    /// [`PortNumber::TABLE`], which sends the packet through the tables. A packet-out without such
+    /// an output is carried out only if the switch keeps the packets that it sends out of ports.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;

@@ -43,9 +43,10 @@ impl Personality {
         self.packet = packet;
     }
 
-    /// Carries out the actions of a packet-out that send the packet through the table: those up to
-    /// the first output to [`PortNumber::TABLE`] (5.3.6). If `direct` keeps packets, all actions
-    /// are carried out, and `direct` receives the packets that they send to ports.
+    /// Carries out the actions of a packet-out up to the first output to [`PortNumber::TABLE`]
+    /// (5.3.6), which sends the packet through the table. `direct` receives the packets that these
+    /// actions send to ports. A packet-out without such an output is carried out only if `direct`
+    /// keeps packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
