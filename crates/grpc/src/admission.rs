@@ -7,9 +7,9 @@
 //!
 //! When a limit on the number of connections is reached, a new connection evicts the oldest
 //! handshaking or silent connection of the address that has the most connections. Idle connections
-//! thus give way to clients that are active, and a serving connection never gives way. When the
-//! limit on memory is reached, the connection that holds the most is evicted, unless it is
-//! protected.
+//! thus give way to clients that are active, and a serving connection never gives way to a new one.
+//! When the limit on memory is reached, those unprotected connections are evicted that hold the
+//! most.
 
 mod limits;
 mod peer;

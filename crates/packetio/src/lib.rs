@@ -2,12 +2,12 @@
 //!
 //! A port has one [`Queue`] per worker, and each worker owns one queue of every port. Flows are not
 //! split between queues, and transmissions of different queues do not interfere. A queue never
-//! waits and never reads a clock; the worker's loop does both. Received packets are copied into the
-//! worker's own buffers ([`Burst`]). Work that a kernel or a card left undone (checksums,
-//! segmentation, stripped VLAN tags) is completed on the way, so that a
-//! program sees frames as they are on a wire. A worker whose program reads no payload may receive
-//! only the heads of TCP segments ([`Burst::take_heads`]), and send the segments in one piece
-//! ([`offload::SuperFrame`]).
+//! waits for packets, and reads no clock except to stamp the packets of a capture; the worker's
+//! loop does both. Received packets are copied into the worker's own buffers ([`Burst`]). Work that
+//! a kernel or a card left undone (checksums, segmentation, stripped VLAN tags) is completed on the
+//! way, so that a program sees frames as they are on a wire. A worker whose program reads no
+//! payload may receive only the heads of TCP segments ([`Burst::take_heads`]), and send the
+//! segments in one piece ([`offload::SuperFrame`]).
 //!
 //! The example connects two ports in memory by a line. The ports of interfaces, which [`open()`]
 //! opens, are used in the same way:
