@@ -46,7 +46,8 @@ impl Channel {
 /// The role of a controller at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// One of several controllers with equal rights; in OpenFlow 1.0 all are.
+    /// A controller with the same rights as all others of this role; in OpenFlow 1.0, the only
+    /// role.
     Equal,
     /// The only controller that may change the switch, apart from those with the role equal.
     Master,

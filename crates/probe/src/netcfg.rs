@@ -98,8 +98,8 @@ pub fn list(devices: &[DeviceAddress]) -> String {
 }
 
 /// Returns a `faucet.yaml` for OpenFlow switches, with one VLAN over all ports of each switch. By
-/// default Faucet ignores every tenth packet-in of a burst, and learns at most 255 hosts per port
-/// and 256 per VLAN; 0 lifts these limits (Faucet's documentation, "Configuration").
+/// default Faucet ignores about every tenth packet-in, and learns at most 255 hosts per port and
+/// 256 per VLAN; 0 lifts these limits (Faucet's documentation, "Configuration").
 pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
     let mut text = String::from("vlans:\n  hosts: {vid: 100, max_hosts: 0}\ndps:\n");
     for id in (first_id..).take(switches as usize) {

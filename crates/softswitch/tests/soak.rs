@@ -444,7 +444,7 @@ impl Counted {
         self.received + self.packet_outs
     }
 
-    /// Returns the number of packets by what became of them.
+    /// Returns the number of packets whose end was counted: sent, dropped or refused.
     fn left(&self) -> u64 {
         let sent = self.transmitted + self.transmit_dropped + self.packet_ins;
         let refused = self.no_such_port + self.port_disabled;

@@ -77,7 +77,8 @@ pub(crate) trait Procedure {
         false
     }
 
-    /// Begins the test once the network is ready, and appends what is to be done to `orders`.
+    /// Begins the test once the network is ready, and appends the orders of its procedure to
+    /// `orders`.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
     /// Reacts to an observed event.

@@ -108,7 +108,8 @@ async fn stations(controller: &mut Controller) -> Stations {
     entries.map(|entry| station(entry).expect("an entry as it was written")).collect()
 }
 
-/// Returns a batch of inserts, changes and deletes for what is there, and what is there after it.
+/// Returns a random batch of inserts, changes and deletes that the entries `before` admit, and the
+/// entries after it.
 fn batch(names: &Names, before: &Stations, random: &mut Rng) -> (Vec<v1::Update>, Stations) {
     let mut after = before.clone();
     let mut updates = Vec::new();
