@@ -147,8 +147,8 @@ impl Admission {
         Ok(id)
     }
 
-    /// Evicts a handshaking or silent connection that satisfies `may_go`: the one that has been in its
-    /// stage the longest, at the address with the most connections.
+    /// Evicts a handshaking or silent connection that satisfies `may_go`: the one that has been in
+    /// its stage the longest, at the address with the most connections.
     ///
     /// # Errors
     ///

@@ -56,7 +56,8 @@ const KEPT_UP: f64 = 0.98;
 pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
-    /// The number of those `fails` that stand for a rate whose trials were all disturbed by the probe or ended in silence.
+    /// The number of those `fails` that stand for a rate whose trials were all disturbed by the
+    /// probe or ended in silence.
     pub(super) by_probe: u32,
     /// Answers per second and switch of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
