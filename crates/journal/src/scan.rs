@@ -87,12 +87,18 @@ pub(crate) fn records<E>(
                 end.durable = end.durable.max(head.durable);
                 continue;
             }
-            // A synced record was complete, so an incomplete one was never synced.
-            Found::Cut if sequence > end.durable => {
-                end.rest = Rest::Torn;
-                return Ok(Ok(end));
+            Found::Cut { behind } => {
+                if let Some(behind) = behind {
+                    let later = durable_behind(&mut reader, number, behind, sequence.next())?;
+                    end.durable = end.durable.max(later);
+                }
+                // A synced record was complete, so an incomplete one was never synced.
+                if sequence > end.durable {
+                    end.rest = Rest::Torn;
+                    return Ok(Ok(end));
+                }
+                "it is incomplete, although it was complete"
             }
-            Found::Cut => "it is incomplete, although it was complete",
             Found::Bad(fault) => fault,
         };
         end.rest = Rest::Damaged(fault);
@@ -109,7 +115,11 @@ enum Found<'a> {
     },
     /// A record that is truncated by the end of the file, or whose bytes are zero from a sector
     /// boundary on.
-    Cut,
+    Cut {
+        /// The offset after the record, if its head is intact and the file is longer. Records that
+        /// were written before a loss of power may follow there.
+        behind: Option<u64>,
+    },
     Bad(&'static str),
 }
 
@@ -124,13 +134,13 @@ fn next<'a, F: StoredFile>(
         return Ok(Found::End);
     }
     if left < HEAD as u64 {
-        return Ok(Found::Cut);
+        return Ok(Found::Cut { behind: None });
     }
     let bytes = reader.at(offset, HEAD)?;
     let Some(head) = Head::decode(number, bytes) else {
         let is_cut = is_zero_from_a_sector(offset, bytes) && reader.is_zero_from(offset)?;
         return Ok(if is_cut {
-            Found::Cut
+            Found::Cut { behind: None }
         } else {
             Found::Bad("its header has changed since it was written")
         });
@@ -145,16 +155,35 @@ fn next<'a, F: StoredFile>(
         return Ok(Found::Bad("it is longer than a record can be"));
     }
     if left - (HEAD as u64) < u64::from(head.length) {
-        return Ok(Found::Cut);
+        return Ok(Found::Cut { behind: None });
     }
     let body = reader.at(offset + HEAD as u64, head.length as usize)?;
     if head.has(body) {
         return Ok(Found::Record { head, body });
     }
     if is_zero_from_a_sector(offset + HEAD as u64, body) {
-        return Ok(Found::Cut);
+        return Ok(Found::Cut { behind: Some(offset + HEAD as u64 + u64::from(head.length)) });
     }
     Ok(Found::Bad("its content has changed since it was written"))
+}
+
+/// Returns the last record that the heads from `offset` on name as synced, as far as they are
+/// intact and follow one another; 0 if none does. `sequence` is the sequence number of the first.
+fn durable_behind(
+    reader: &mut Portions<'_, impl StoredFile>,
+    number: Number,
+    mut offset: u64,
+    mut sequence: Sequence,
+) -> io::Result<Sequence> {
+    let mut durable = Sequence(0);
+    while reader.length.saturating_sub(offset) >= HEAD as u64 {
+        let head = Head::decode(number, reader.at(offset, HEAD)?);
+        let Some(head) = head.filter(|head| head.sequence == sequence) else { break };
+        durable = durable.max(head.durable);
+        offset += HEAD as u64 + u64::from(head.length);
+        sequence = sequence.next();
+    }
+    Ok(durable)
 }
 
 /// Returns whether the bytes at a file offset are zero from a sector boundary on.

@@ -381,3 +381,43 @@ fn journals_side_by_side_keep_apart() {
     let left = std::fs::read_dir(directory.path()).expect("it is there").count();
     assert_eq!(left, paths.len());
 }
+
+/// Checks that a changed record that was synced is damage even if its rest is zero, as that of an
+/// interrupted write is, and if the mark of the sync was not written: later records repeat it.
+#[test]
+fn a_changed_record_before_one_that_names_it_as_synced_is_damage() {
+    let body = |number: u8| [[number; 1_500], [0; 1_500]].concat();
+    for seed in 0..20 {
+        let disk = SimulatedDisk::new(seed);
+        let mut journal = open(&disk, &path()).expect("it is ours").journal;
+        for number in 1..=3 {
+            journal.append(KNOWN, &body(number)).expect("there is room");
+        }
+        // The write of the mark is the call after the handle is duplicated and the file synced. Its
+        // failure is of no consequence, and leaves any part of the mark.
+        disk.set_fault(Some(Fault::Once(2)));
+        journal.sync().expect("the medium works");
+        disk.set_fault(None);
+        journal.append(KNOWN, &body(4)).expect("there is room");
+        drop(journal);
+
+        let intact = disk.read(&path()).expect("it is there");
+        let second = boundaries(&disk)[1];
+        let mut changed = intact.clone();
+        changed[second + 100] ^= 1;
+        disk.write(&path(), changed.clone());
+        let Err(OpenError::Damaged { sequence, .. }) = open(&disk, &path()) else {
+            panic!("seed {seed}: records that were synced are lost");
+        };
+        assert_eq!(sequence, Sequence(2), "seed {seed}");
+        assert_eq!(disk.read(&path()), Some(changed), "seed {seed}: a refused file has changed");
+
+        // A record that nothing names as synced may be an interrupted write.
+        let mut torn = intact;
+        let fourth = torn.len() - 3_000;
+        torn[fourth + 100] ^= 1;
+        disk.write(&path(), torn);
+        let opened = open(&disk, &path()).expect("it was never synced");
+        assert_eq!((opened.bodies.len(), opened.torn.is_some()), (3, true), "seed {seed}");
+    }
+}
