@@ -85,7 +85,11 @@ impl<S: Storage> Journal<S> {
         file.sync().map_err(failed)?;
         storage.sync_directory(path).map_err(failed)?;
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
-        let list = List { file, number, tip, durable: end.durable, marks: 0 };
+        let mut list = List { file, number, tip, durable: end.sequence, marks: 0 };
+        if end.durable < end.sequence {
+            // A failure is harmless: later records repeat the number in the mark.
+            let _ = list.write_mark(Mark { durable: tip.sequence, length: tip.length });
+        }
         Ok((Self::new(storage, path, list), torn))
     }
 

@@ -101,7 +101,7 @@ fn a_record_that_was_cut_off_is_set_aside() {
 }
 
 /// Checks that no flipped bit loses data silently: the journal is not opened, and its file is
-/// unchanged.
+/// unchanged. If the journal is opened, only the marks in its header may change.
 #[test]
 fn a_flipped_bit_is_damage() {
     let disk = SimulatedDisk::new(1);
@@ -115,10 +115,12 @@ fn a_flipped_bit_is_damage() {
         bytes[place] ^= 1 << (place % 8);
         let disk = SimulatedDisk::new(2);
         disk.write(&path(), bytes.clone());
+        let mut unchanged = 0..bytes.len();
         match open(&disk, &path()) {
             Ok(opened) => {
                 assert!(unimportant(place), "a flip in byte {place} was not found");
                 assert_eq!(opened.bodies, all);
+                unchanged.start = 128;
             }
             Err(OpenError::Damaged { offset, sequence, .. }) if place >= 128 => {
                 let record = starts.iter().rposition(|start| *start <= place).expect("one");
@@ -139,7 +141,8 @@ fn a_flipped_bit_is_damage() {
             }
             Err(error) => assert!(place < 44, "byte {place}: {error}"),
         }
-        assert_eq!(disk.read(&path()), Some(bytes), "byte {place}");
+        let after = disk.read(&path()).expect("it is there");
+        assert_eq!(after[unchanged.clone()], bytes[unchanged], "byte {place}");
         assert!(!disk.paths().iter().any(|path| path.to_string_lossy().contains("torn")));
     }
 }
