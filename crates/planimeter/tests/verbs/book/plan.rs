@@ -36,6 +36,12 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "planimeter reproduce controller-fig-4",
         "minutes; tests/verbs/reproduce.rs runs others",
     ),
+    (
+        "docs/dut.md",
+        "planimeter switch programs/router.p4",
+        "the next command would not wait for it; tests/verbs/dut.rs runs both",
+    ),
+    ("docs/dut.md", "planimeter dut 127.0.0.1:9559", "its switch is the one above"),
     ("docs/reproduce.md", "planimeter reproduce device", "minutes"),
     ("docs/reproduce.md", "planimeter reproduce all", "minutes"),
     (
