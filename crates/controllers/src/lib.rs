@@ -13,6 +13,7 @@ mod counters;
 pub mod heartbeat;
 mod http;
 mod journal;
+pub mod model;
 mod northbound;
 pub mod onos;
 pub mod openflow;

@@ -57,7 +57,7 @@ impl Onos {
     pub fn options() -> Options {
         Options {
             application: Application::ReactiveForwarding,
-            service_time: ServiceTime::ONOS,
+            queue: ServiceTime::ONOS.queue(),
             redial: REDIAL,
             ..Options::default()
         }

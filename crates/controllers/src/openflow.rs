@@ -19,6 +19,7 @@ mod listener;
 mod messages;
 mod network;
 mod null;
+mod service;
 mod session;
 mod worker;
 
@@ -32,6 +33,7 @@ pub use ::openflow::Version;
 
 use crate::application::paths::{Network, SwitchId};
 use crate::application::{Application, Rule};
+use crate::model::ServiceQueue;
 use crate::northbound::{Northbound, Paths};
 use crate::{Counters, Journal};
 pub use grpc::tls::{ServerTls, TlsError};
@@ -65,6 +67,9 @@ pub struct Options {
     /// The time of silence after which a switch is sent an echo request. After as much silence
     /// again, its connection is closed.
     pub keepalive: Duration,
+    /// The queue in which packet-ins wait to be answered; `None` for a controller that answers as
+    /// fast as it can. Only the forwarding applications use it.
+    pub queue: Option<ServiceQueue>,
     /// The certificates for TLS and mutual TLS; `None` for plain TCP.
     pub tls: Option<ServerTls>,
     /// The part of this controller among several controllers of the same switches. Only path
@@ -86,6 +91,7 @@ impl Default for Options {
             miss_send_len: 128,
             prepared: false,
             keepalive: Duration::from_secs(15),
+            queue: None,
             tls: None,
             part: Part::Alone,
             journal: Journal::default(),

@@ -43,6 +43,7 @@ use tokio::sync::Semaphore;
 
 use crate::application::paths::{self, SwitchId};
 use crate::application::{Application, Rule};
+use crate::model::ServiceQueue;
 use crate::northbound::{Northbound, Paths};
 use crate::pipeline::{Pipeline, PipelineError};
 use crate::{Counters, Journal};
@@ -69,8 +70,9 @@ pub struct Options {
     pub answer_after: AnswerAfter,
     /// When the description of the pipeline, by which packets are decoded, is read.
     pub description: Description,
-    /// The time that the controller takes for each packet-in. Path provisioning ignores it.
-    pub service_time: ServiceTime,
+    /// The queue in which packet-ins wait to be answered; `None` for a controller that answers as
+    /// fast as it can. Path provisioning ignores it.
+    pub queue: Option<ServiceQueue>,
     /// The number of threads that serve switches; at least one.
     pub threads: usize,
     /// The time without a matching packet after which a rule is removed; zero for never.
@@ -112,7 +114,7 @@ impl Default for Options {
             application: Application::default(),
             answer_after: AnswerAfter::default(),
             description: Description::default(),
-            service_time: ServiceTime::default(),
+            queue: None,
             threads: 1,
             idle_timeout: Duration::from_secs(10),
             gather: Duration::ZERO,
@@ -184,7 +186,7 @@ impl Controller {
             pipeline: Pipeline::new(options.device_config.clone())?,
             dials: Semaphore::new(options.parallel_dials.clamp(1, Semaphore::MAX_PERMITS)),
             counters: Arc::default(),
-            station: Arc::new(Station::new(options.service_time)),
+            station: Arc::new(Station::new(options.queue.clone())),
             network: Network::default(),
             options,
         };

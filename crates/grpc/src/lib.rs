@@ -42,6 +42,7 @@ mod http2;
 mod outbox;
 pub mod server;
 pub mod tcp;
+pub mod timer;
 pub mod tls;
 mod unary;
 mod window;

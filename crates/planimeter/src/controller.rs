@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, FromArgMatches};
 use controllers::application::Application;
+use controllers::model::Model;
 use controllers::p4runtime::Target;
 use controllers::{Counters, Journal, heartbeat, onos, openflow, p4runtime};
 
@@ -96,6 +97,7 @@ fn listen(arguments: &Arguments) -> Result<ExitCode, Failure> {
         miss_send_len: flags.miss_send_len,
         prepared: flags.prepared,
         tls: server_tls(&arguments.tls)?,
+        queue: model(arguments)?.map(|model| model.openflow(arguments.model_variant)),
         part: match (beat, standby_of) {
             (Some(_), _) => openflow::Part::Active,
             (_, Some(_)) => openflow::Part::Standby,
@@ -162,7 +164,10 @@ fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
         application,
         answer_after: flags.answer_after,
         description,
-        service_time: flags.service_time.unwrap_or_default(),
+        queue: match model(arguments)? {
+            Some(model) => Some(model.p4runtime(arguments.model_variant, flags.answer_after)),
+            None => flags.service_time.unwrap_or_default().queue(),
+        },
         threads: arguments.threads.into(),
         idle_timeout: Duration::from_secs(arguments.idle_timeout.into()),
         election_id: p4runtime::ElectionId(flags.election_id),
@@ -191,7 +196,10 @@ fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn stand_in(arguments: &Arguments, address: SocketAddr) -> Result<ExitCode, Failure> {
     let usual = onos::Onos::options();
     let options = p4runtime::Options {
-        service_time: arguments.p4runtime.service_time.unwrap_or(usual.service_time),
+        queue: match arguments.p4runtime.service_time {
+            Some(time) => time.queue(),
+            None => usual.queue.clone(),
+        },
         journal: journal(arguments),
         ..usual
     };
@@ -266,6 +274,17 @@ fn targets(flags: &arguments::P4Runtime) -> Result<Vec<Target>, Failure> {
         targets.extend(range.map_err(Failure::input)?);
     }
     Ok(targets)
+}
+
+/// Reads the model of a controller that `--model` names; `None` without the flag.
+fn model(arguments: &Arguments) -> Result<Option<Model>, Failure> {
+    let Some(file) = &arguments.model else { return Ok(None) };
+    if arguments.application.forwarding().is_none() {
+        return Err(Failure::input("--model goes with --application learning or reactive"));
+    }
+    let text = String::from_utf8_lossy(&read(file)?).into_owned();
+    let model = Model::from_toml(&text);
+    model.map(Some).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
 fn journal(arguments: &Arguments) -> Journal {

@@ -4,6 +4,7 @@
 //! Handshake and keep-alives are those of the crate `openflow`. Once the session is open,
 //! packet-ins take a fast path that reads them in place; other messages are rare.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::openflow::framing::{Framer, FramingError};
@@ -16,6 +17,7 @@ use super::Options;
 use super::messages::{self, answer};
 use super::network::{self, NetworkEvent, Part};
 use super::null::Prepared;
+use super::service::{Service, WaitingAnswers};
 use crate::application::paths::Command;
 use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
@@ -37,12 +39,19 @@ pub(super) struct Policy {
     prepared: bool,
     keepalive: Duration,
     part: Part,
+    /// The queue of a modelled controller; `None` for one that answers as fast as it can.
+    service: Option<Arc<Service>>,
 }
 
 impl Policy {
     /// Returns whether the controller is a standby that may have to take over.
     pub(super) fn stands_by(&self) -> bool {
         self.part == Part::Standby
+    }
+
+    /// Returns whether answers wait in the queue of a modelled controller.
+    pub(super) fn delays_answers(&self) -> bool {
+        self.service.is_some()
     }
 
     pub(super) fn new(options: &Options) -> Self {
@@ -54,6 +63,7 @@ impl Policy {
             prepared: options.prepared && options.application == Application::NullResponder,
             keepalive: options.keepalive,
             part: options.part,
+            service: options.queue.clone().map(Service::new).map(Arc::new),
         }
     }
 }
@@ -84,6 +94,8 @@ pub(super) struct Session {
     began: Duration,
     mode: Mode,
     next_xid: u32,
+    /// The answers that are not due yet; `None` unless a forwarding application has a queue.
+    waiting: Option<WaitingAnswers>,
 }
 
 /// The way in which a session processes packet-ins.
@@ -124,7 +136,14 @@ impl Session {
         let mut handshake = Handshake::controller(&policy.versions, config);
         handshake.start(out);
         let keepalive = Keepalive::new(policy.keepalive, policy.keepalive, KEEPALIVE_XID, now);
-        Self { handshake, keepalive, began: now, mode: Mode::Opening, next_xid: FIRST_XID }
+        Self {
+            handshake,
+            keepalive,
+            began: now,
+            mode: Mode::Opening,
+            next_xid: FIRST_XID,
+            waiting: None,
+        }
     }
 
     /// Returns whether the session is open, so that packet-ins are processed.
@@ -154,7 +173,7 @@ impl Session {
                     let packet_in = PacketIn::new_checked(frame)?;
                     tally.packet_ins += 1;
                     let decision = decide(forwarding, &packet_in);
-                    self.carry_out(decision, &packet_in, policy.idle_timeout, out, tally)?;
+                    self.answer_when_due(decision, &packet_in, policy, now, out, tally)?;
                 }
                 Mode::Paths(version) if is_packet_in(frame, *version) => {
                     let packet_in = PacketIn::new_checked(frame)?;
@@ -195,6 +214,42 @@ impl Session {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Appends the answer to a packet-in, or keeps it until the queue of a modelled controller has
+    /// served the packet-in.
+    fn answer_when_due(
+        &mut self,
+        decision: Decision,
+        packet_in: &PacketIn<&[u8]>,
+        policy: &Policy,
+        now: Duration,
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<(), EncodeError> {
+        let Some(waiting) = &self.waiting else {
+            return self.carry_out(decision, packet_in, policy.idle_timeout, out, tally);
+        };
+        // A packet-in that the modelled controller loses has no answer.
+        let Some(due) = waiting.admit(now) else { return Ok(()) };
+        let mut answer = Vec::new();
+        self.carry_out(decision, packet_in, policy.idle_timeout, &mut answer, tally)?;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.keep(due, answer);
+        }
+        Ok(())
+    }
+
+    /// Appends the answers that are due at `now`.
+    pub(super) fn release(&mut self, now: Duration, out: &mut Vec<u8>) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.release(now, out);
+        }
+    }
+
+    /// Returns the time at which the next answer is due; `None` if none waits.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.waiting.as_ref().and_then(WaitingAnswers::next_due)
     }
 
     fn carry_out(
@@ -299,7 +354,10 @@ impl Session {
             return messages::ports(version, self.take_xid(), out);
         }
         self.mode = match policy.application.forwarding() {
-            Some(forwarding) => Mode::Forward(version, Box::new(forwarding)),
+            Some(forwarding) => {
+                self.waiting = policy.service.as_ref().map(WaitingAnswers::open);
+                Mode::Forward(version, Box::new(forwarding))
+            }
             None if policy.prepared => Mode::Prepared(version, Prepared::new(version)?),
             None => Mode::Echo(version),
         };

@@ -141,8 +141,8 @@ impl<'a> Worker<'a> {
     pub(super) fn run(mut self, ended: impl Fn() -> bool) -> io::Result<()> {
         let mut buffer = vec![0; READ];
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
-        let timeout = timespec(self.look());
         while !ended() {
+            let timeout = timespec(self.pause());
             let ready = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
                 Ok((ready, _)) => ready,
                 Err(rustix::io::Errno::INTR) => continue,
@@ -154,6 +154,7 @@ impl<'a> Worker<'a> {
                     place => self.serve(place as usize, event.flags, &mut buffer),
                 }
             }
+            self.release();
             if self.shared.takeover.load(Ordering::Relaxed) && !self.has_taken_over {
                 self.has_taken_over = true;
                 self.take_over();
@@ -167,6 +168,31 @@ impl<'a> Worker<'a> {
         let open = self.peers.iter().flatten().filter(|peer| peer.session.is_open());
         open.for_each(|_| self.shared.counters.session_closed());
         Ok(())
+    }
+
+    /// Returns the maximum time for which the worker waits for events: until the next answer is due,
+    /// or until it must check for other tasks.
+    fn pause(&self) -> Duration {
+        let dues = self.peers.iter().flatten().filter_map(|peer| peer.session.next_due());
+        match dues.min() {
+            Some(due) => due.saturating_sub(self.now()).min(self.look()),
+            None => self.look(),
+        }
+    }
+
+    /// Sends the answers of a modelled controller that are due.
+    fn release(&mut self) {
+        if !self.shared.policy.delays_answers() {
+            return;
+        }
+        let now = self.now();
+        for place in 0..self.peers.len() {
+            let Some(Some(peer)) = self.peers.get_mut(place) else { continue };
+            if peer.session.next_due().is_some_and(|due| due <= now) {
+                peer.session.release(now, &mut peer.connection.out);
+                self.settle(place, Ok(()));
+            }
+        }
     }
 
     /// Returns the interval at which the worker checks for other tasks. It is shorter while the

@@ -35,7 +35,7 @@ pub(crate) struct Served {
 
 impl Fleet {
     pub(crate) fn new(options: Options) -> Self {
-        let station = Arc::new(Station::new(options.service_time));
+        let station = Arc::new(Station::new(options.queue.clone()));
         Self { options, counters: Arc::default(), station, shared: HashMap::new() }
     }
 

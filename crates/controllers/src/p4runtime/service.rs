@@ -1,19 +1,18 @@
-//! The service time of a controller: the time that it takes for each packet-in, one after the
-//! other.
+//! The service of a controller that takes a known time for each packet-in.
 //!
-//! All switches share one [`Station`], which serves packet-ins in the order in which they were
-//! read, without a limit on the queue. Each switch has a [`Line`], the queue of its own packet-ins
-//! at the station. The moment at which a packet-in is answered is known when it arrives. No thread
-//! works until then, so the rate does not depend on the speed of the processor.
+//! All switches share one [`Station`], whose [`ServiceQueue`] determines when each packet-in is
+//! answered. Each switch has a [`Line`] with its own packet-ins that wait. No thread works until
+//! the moment of an answer, so the rate does not depend on the speed of the processor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::p4runtime::proto::v1;
-use tokio::time::Instant;
+use grpc::timer::Timer;
 
 use crate::application::Rule;
+use crate::model::{Overload, Row, ServiceQueue, StageTimes};
 
 /// The maximum number of packet-ins of one switch that may wait to be served. While there are as
 /// many, the switch's connection is not read.
@@ -33,7 +32,7 @@ pub struct ServiceTime {
 }
 
 /// The number of waiting packet-ins above which [`ServiceTime::with_backlog`] applies.
-const BACKLOG: u64 = 100;
+const BACKLOG: usize = 100;
 
 impl ServiceTime {
     /// The service times of ONOS 2.5.0 over P4Runtime with reactive forwarding, derived from the
@@ -52,50 +51,54 @@ impl ServiceTime {
         Self { one_switch: time, several_switches: time, with_backlog: time }
     }
 
-    fn is_zero(&self) -> bool {
-        *self == Self::default()
-    }
-
-    fn of(&self, switches: usize, waiting: u64) -> Duration {
-        match (switches, waiting) {
-            (0..=1, _) => self.one_switch,
-            (_, 0..=BACKLOG) => self.several_switches,
-            _ => self.with_backlog,
-        }
+    /// Returns the queue in which packet-ins wait; `None` with zero times, where none waits.
+    #[must_use]
+    pub fn queue(self) -> Option<ServiceQueue> {
+        let overload = Overload { above: BACKLOG, cost: self.with_backlog };
+        let rows = vec![
+            Row { from: 0, cost: self.one_switch, overload: None },
+            Row { from: 2, cost: self.several_switches, overload: Some(overload) },
+        ];
+        (self != Self::default()).then(|| ServiceQueue::new(vec![StageTimes(rows)]))
     }
 }
 
 /// The common queue in which the packet-ins of all switches are served.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Station {
-    times: ServiceTime,
+    began: Instant,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    /// The time at which the last waiting packet-in is served.
-    free_at: Option<Instant>,
-    waiting: u64,
+    /// The queue; `None` for a controller that answers as fast as it can.
+    queue: Option<ServiceQueue>,
+    waiting: usize,
     switches: usize,
 }
 
 impl Station {
-    pub(super) fn new(times: ServiceTime) -> Self {
-        Self { times, state: Mutex::default() }
+    pub(super) fn new(queue: Option<ServiceQueue>) -> Self {
+        let state = Mutex::new(State { queue, waiting: 0, switches: 0 });
+        Self { began: Instant::now(), state }
     }
 
-    /// Adds a packet-in to the queue, and returns the time at which it is served.
-    fn admit(&self, now: Instant) -> Instant {
+    /// Adds a packet-in to the queue, and returns when it is answered.
+    fn admit(&self, now: Instant) -> Admission {
         let mut state = self.state();
-        let start = state.free_at.map_or(now, |free_at| free_at.max(now));
-        let served = start + self.times.of(state.switches, state.waiting);
-        state.free_at = Some(served);
-        state.waiting += 1;
-        served
+        let switches = state.switches;
+        let Some(queue) = &mut state.queue else { return Admission::AtOnce };
+        match queue.admit(now.saturating_duration_since(self.began), switches) {
+            None => Admission::Lost,
+            Some(at) => {
+                state.waiting += 1;
+                Admission::At(self.began + at)
+            }
+        }
     }
 
-    fn served(&self, count: u64) {
+    fn served(&self, count: usize) {
         let mut state = self.state();
         state.waiting = state.waiting.saturating_sub(count);
     }
@@ -103,6 +106,15 @@ impl Station {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// When a packet-in is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    AtOnce,
+    At(Instant),
+    /// The packet-in is not answered.
+    Lost,
 }
 
 /// An answer to a packet-in, and the rule that is installed with it, if any.
@@ -115,18 +127,21 @@ pub(super) struct Answer {
 /// The packet-ins of one switch that wait to be served, with the answers to them.
 #[derive(Debug)]
 pub(super) struct Line {
-    station: Option<Arc<Station>>,
+    station: Arc<Station>,
+    /// The timer for the next answer; `None` if no packet-in waits, or if the system has no timer
+    /// left and that of the runtime, which is precise to a millisecond, must do.
+    timer: Option<Timer>,
     waiting: VecDeque<(Option<Instant>, Answer)>,
 }
 
 impl Line {
     /// Creates the queue of a switch that has just connected.
     pub(super) fn open(station: &Arc<Station>) -> Self {
-        let station = (!station.times.is_zero()).then(|| Arc::clone(station));
-        if let Some(station) = &station {
-            station.state().switches += 1;
-        }
-        Self { station, waiting: VecDeque::new() }
+        let mut state = station.state();
+        state.switches += 1;
+        let timer = state.queue.as_ref().and_then(|_| Timer::new().ok());
+        drop(state);
+        Self { station: Arc::clone(station), timer, waiting: VecDeque::new() }
     }
 
     /// Returns whether the maximum number of packet-ins waits. No more must then be read from the
@@ -135,18 +150,32 @@ impl Line {
         self.waiting.len() >= MOST_WAITING
     }
 
-    /// Adds the answer to a packet-in that has just arrived.
+    /// Adds the answer to a packet-in that has just arrived, unless the packet-in is lost.
     pub(super) fn push(&mut self, answer: Answer) {
-        let at = self.station.as_ref().map(|station| station.admit(Instant::now()));
-        self.waiting.push_back((at, answer));
+        match self.station.admit(Instant::now()) {
+            Admission::AtOnce => self.waiting.push_back((None, answer)),
+            Admission::At(at) => self.waiting.push_back((Some(at), answer)),
+            Admission::Lost => {}
+        }
     }
 
     /// Waits until the time of the next answer has come. Waits forever if there is no answer.
     pub(super) async fn due(&self) {
-        match self.waiting.front() {
-            Some((Some(at), _)) => tokio::time::sleep_until(*at).await,
-            Some((None, _)) => {}
-            None => std::future::pending().await,
+        match (self.waiting.front(), &self.timer) {
+            (Some((Some(at), _)), timer) => {
+                let left = at.saturating_duration_since(Instant::now());
+                let nanoseconds = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+                let slept = match timer {
+                    _ if left.is_zero() => return,
+                    Some(timer) => timer.sleep(nanoseconds).await.is_ok(),
+                    None => false,
+                };
+                if !slept {
+                    tokio::time::sleep_until((*at).into()).await;
+                }
+            }
+            (Some((None, _)), _) => {}
+            (None, _) => std::future::pending().await,
         }
     }
 
@@ -156,9 +185,9 @@ impl Line {
         if at.is_some_and(|at| at > Instant::now()) {
             return None;
         }
-        let (_, answer) = self.waiting.pop_front()?;
-        if let Some(station) = &self.station {
-            station.served(1);
+        let (at, answer) = self.waiting.pop_front()?;
+        if at.is_some() {
+            self.station.served(1);
         }
         Some(answer)
     }
@@ -168,12 +197,13 @@ impl Drop for Line {
     /// Removes the waiting packet-ins of this switch, which has disconnected, from the common
     /// queue.
     fn drop(&mut self) {
-        let Some(station) = &self.station else { return };
-        station.served(self.waiting.len() as u64);
-        let mut state = station.state();
+        let mut state = self.station.state();
+        state.waiting = state.waiting.saturating_sub(self.waiting.len());
         state.switches = state.switches.saturating_sub(1);
-        if state.waiting == 0 {
-            state.free_at = None;
+        if state.waiting == 0
+            && let Some(queue) = &mut state.queue
+        {
+            queue.clear();
         }
     }
 }
@@ -185,31 +215,34 @@ mod tests {
     const MICROSECOND: Duration = Duration::from_micros(1);
 
     fn station(times: ServiceTime) -> Arc<Station> {
-        Arc::new(Station::new(times))
+        Arc::new(Station::new(times.queue()))
     }
 
     /// Returns the moments at which `count` packet-ins that arrive at once are served, in
     /// microseconds from now.
     fn served(station: &Station, count: usize) -> Vec<u128> {
-        let now = Instant::now();
-        let at = |_| (station.admit(now) - now).as_micros();
+        let now = station.began;
+        let at = |_| match station.admit(now) {
+            Admission::At(at) => (at - now).as_micros(),
+            other => panic!("{other:?}"),
+        };
         (0..count).map(at).collect()
     }
 
-    #[test]
-    fn packet_ins_of_all_switches_are_served_one_after_the_other() {
+    #[tokio::test]
+    async fn packet_ins_of_all_switches_are_served_one_after_the_other() {
         let station = station(ServiceTime::constant(100 * MICROSECOND));
         let _lines = [Line::open(&station), Line::open(&station)];
         assert_eq!(served(&station, 3), [100, 200, 300]);
     }
 
-    #[test]
-    fn onos_takes_longer_for_several_switches_and_longer_still_with_a_backlog() {
+    #[tokio::test]
+    async fn onos_takes_longer_for_several_switches_and_longer_still_with_a_backlog() {
         let station = station(ServiceTime::ONOS);
         let one = Line::open(&station);
         assert_eq!(served(&station, 2), [680, 1_360]);
         station.served(2);
-        station.state().free_at = None;
+        station.state().queue.as_mut().expect("a queue").clear();
         let another = Line::open(&station);
         let times = served(&station, 103);
         assert_eq!(&times[..2], [1_900, 3_800]);
@@ -221,19 +254,20 @@ mod tests {
         drop((one, another));
     }
 
-    #[test]
-    fn packet_ins_of_a_switch_that_is_gone_do_not_delay_others() {
+    #[tokio::test]
+    async fn packet_ins_of_a_switch_that_is_gone_do_not_delay_others() {
         let station = station(ServiceTime::constant(Duration::from_secs(3_600)));
         let mut line = Line::open(&station);
         line.push(Answer { packet: v1::PacketOut::default(), rule: None });
         assert!(line.next().is_none());
         drop(line);
-        let state = station.state();
-        assert_eq!((state.waiting, state.switches, state.free_at), (0, 0, None));
+        let of = |state: &State| (state.waiting, state.switches);
+        assert_eq!(of(&station.state()), (0, 0));
+        assert_eq!(served(&station, 1), [3_600_000_000]);
     }
 
-    #[test]
-    fn without_a_service_time_every_answer_is_due_at_once() {
+    #[tokio::test]
+    async fn without_a_service_time_every_answer_is_due_at_once() {
         let station = station(ServiceTime::default());
         let mut line = Line::open(&station);
         line.push(Answer { packet: v1::PacketOut::default(), rule: None });

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, value_parser};
 use controllers::application::Application;
+use controllers::model::Variant;
 use controllers::openflow;
 use controllers::p4runtime::{AnswerAfter, ServiceTime, Target};
 
@@ -144,6 +145,23 @@ pub(crate) struct Arguments {
                      and no links, and does not speak OpenFlow."
     )]
     pub(super) onos: Option<SocketAddr>,
+    /// Answer as late as the controller that this TOML file models
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["service_time", "onos"],
+        long_help = "Answer as late as the controller that this TOML file models: the stages that a packet-in passes over \
+                     each protocol, and the time that each takes. examples/paths/paper.toml is a model of the controller \
+                     in the P4RCProbe paper, and explains the keys. Times are waited for, so they take no processor \
+                     time. Goes with the applications learning and reactive."
+    )]
+    pub(super) model: Option<PathBuf>,
+    /// The variant of the controller that --model describes
+    #[arg(long, value_name = "VARIANT", default_value = "original", requires = "model", value_parser = one_of([
+        ("original", Variant::Original),
+        ("enhanced", Variant::Enhanced),
+    ]))]
+    pub(super) model_variant: Variant,
     // This flag is only for the controllers that planimeter itself starts.
     #[arg(long, value_name = "PID", hide = true)]
     pub(super) parent: Option<u32>,

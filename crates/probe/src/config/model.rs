@@ -287,6 +287,8 @@ pub enum Arrivals {
     /// Equal times; the switches are staggered evenly.
     #[default]
     Constant,
+    /// Equal times; switches of the same rate all send at the same moments.
+    InPhase,
     /// Exponentially distributed times, that is a Poisson process.
     Exponential,
     /// Times uniform between `1 - spread` and `1 + spread` times the mean; `spread` is in 0 to 1.

@@ -12,7 +12,6 @@ mod pacer;
 mod pipelines;
 mod ports;
 mod thread;
-pub(crate) mod timer;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};

@@ -40,8 +40,9 @@ const MIN_GAMMA_SHAPE: f64 = 0.01;
 /// The times between the packet-ins of one switch.
 #[derive(Clone, Debug)]
 pub(super) enum Gaps {
-    /// Equal times of `interval` nanoseconds.
-    Constant { interval: f64 },
+    /// Equal times of `interval` nanoseconds. The switches are staggered evenly over the interval,
+    /// or send in phase.
+    Constant { interval: f64, is_staggered: bool },
     /// Independent times.
     Drawn(Drawn),
     /// Recorded times.
@@ -83,7 +84,10 @@ impl Gaps {
         };
         Ok(Self::Drawn(match *arrivals {
             Arrivals::Constant | Arrivals::Replay { .. } => {
-                return Ok(Self::Constant { interval: mean });
+                return Ok(Self::Constant { interval: mean, is_staggered: true });
+            }
+            Arrivals::InPhase => {
+                return Ok(Self::Constant { interval: mean, is_staggered: false });
             }
             Arrivals::Exponential => Drawn::Exponential { mean },
             Arrivals::Uniform { spread } => {

@@ -42,8 +42,9 @@ impl SwitchSchedule {
     ) -> Self {
         let clock = Clock { whole: start.0, fraction: 0.0 };
         let pace = match gaps {
-            Gaps::Constant { interval } => {
-                Pace::Constant { start: start.0, offset: phase * interval, interval, count: 0 }
+            Gaps::Constant { interval, is_staggered } => {
+                let offset = if is_staggered { phase * interval } else { 0.0 };
+                Pace::Constant { start: start.0, offset, interval, count: 0 }
             }
             Gaps::Drawn(gaps) => {
                 Pace::Drawn { gaps, rng: Box::new(stream(seed, switch)), clock, started: false }

@@ -132,6 +132,15 @@ fn switches_with_constant_rates_are_staggered_evenly() {
     }
 }
 
+#[test]
+fn switches_in_phase_send_at_the_same_moments() {
+    let setup = Setup::new(5, 100.0, Arrivals::InPhase);
+    for switch in 0..5 {
+        let times = setup.times(1, switch);
+        assert_eq!((times.len(), &times[..2]), (1000, &[0, 10_000_000][..]));
+    }
+}
+
 /// Returns the gaps of a long schedule at 1000 per second, in units of their mean.
 fn gaps(arrivals: Arrivals, count: usize) -> Vec<f64> {
     let setup = Setup::new(1, 1000.0, arrivals).lasting(Duration::from_secs(1_000_000));

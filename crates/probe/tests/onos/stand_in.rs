@@ -29,7 +29,8 @@ struct StandIn {
 impl StandIn {
     fn start(service_time: ServiceTime) -> Self {
         let redial = Duration::from_millis(100);
-        let options = Options { service_time, redial, ..Onos::options() };
+        let queue = service_time.queue();
+        let options = Options { queue, redial, ..Onos::options() };
         let address = "127.0.0.1:0".parse().expect("an address");
         let onos = Onos::bind(address, options).expect("bound");
         let base = format!("http://{}", onos.address());

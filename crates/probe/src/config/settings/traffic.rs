@@ -52,7 +52,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "pareto:2.5",
         summary: "Distribution of the times between packet-ins, in open mode",
         manual: "Except for replay, the mean is one over the rate. constant, with the switches \
-            evenly staggered; exponential, a Poisson process; uniform:SPREAD between 1 - SPREAD \
+            evenly staggered; constant:in-phase, where all switches send at the same moments; \
+            exponential, a Poisson process; uniform:SPREAD between 1 - SPREAD \
             and 1 + SPREAD times the mean; normal:DEVIATION, with the standard deviation as a \
             share of the mean; pareto:SHAPE, heavy-tailed, with a shape above 1; gamma:SHAPE, \
             bursty if the shape is below 1; replay:FILE, with one number of seconds per line or \

@@ -131,6 +131,7 @@ impl Value for PlanName {
 /// The forms of [`Arrivals`], for messages.
 const ARRIVALS: &[&str] = &[
     "constant",
+    "constant:in-phase",
     "exponential",
     "uniform:SPREAD",
     "normal:DEVIATION",
@@ -144,6 +145,7 @@ impl Value for Arrivals {
         let (name, parameter) = split(text);
         *self = match (name, parameter) {
             ("constant", None) => Self::Constant,
+            ("constant", Some("in-phase")) => Self::InPhase,
             ("exponential" | "poisson", None) => Self::Exponential,
             ("uniform", Some(spread)) => {
                 let spread = parse_number(spread)?;
@@ -195,6 +197,7 @@ impl Value for Arrivals {
     fn text(&self) -> String {
         match self {
             Self::Constant => "constant".to_owned(),
+            Self::InPhase => "constant:in-phase".to_owned(),
             Self::Exponential => "exponential".to_owned(),
             Self::Uniform { spread } => format!("uniform:{spread}"),
             Self::Normal { deviation } => format!("normal:{deviation}"),
@@ -496,9 +499,15 @@ mod tests {
 
     #[test]
     fn arrivals_read_back_what_they_write() {
-        for text in
-            ["constant", "exponential", "uniform:0.5", "normal:0.2", "pareto:2.5", "gamma:0.5"]
-        {
+        for text in [
+            "constant",
+            "constant:in-phase",
+            "exponential",
+            "uniform:0.5",
+            "normal:0.2",
+            "pareto:2.5",
+            "gamma:0.5",
+        ] {
             assert_eq!(read::<Arrivals>(text).map(|value| value.text()), Ok(text.to_owned()));
         }
         assert_eq!(read("poisson"), Ok(Arrivals::Exponential));

@@ -8,11 +8,11 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use grpc::timer::Timer;
 use p4runtime::server::{DeviceHandle, Urgency};
 
 use super::load::Batch;
 use super::thread::ThreadState;
-use super::timer::Timer;
 use crate::config::Mode;
 use crate::engine::nanos;
 use crate::engine::pace::{Pace, SPIN};

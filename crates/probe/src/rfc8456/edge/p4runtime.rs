@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grpc::timer::Timer;
 use p4runtime::server::{Limits, Server, ServerOptions, ServerTls};
 use tokio::task::JoinHandle;
 
@@ -16,7 +17,6 @@ use super::p4runtime_events::{Event, EventKind, Events};
 use super::{Announce, EdgeContext};
 use crate::config::DeviceAddress;
 use crate::engine::p4runtime::listen;
-use crate::engine::p4runtime::timer::Timer;
 use crate::rfc8456::bench::{Bench, Measured};
 use crate::rfc8456::seen::{Order, What};
 use crate::traffic::RunKey;

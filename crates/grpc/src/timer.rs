@@ -12,26 +12,35 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
+/// A timer of one task, which sleeps by a timer of the system.
 #[derive(Debug)]
-pub(crate) struct Timer {
+pub struct Timer {
     descriptor: AsyncFd<OwnedFd>,
 }
 
 impl Timer {
     /// Creates a timer that belongs to the current runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system has no timer left.
     #[expect(
         deprecated,
         reason = "the constructor is unsound for types that may change or share their descriptor; \
                   an OwnedFd does neither, and the replacement is an unsafe function"
     )]
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let descriptor = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self { descriptor: AsyncFd::new(descriptor)? })
     }
 
     /// Sleeps for `nanoseconds`.
-    pub(crate) async fn sleep(&self, nanoseconds: u64) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system refuses to set or to read the timer.
+    pub async fn sleep(&self, nanoseconds: u64) -> io::Result<()> {
         let once = Itimerspec {
             it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
             it_value: Timespec {

@@ -1,0 +1,266 @@
+//! A model of a controller: the stages that a packet-in passes, each with the time that it takes.
+//!
+//! [`Model`] is a file with the stages of a controller over both protocols, and [`ServiceQueue`]
+//! computes when each packet-in is answered. The queue knows no clock and no sockets: callers pass
+//! the time. A controller can therefore wait for the moments that the queue returns, and
+//! [`forecast`] can predict the results of a measurement in no time.
+//!
+//! ```
+//! use controllers::model::{Model, PAPER, Variant};
+//! use controllers::p4runtime::AnswerAfter;
+//! use std::time::Duration;
+//!
+//! let model = Model::from_toml(PAPER)?;
+//! let mut queue = model.p4runtime(Variant::Original, AnswerAfter::Decoding);
+//! let first = queue.admit(Duration::ZERO, 1).expect("P4Runtime loses nothing");
+//! let second = queue.admit(Duration::ZERO, 1).expect("P4Runtime loses nothing");
+//! assert_eq!(second - first, Duration::from_micros(545));
+//! # Ok::<(), controllers::model::ModelError>(())
+//! ```
+
+pub mod forecast;
+mod queue;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::p4runtime::AnswerAfter;
+pub use queue::ServiceQueue;
+pub(crate) use queue::{Overload, Row, StageTimes};
+
+/// The model of the controller that the P4RCProbe paper measured, as text.
+pub const PAPER: &str = include_str!("../../../examples/paths/paper.toml");
+
+/// The version of a modelled controller: before or after the change of the P4RCProbe paper, section
+/// V.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// The controller reads the description of the pipeline for every packet-in.
+    #[default]
+    Original,
+    /// The controller reads the description once.
+    Enhanced,
+}
+
+/// A model of a controller over both protocols.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// A short description of the modelled controller.
+    pub title: String,
+    /// The controller over OpenFlow.
+    pub openflow: Stages,
+    /// The controller over P4Runtime.
+    pub p4runtime: Stages,
+}
+
+/// The stages of a modelled controller over one protocol.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Stages {
+    /// The time between the last stage and the answer, in microseconds.
+    pub delay_us: f64,
+    /// The number of unanswered packet-ins above which packet-ins are lost; `None` for no limit.
+    pub most_waiting: Option<usize>,
+    /// The loss at high rates; `None` if there is none.
+    pub loss: Option<Loss>,
+    /// The stages in the order in which a packet-in passes them.
+    #[serde(rename = "stage")]
+    pub stages: Vec<Stage>,
+}
+
+/// The loss of a part of the packet-ins that exceed a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Loss {
+    /// The rate of packet-ins per second up to which nothing is lost.
+    pub above_per_second: f64,
+    /// The share of the packet-ins in excess of the rate that is lost, 0 to 1.
+    pub share: f64,
+    /// The number of packet-ins in excess of the rate that are accepted before any is lost.
+    pub burst: f64,
+}
+
+/// A stage of a modelled controller.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Stage {
+    /// The block of the controller to which the stage belongs. A controller that answers after an
+    /// earlier block does not have the stage.
+    #[serde(with = "block")]
+    pub answers_after: AnswerAfter,
+    /// The time that the stage takes for a packet-in with one switch.
+    pub cost_us: Cost,
+    /// The factors for larger numbers of switches, in increasing order of [`Factor::from`].
+    #[serde(default)]
+    pub switches: Vec<Factor>,
+}
+
+/// The time that a stage takes for a packet-in, in microseconds, in each variant of the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// The time in [`Variant::Original`].
+    pub original: f64,
+    /// The time in [`Variant::Enhanced`].
+    pub enhanced: f64,
+}
+
+/// The factor by which a stage takes longer with several switches.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factor {
+    /// The number of connected switches from which the factor applies.
+    pub from: usize,
+    /// The factor.
+    pub factor: f64,
+    /// The further factor in overload; `None` if there is none.
+    pub overload: Option<OverloadFactor>,
+}
+
+/// The factor by which a stage takes longer in overload.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverloadFactor {
+    /// The number of unanswered packet-ins above which the factor applies.
+    pub above: usize,
+    /// The factor.
+    pub factor: f64,
+}
+
+/// The conversion of a block's name in a file.
+mod block {
+    use serde::{Deserialize, Deserializer, de::Error};
+
+    use crate::p4runtime::AnswerAfter;
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<AnswerAfter, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The reason why a file is no model of a controller.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The file is not TOML, or a key is missing or unknown.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A protocol has no stage.
+    #[error("`{0}` has no stage; name at least one with [[{0}.stage]]")]
+    NoStage(&'static str),
+    /// A number is negative, infinite or out of its range.
+    #[error("`{protocol}`: {name} is {value}, but must be {wanted}")]
+    Number {
+        /// The protocol whose stages contain the number.
+        protocol: &'static str,
+        /// The key of the number.
+        name: &'static str,
+        /// The number.
+        value: f64,
+        /// The range of the number, in words.
+        wanted: &'static str,
+    },
+    /// The rows of `switches` are not in increasing order.
+    #[error("`{0}`: the rows of `switches` are not in increasing order of `from`")]
+    Order(&'static str),
+}
+
+impl Model {
+    /// Parses the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ModelError`] if the text is no model whose times can be computed.
+    pub fn from_toml(text: &str) -> Result<Self, ModelError> {
+        let model: Self = toml::from_str(text)?;
+        model.openflow.check("openflow")?;
+        model.p4runtime.check("p4runtime")?;
+        Ok(model)
+    }
+
+    /// Returns the queue of the controller over OpenFlow.
+    #[must_use]
+    pub fn openflow(&self, variant: Variant) -> ServiceQueue {
+        self.openflow.queue(variant, AnswerAfter::Application)
+    }
+
+    /// Returns the queue of the controller over P4Runtime, up to the block after which it answers.
+    #[must_use]
+    pub fn p4runtime(&self, variant: Variant, answer_after: AnswerAfter) -> ServiceQueue {
+        self.p4runtime.queue(variant, answer_after)
+    }
+}
+
+impl Stages {
+    fn queue(&self, variant: Variant, answer_after: AnswerAfter) -> ServiceQueue {
+        let depth = |after: AnswerAfter| AnswerAfter::ALL.iter().position(|one| *one == after);
+        let passed = self
+            .stages
+            .iter()
+            .filter(|stage| depth(stage.answers_after) <= depth(answer_after))
+            .map(|stage| stage.times(variant));
+        let delay = microseconds(self.delay_us);
+        let queue = ServiceQueue::new(passed.collect()).with_delay(delay);
+        queue.losing(self.loss).with_limit(self.most_waiting)
+    }
+
+    fn check(&self, protocol: &'static str) -> Result<(), ModelError> {
+        const TIME: &str = "a time from 0 to 1e9";
+        const FACTOR: &str = "a factor above 0 and at most 1e6";
+        let within = |name, value: f64, is_valid: bool, wanted| match is_valid {
+            true => Ok(()),
+            false => Err(ModelError::Number { protocol, name, value, wanted }),
+        };
+        let time = |name, value: f64| within(name, value, (0.0..=1e9).contains(&value), TIME);
+        let factor = |value: f64| within("factor", value, value > 0.0 && value <= 1e6, FACTOR);
+        if self.stages.is_empty() {
+            return Err(ModelError::NoStage(protocol));
+        }
+        time("delay-us", self.delay_us)?;
+        if let Some(Loss { above_per_second: rate, share, burst }) = self.loss {
+            within("above-per-second", rate, rate > 0.0 && rate <= 1e9, "above 0 and at most 1e9")?;
+            within("share", share, (0.0..=1.0).contains(&share), "from 0 to 1")?;
+            within("burst", burst, (1.0..=1e9).contains(&burst), "from 1 to 1e9")?;
+        }
+        for stage in &self.stages {
+            time("cost-us", stage.cost_us.original)?;
+            time("cost-us", stage.cost_us.enhanced)?;
+            if !stage.switches.is_sorted_by(|a, b| a.from < b.from) {
+                return Err(ModelError::Order(protocol));
+            }
+            for row in &stage.switches {
+                factor(row.factor)?;
+                row.overload.map_or(Ok(()), |overload| factor(overload.factor))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stage {
+    fn times(&self, variant: Variant) -> StageTimes {
+        let cost = match variant {
+            Variant::Original => self.cost_us.original,
+            Variant::Enhanced => self.cost_us.enhanced,
+        };
+        let row = |row: &Factor| Row {
+            from: row.from,
+            cost: microseconds(cost * row.factor),
+            overload: row.overload.map(|overload| Overload {
+                above: overload.above,
+                cost: microseconds(cost * row.factor * overload.factor),
+            }),
+        };
+        let alone = Row { from: 0, cost: microseconds(cost), overload: None };
+        StageTimes(std::iter::once(alone).chain(self.switches.iter().map(row)).collect())
+    }
+}
+
+fn microseconds(time: f64) -> Duration {
+    Duration::from_nanos((time * 1e3).round() as u64)
+}
+
+#[cfg(test)]
+mod tests;
