@@ -11,6 +11,7 @@ use std::fmt;
 use crate::confidence::{Confidence, Interval};
 use crate::mean::{mean, standard_deviation, student_t};
 use crate::region::{Overlap, Region};
+use crate::unit::Unit;
 
 /// The fewest rounds (repetitions of a measurement) from which a figure is judged.
 pub const FEWEST_ROUNDS: usize = 3;
@@ -100,30 +101,102 @@ impl Criterion {
     }
 }
 
-/// Returns Student's confidence interval of the mean of a figure that was measured once per round.
-/// Returns `None` for fewer than [`FEWEST_ROUNDS`], because with two rounds an interval of 99 % is
-/// 45 standard deviations wide on each side.
-pub fn over_rounds(rounds: &[f64], confidence: Confidence) -> Option<Interval> {
+/// The way in which the noise of a figure changes it from round to round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// Noise adds to the figure, as it does to a share or to a difference, which may be negative.
+    Additive,
+    /// Noise multiplies the figure, as it does a rate, a time, or a ratio of two of them. The
+    /// figure is positive, and its logarithms have additive noise.
+    Multiplicative,
+}
+
+impl Noise {
+    /// Returns the noise of a figure with this unit that had these values. A figure that was zero
+    /// or negative in a round has no logarithm, and its noise counts as additive.
+    pub fn of(unit: Unit, rounds: &[f64]) -> Self {
+        let multiplies = match unit {
+            Unit::Seconds | Unit::PerSecond | Unit::Index => true,
+            Unit::Count | Unit::Fraction | Unit::CpuPercent | Unit::Bytes => false,
+        };
+        match multiplies && rounds.iter().all(|value| *value > 0.0) {
+            true => Self::Multiplicative,
+            false => Self::Additive,
+        }
+    }
+
+    /// Converts a value of the figure to the scale on which noise is additive.
+    fn scaled(self, value: f64) -> f64 {
+        match self {
+            Self::Additive => value,
+            Self::Multiplicative => value.ln(),
+        }
+    }
+
+    /// Converts a value on the scale on which noise is additive to a value of the figure.
+    fn unscaled(self, value: f64) -> f64 {
+        match self {
+            Self::Additive => value,
+            Self::Multiplicative => value.exp(),
+        }
+    }
+
+    fn scaled_region(self, region: Region) -> Region {
+        match self {
+            Self::Additive => region,
+            Self::Multiplicative => region.logarithms(),
+        }
+    }
+}
+
+/// The centre of a figure over rounds, with its confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverRounds {
+    /// The arithmetic mean if noise is additive, and the geometric mean if it is multiplicative.
+    pub centre: f64,
+    /// The confidence interval of the centre.
+    pub interval: Interval,
+}
+
+/// Returns the centre of a figure that was measured once per round, with Student's confidence
+/// interval. If noise is multiplicative, the interval is that of the logarithms, transformed back;
+/// it contains positive numbers only. Returns `None` for fewer than [`FEWEST_ROUNDS`], because with
+/// two rounds an interval of 99 % is 45 standard deviations wide on each side.
+pub fn over_rounds(rounds: &[f64], confidence: Confidence, noise: Noise) -> Option<OverRounds> {
     if rounds.len() < FEWEST_ROUNDS {
         return None;
     }
-    let (mean, deviation) = (mean(rounds)?, standard_deviation(rounds)?);
-    let n = rounds.len() as f64;
-    let half = student_t(confidence, n - 1.0) * deviation / n.sqrt();
-    Some(Interval { low: mean - half, high: mean + half })
+    let scaled: Vec<f64> = rounds.iter().map(|value| noise.scaled(*value)).collect();
+    let (centre, deviation) = (mean(&scaled)?, standard_deviation(&scaled)?);
+    let half = half_width(confidence, deviation, rounds.len());
+    let interval =
+        Interval { low: noise.unscaled(centre - half), high: noise.unscaled(centre + half) };
+    Some(OverRounds { centre: noise.unscaled(centre), interval })
+}
+
+/// Returns half of the width of Student's confidence interval over `rounds` values with this
+/// standard deviation.
+fn half_width(confidence: Confidence, deviation: f64, rounds: usize) -> f64 {
+    let n = rounds as f64;
+    student_t(confidence, n - 1.0) * deviation / n.sqrt()
 }
 
 /// The largest number of rounds that [`rounds_to_decide`] suggests.
 const MOST_ROUNDS: usize = 1000;
 
 /// Returns the number of rounds after which the confidence interval of a figure would no longer
-/// contain an end of `region`, if the figure's mean and standard deviation stay what they are in
-/// `rounds`. Returns `None` if that takes more than 1,000 rounds.
-pub fn rounds_to_decide(rounds: &[f64], confidence: Confidence, region: Region) -> Option<usize> {
-    let distance = region.distance_to_end(mean(rounds)?)?;
-    let deviation = standard_deviation(rounds)?;
-    let half = |n: usize| student_t(confidence, n as f64 - 1.0) * deviation / (n as f64).sqrt();
-    (rounds.len()..=MOST_ROUNDS).find(|n| half(*n) < distance)
+/// contain an end of `region`, if the centre and the standard deviation of the figure stay what
+/// they are in `rounds`. Returns `None` if that takes more than 1,000 rounds.
+pub fn rounds_to_decide(
+    rounds: &[f64],
+    confidence: Confidence,
+    noise: Noise,
+    region: Region,
+) -> Option<usize> {
+    let scaled: Vec<f64> = rounds.iter().map(|value| noise.scaled(*value)).collect();
+    let distance = noise.scaled_region(region).distance_to_end(mean(&scaled)?)?;
+    let deviation = standard_deviation(&scaled)?;
+    (rounds.len()..=MOST_ROUNDS).find(|n| half_width(confidence, deviation, *n) < distance)
 }
 
 #[cfg(test)]
@@ -170,21 +243,57 @@ mod tests {
 
     #[test]
     fn fewer_than_three_rounds_have_no_interval() {
-        assert_eq!(over_rounds(&[1.0, 1.0], Confidence::P99), None);
-        let found = over_rounds(&[1.0, 2.0, 3.0], Confidence::P99).expect("three rounds");
+        let of = |rounds: &[f64], noise| over_rounds(rounds, Confidence::P99, noise);
+        assert_eq!(of(&[1.0, 1.0], Noise::Additive), None);
+        let found = of(&[1.0, 2.0, 3.0], Noise::Additive).expect("three rounds");
         // The quantile is t(2) = 9.925 (NIST table).
-        assert!((found.high - 2.0 - 9.925 / 3.0f64.sqrt()).abs() < 1e-3, "{found:?}");
+        let half = 9.925 / 3.0f64.sqrt();
+        assert!((found.interval.high - 2.0 - half).abs() < 1e-3, "{found:?}");
+        // Powers of e have the same interval over their logarithms.
+        let powers: Vec<f64> = [1.0f64, 2.0, 3.0].into_iter().map(f64::exp).collect();
+        let found = of(&powers, Noise::Multiplicative).expect("three rounds");
+        assert!((found.centre.ln() - 2.0).abs() < 1e-12, "{found:?}");
+        assert!((found.interval.low.ln() - (2.0 - half)).abs() < 1e-3, "{found:?}");
+        assert!((found.interval.high.ln() - (2.0 + half)).abs() < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn rates_and_ratios_have_multiplicative_noise_while_they_are_positive() {
+        for unit in [Unit::PerSecond, Unit::Seconds, Unit::Index] {
+            assert_eq!(Noise::of(unit, &[0.5, 2.0]), Noise::Multiplicative);
+            assert_eq!(Noise::of(unit, &[0.5, 0.0]), Noise::Additive);
+            assert_eq!(Noise::of(unit, &[0.5, -1.0]), Noise::Additive);
+        }
+        assert_eq!(Noise::of(Unit::Fraction, &[0.5]), Noise::Additive);
+    }
+
+    /// A rate that three rounds scatter by a third is shown to be positive, although the interval
+    /// around its arithmetic mean contains numbers below zero.
+    #[test]
+    fn the_interval_of_a_rate_contains_no_negative_rate() {
+        let rounds = [0.7, 1.0, 1.4];
+        let of = |noise| over_rounds(&rounds, Confidence::P99, noise).expect("rounds").interval;
+        assert!(of(Noise::Additive).low < 0.0);
+        assert!(of(Noise::Multiplicative).low > 0.1);
+        let shape = Criterion::of_shape(Region::above(0.0));
+        assert_eq!(shape.judge(of(Noise::Multiplicative)), Agreement::Shape);
     }
 
     #[test]
     fn rounds_that_would_decide_are_those_that_narrow_the_interval_enough() {
         let shape = Region::above(0.0);
         let rounds = [-0.1, 0.1, 0.3];
-        let needed = rounds_to_decide(&rounds, Confidence::P99, shape).expect("a number");
+        let needed = |rounds: &[f64], noise, region| {
+            rounds_to_decide(rounds, Confidence::P99, noise, region)
+        };
         // t(n - 1) · 0.2 / sqrt(n) < 0.1: n is 31 by the NIST table (2.750 for 30 degrees of
         // freedom, 2.756 for 29).
-        assert_eq!(needed, 31);
-        assert_eq!(rounds_to_decide(&[-1.0, 1.0, 0.0], Confidence::P99, shape), None);
+        assert_eq!(needed(&rounds, Noise::Additive, shape), Some(31));
+        assert_eq!(needed(&[-1.0, 1.0, 0.0], Noise::Additive, shape), None);
+        // The logarithms of these ratios are the rounds above, and 0 is the logarithm of 1.
+        let ratios = rounds.map(f64::exp);
+        let above_one = Region::above(1.0);
+        assert_eq!(needed(&ratios, Noise::Multiplicative, above_one), Some(31));
     }
 
     proptest! {
@@ -264,8 +373,8 @@ mod tests {
                     let deviation = 0.05 * draws.uniform();
                     let values: Vec<f64> =
                         (0..rounds).map(|_| truth + deviation * draws.normal()).collect();
-                    let found = over_rounds(&values, Confidence::P99).expect("rounds");
-                    let verdict = ratio.judge(found);
+                    let found = over_rounds(&values, Confidence::P99, Noise::Additive);
+                    let verdict = ratio.judge(found.expect("rounds").interval);
                     wrong += usize::from(is_false(verdict, ratio, truth));
                     decided += usize::from(verdict != Agreement::Undecided);
                 }
@@ -274,6 +383,29 @@ mod tests {
                 let is_clear = [0.9, 1.4].contains(&truth);
                 assert!(!is_clear || decided > DRAWS / 2, "{decided} at {truth}, {rounds} rounds");
             }
+        }
+    }
+
+    /// The interval of a figure with multiplicative noise contains the true figure as often as it
+    /// should.
+    #[test]
+    fn intervals_over_logarithms_have_their_confidence() {
+        const DRAWS: usize = 10_000;
+        const TRUTH: f64 = 1.54;
+        for (seed, (rounds, deviation)) in
+            [(3, 0.02), (3, 0.5), (5, 0.1), (5, 0.5)].into_iter().enumerate()
+        {
+            let mut draws = Draws(7 + seed as u64);
+            let mut missed = 0;
+            for _ in 0..DRAWS {
+                let values: Vec<f64> =
+                    (0..rounds).map(|_| TRUTH * (deviation * draws.normal()).exp()).collect();
+                let noise = Noise::of(Unit::Index, &values);
+                let found = over_rounds(&values, Confidence::P99, noise).expect("rounds");
+                missed += usize::from(!found.interval.contains(TRUTH));
+            }
+            // 100 of 10,000 are expected, with a standard deviation of 10.
+            assert!((60..=140).contains(&missed), "{missed} with {rounds} rounds, {deviation}");
         }
     }
 }

@@ -13,7 +13,9 @@
 //! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
 //!   relative to a base.
 //! * **Agreement** ([`Criterion`]) with a published value follows from an interval over rounds and
-//!   two nested regions ([`Region`]) that were fixed before the measurement.
+//!   two nested regions ([`Region`]) that were fixed before the measurement. The interval of a rate,
+//!   a time or a ratio is that of its logarithms ([`Noise`]), because such figures are positive and
+//!   their noise multiplies them; that of a share or a difference is Student's interval as it is.
 //!
 //! Every interval assumes that the samples are independent and identically distributed. Successive
 //! packets often are not; the caller decides what counts as a sample.
@@ -51,7 +53,8 @@ mod unit;
 pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};
 pub use equivalence::{
-    Agreement, Criterion, FEWEST_ROUNDS, NotNested, over_rounds, rounds_to_decide,
+    Agreement, Criterion, FEWEST_ROUNDS, Noise, NotNested, OverRounds, over_rounds,
+    rounds_to_decide,
 };
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};

@@ -76,6 +76,13 @@ impl Region {
         [self.low, self.high].into_iter().filter_map(distance).reduce(f64::min)
     }
 
+    /// Returns the region of the logarithms of the positive numbers in this region. An end that is
+    /// not positive becomes negative infinity.
+    pub(crate) fn logarithms(self) -> Self {
+        let logarithm = |end: f64| end.max(0.0).ln();
+        Self { low: self.low.map(logarithm), high: self.high.map(logarithm) }
+    }
+
     /// Whether all numbers of this region are in the other region.
     pub fn is_within(self, other: Self) -> bool {
         let low = match (self.low, other.low) {

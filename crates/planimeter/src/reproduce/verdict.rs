@@ -3,7 +3,7 @@
 use report::page::claims::{self, ClaimGroup, Measured as MeasuredPart, Verdict};
 use serde::{Deserialize, Serialize};
 use statistics::{
-    Agreement, Confidence, FEWEST_ROUNDS, Interval, mean, over_rounds, rounds_to_decide,
+    Agreement, Confidence, FEWEST_ROUNDS, Interval, Noise, Unit, over_rounds, rounds_to_decide,
 };
 
 use super::claims::{Claim, Decider, Part, Strongest, System};
@@ -119,7 +119,7 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     let mut agreements = Agreements::default();
     let mut reasons = Vec::new();
     for part in &claim.parts {
-        let measured = of(part).and_then(|found| measured(found, confidence));
+        let measured = of(part).and_then(|found| measured(found, part.unit, confidence));
         let agreement = measured.map(|measured| part.criterion.judge(measured.interval));
         if let Some(reason) = reason(part, of(part), agreement, confidence) {
             reasons.push(reason);
@@ -163,17 +163,17 @@ fn verdict(agreements: &Agreements, strongest: Strongest, reason: &str) -> Verdi
 
 /// Returns the measured figure of a part of a claim with its confidence interval, or `None` if
 /// there are too few rounds.
-fn measured(found: &Found, confidence: Confidence) -> Option<MeasuredPart> {
+fn measured(found: &Found, unit: Unit, confidence: Confidence) -> Option<MeasuredPart> {
     match found {
         Found::Exact(value) => {
             let interval = Interval { low: *value, high: *value };
             Some(MeasuredPart { value: *value, interval, rounds: 0 })
         }
-        Found::Rounds(rounds) => Some(MeasuredPart {
-            value: mean(rounds)?,
-            interval: over_rounds(rounds, confidence)?,
-            rounds: rounds.len(),
-        }),
+        Found::Rounds(rounds) => {
+            let over = over_rounds(rounds, confidence, Noise::of(unit, rounds))?;
+            let (value, interval) = (over.centre, over.interval);
+            Some(MeasuredPart { value, interval, rounds: rounds.len() })
+        }
         Found::Untold(_) => None,
     }
 }
@@ -194,7 +194,7 @@ fn reason(
         }
         (Some(Found::Rounds(rounds)), Some(Agreement::Undecided)) => {
             let region = part.criterion.shape();
-            Some(match rounds_to_decide(rounds, confidence, region) {
+            Some(match rounds_to_decide(rounds, confidence, Noise::of(part.unit, rounds), region) {
                 Some(more) => format!(
                     "{what}: its interval meets {region} and the opposite; about {more} rounds would decide"
                 ),
@@ -308,6 +308,14 @@ mod tests {
         assert_eq!(judge_rounds("T8", &[0.059, 0.0592, 0.0588]), Verdict::Reproduced);
         assert_eq!(judge_rounds("T8", &[0.3, 0.31, 0.3]), Verdict::InShape);
         assert_eq!(judge_rounds("T8", &[-0.1, -0.11, -0.1]), Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn ratios_are_judged_over_their_logarithms() {
+        // The interval around the arithmetic mean reaches down to -69, where the ratio is not
+        // above 50.
+        let verdict = judge_rounds("T4", &[300.0, 420.0, 580.0]);
+        assert_eq!(verdict, Verdict::InShape);
     }
 
     #[test]
