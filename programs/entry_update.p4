@@ -10,6 +10,8 @@
 //     planimeter bench --storage static/locked entry_update.p4
 //     planimeter bench --method all entry_update.p4
 //
+// With -D READ, packets read the entry that they name and leave it as it is.
+//
 // Manuel Simon et al., High-Performance Match-Action Table Updates from within Programmable
 // Software Data Planes, ANCS 2021, section 4.
 
@@ -65,11 +67,17 @@ control UpdateIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard)
 {
+#ifdef READ
+    action exchange(bit<32> value) {
+        headers.update.value = value;
+    }
+#else
     action exchange(@__ref bit<32> value) {
         bit<32> old = value;
         value = headers.update.value;
         headers.update.value = old;
     }
+#endif
 
     action unknown() {
         mark_to_drop(standard);

@@ -148,6 +148,13 @@ impl Core {
         self.adopt(code)
     }
 
+    /// Sets the method by which a change of an entry waits between the two replicas of its table.
+    /// Tables of machine code wait until all packets have left the replica that is changed, which
+    /// needs no clock; a fixed time is that of the paper's base system, for comparisons with it.
+    pub fn set_wait_of_changes(&self, wait: tables::Wait) {
+        self.state.tables.iter().for_each(|table| table.set_wait(wait));
+    }
+
     /// Returns the number of entries of sharded tables (`@tableconfig(impl = "sharded")`) that
     /// several workers wrote, each from a value of its own, because the packets of their flows went
     /// to different workers. Only writes of workers that have ended are included.

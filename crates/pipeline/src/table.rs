@@ -432,6 +432,14 @@ impl TableState {
         read(&self.entries).packed.clone()
     }
 
+    /// Sets the method by which changes of entries wait between two replicas, if machine code keeps
+    /// the entries.
+    pub(crate) fn set_wait(&self, wait: tables::Wait) {
+        if let Some(packed) = self.packed() {
+            packed.set_wait(wait);
+        }
+    }
+
     /// Returns the number of entries of a sharded table that more than one worker has written.
     /// Writes of workers that still run are not included.
     pub(crate) fn divided(&self) -> u64 {

@@ -26,8 +26,8 @@ use crate::rank_group::{Items, RankGroup, status};
 use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::Arguments;
-pub(crate) use point::made;
 use point::{Audience, Subject, Traffic};
+pub(crate) use point::{made, stage_name};
 
 /// The file name and the source of the P4 program that the paper on tables written by packets
 /// evaluates. It is measured if the user names no program.

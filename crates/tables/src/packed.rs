@@ -133,6 +133,9 @@ struct Changing {
     finder: Option<Finder>,
     /// The number of entries that were removed since the table was last shrunk.
     taken: usize,
+    /// The method by which a change of an entry waits after it swapped two replicas. Unused without
+    /// a second replica.
+    wait: Wait,
 }
 
 /// The versions of a table and of its group of workers at one moment. Once [`PackedTable::reached`]
@@ -248,7 +251,11 @@ impl PackedTable {
             Keys::Fields { fields, size } => Some(Finder::new(fields, size)?),
         };
         let table = Replicas::new(table?, design.synchronisation)?;
-        let changing = Changing { finder, taken: 0 };
+        let wait = match design.synchronisation {
+            Synchronisation::DoubleBuffer { wait } => wait,
+            Synchronisation::Optimistic | Synchronisation::Sharded { .. } => Wait::Quiescent,
+        };
+        let changing = Changing { finder, taken: 0, wait };
         let searcher = changing.source();
         let entries =
             Entries { table, searcher, workers: Vec::new(), gone: (0, 0), count: 0, writers: 0 };
@@ -270,6 +277,12 @@ impl PackedTable {
     #[must_use]
     pub fn design(&self) -> Design {
         self.design
+    }
+
+    /// Sets the method by which changes of entries wait after they swapped two replicas, instead of
+    /// that of the [design](Self::design). Has no effect on a table without a second replica.
+    pub fn set_wait(&self, wait: Wait) {
+        lock(&self.changing).wait = wait;
     }
 
     /// Returns the group of workers that use the table.
@@ -538,8 +551,8 @@ impl PackedTable {
         make: impl FnOnce(ActionId, &[u8]) -> Option<(ActionId, Vec<u8>)>,
     ) -> Option<(ActionId, Vec<u8>)> {
         self.group.count_changes(1);
-        let _changing = lock(&self.changing);
-        if let Synchronisation::DoubleBuffer { wait } = self.design.synchronisation {
+        let changing = lock(&self.changing);
+        if matches!(self.design.synchronisation, Synchronisation::DoubleBuffer { .. }) {
             let _turn = self.group.take_turn();
             let mut entries = write(&self.entries);
             let before = entries.table.read(key)?;
@@ -550,7 +563,7 @@ impl PackedTable {
                 // first.
                 drop(entries);
                 self.moved();
-                match wait {
+                match changing.wait {
                     Wait::Quiescent => self.group.wait_for_those_inside(),
                     Wait::Fixed(time) => std::thread::sleep(time),
                 }

@@ -47,9 +47,11 @@ fn main() -> Result<(), String> {
             cores: vec![1, 2],
             repetitions,
             time: Duration::from_millis(200),
+            warm_up: Duration::ZERO,
             load: 0.5,
             skew: 0.0,
             any_core: false,
+            by_wall_clock: false,
             seed: 1,
         };
         let findings = run(&workload, &settings, &mut |_, _, _| true);

@@ -9,6 +9,7 @@
 //! random numbers, even if two draws happened to agree; in the separate run, both paths draw the
 //! same numbers, so every difference is an error.
 
+use crate::method::Variant;
 use crate::traffic::Workload;
 use crate::traffic::error::TrafficError;
 use foldhash::{HashSet, HashSetExt, quality};
@@ -84,7 +85,7 @@ impl Expected {
             return Ok(Self::unknown());
         }
         // All update methods write the same values eventually; this one writes them at once.
-        let switch = workload.switch(Some(UpdateMethod::Pointer))?;
+        let switch = workload.switch(Variant::Method(UpdateMethod::Pointer))?;
         // Entries start with values that no flow has left, so the first lap is not compared with
         // the others. Each lap draws other random numbers.
         let mut laps: [Vec<Option<Digest>>; LAPS] = Default::default();
@@ -153,7 +154,7 @@ impl Expected {
 /// the same table entries, and their outputs are compared packet by packet.
 pub(crate) fn compare(
     workload: &Workload,
-    method: Option<UpdateMethod>,
+    variant: Variant,
     path: Path,
     seed: u64,
 ) -> Result<Comparison, TrafficError> {
@@ -161,8 +162,8 @@ pub(crate) fn compare(
     if path == Path::Interpreter {
         return Ok(result);
     }
-    let mut reference = workload.switch(method)?;
-    let mut other = workload.switch(method)?;
+    let mut reference = workload.switch(variant)?;
+    let mut other = workload.switch(variant)?;
     if other.compile().is_err() {
         return Ok(result);
     }

@@ -18,3 +18,4 @@ pub mod times;
 pub mod traffic;
 
 pub use ir::UpdateMethod;
+pub use method::Variant;

@@ -3,7 +3,7 @@
 //! TCP, and the entry is written when the message returns.
 
 use crate::traffic::error::TrafficError;
-use ir::{Program, Replicas, Table, UpdateMethod};
+use ir::{Program, Replicas, Table, TableStorage, UpdateMethod};
 use pipeline::{Core, Switch};
 use std::sync::Arc;
 use tables::{DigestLoop, DigestSender};
@@ -13,10 +13,36 @@ use tables::{DigestLoop, DigestSender};
 /// can be.
 const MARGIN: u64 = 256;
 
+/// The difference between a measured program and the program of its workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// The program as it is.
+    #[default]
+    AsWritten,
+    /// Packets change table entries by this method.
+    Method(UpdateMethod),
+    /// All tables have this storage.
+    Storage(TableStorage),
+}
+
+impl Variant {
+    /// Returns this variant of a program.
+    pub(crate) fn of(self, mut program: Program) -> Program {
+        match self {
+            Self::AsWritten => program,
+            Self::Method(method) => with_update_method(program, method),
+            Self::Storage(storage) => {
+                program.tables.iter_mut().for_each(|table| table.storage = storage);
+                program
+            }
+        }
+    }
+}
+
 /// Returns the program with this update method for all tables whose entries packets change. With
 /// the method `Change`, each such table has two replicas, as in the paper. Only the method
 /// `Pointer` locks entries or gives each worker its own replica.
-pub(crate) fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
+fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     let actions = std::mem::take(&mut program.actions);
     for table in &mut program.tables {
         if !is_written(&actions, table) {

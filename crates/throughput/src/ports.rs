@@ -19,6 +19,7 @@ use self::generator::{Ends, Flows, flood, open_loop};
 pub use self::io::{Io, PortError};
 use self::worker::{Served, Server};
 use crate::check::Expected;
+use crate::method::Variant;
 use crate::run::{Case, Findings, Latency, Progress, Settings, Stage, pin, prepare, so_far};
 use crate::times::Times;
 use crate::traffic::Workload;
@@ -57,7 +58,7 @@ pub fn run_on(
         if !progress.step(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
-        subjects.extend(prepare(workload, None, *path, settings)?);
+        subjects.extend(prepare(workload, Variant::AsWritten, *path, settings)?);
     }
     let mut findings = Findings { random_flows: expected.random(), ..Findings::new(io) };
     let longest = workload.packets().longest();

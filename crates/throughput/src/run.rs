@@ -13,12 +13,14 @@
 //! other than pointer, rates are per second of wall-clock time until the last entry has been
 //! written.
 
+mod beside;
 mod table_access;
 
+pub use beside::{Contender, Figures, run_beside};
 pub use table_access::TableAccess;
 
 use crate::check::{self, Comparison, Digest, Expected, NOW};
-use crate::method::{self, Changes};
+use crate::method::{self, Changes, Variant};
 use crate::ports::io::Io;
 use crate::ring::Ring;
 use crate::times::{self, Times};
@@ -63,6 +65,9 @@ pub struct Settings {
     /// The duration of a repetition, including the generation and the check of packets, for which
     /// the clock is stopped.
     pub time: Duration,
+    /// The time for which each worker processes packets before a repetition begins, so that its
+    /// caches hold what they hold in the long run. A worker processes one ring of packets at least.
+    pub warm_up: Duration,
     /// The rate at which packets are offered when latency is measured, as a share of the measured
     /// throughput.
     pub load: f64,
@@ -72,6 +77,9 @@ pub struct Settings {
     /// Whether each worker sends packets of all flows, so that several cores access the same table
     /// entry. Otherwise each flow belongs to one worker.
     pub any_core: bool,
+    /// Whether all rates are per second of wall-clock time, so that methods that wait can be
+    /// compared with methods that do not.
+    pub by_wall_clock: bool,
     /// The seed of the random numbers that select flows.
     pub seed: u64,
 }
@@ -277,9 +285,9 @@ pub fn run_methods(
     if !methods.is_empty() && method::of_program(workload.program()).is_none() {
         return Err(TrafficError::NothingWritten);
     }
-    let requested: Vec<Option<UpdateMethod>> = match methods {
-        [] => vec![None],
-        methods => methods.iter().copied().map(Some).collect(),
+    let variants: Vec<Variant> = match methods {
+        [] => vec![Variant::AsWritten],
+        methods => methods.iter().copied().map(Variant::Method).collect(),
     };
     let expected =
         Expected::learn(workload, &mut |done, of| progress.step(Stage::Learning, done, of))?;
@@ -288,54 +296,70 @@ pub fn run_methods(
         if !progress.step(Stage::Comparing, position, settings.paths.len()) {
             return Err(TrafficError::Interrupted);
         }
-        for method in &requested {
-            subjects.extend(prepare(workload, *method, *path, settings)?);
+        for variant in &variants {
+            subjects.extend(prepare(workload, *variant, *path, settings)?);
         }
     }
     let asks_for_methods =
         subjects.iter().any(|subject| subject.case.method != UpdateMethod::Pointer);
     let mut findings = Findings { random_flows: expected.random(), ..Findings::new(Io::Memory) };
-    let cases = subjects.len();
-    'repetitions: for repetition in 0..settings.repetitions {
-        for position in 0..cases {
-            let done = repetition * cases + position;
-            if !progress.step(Stage::Measuring, done, settings.repetitions * cases) {
-                findings.interrupted = true;
-                break 'repetitions;
-            }
-            if position == 0 {
-                findings.copied.push(copying(workload, settings, repetition));
-            }
-            let seed = settings.seed.wrapping_add(repetition as u64);
-            let settings = Settings { seed, ..settings.clone() };
-            subjects[position].repeat(&expected, &settings)?;
-            progress.measured(so_far(&findings, &subjects));
-        }
-    }
+    in_turn(
+        &mut subjects,
+        settings,
+        Stage::Measuring,
+        &mut findings,
+        progress,
+        &mut |subject, settings| subject.repeat(&expected, settings),
+    )?;
     for subject in subjects.iter_mut().filter(|_| !findings.interrupted) {
         subject.stages(settings)?;
         subject.table_access(settings)?;
     }
-    'times: for repetition in 0..settings.repetitions {
-        for position in 0..cases {
-            let done = repetition * cases + position;
-            if findings.interrupted
-                || !progress.step(Stage::Timing, done, settings.repetitions * cases)
-            {
-                findings.interrupted = true;
-                break 'times;
-            }
-            let seed = settings.seed.wrapping_add(repetition as u64);
-            let settings = Settings { seed, ..settings.clone() };
-            subjects[position].open_loop(&settings)?;
+    in_turn(
+        &mut subjects,
+        settings,
+        Stage::Timing,
+        &mut findings,
+        progress,
+        &mut |subject, settings| {
+            subject.open_loop(settings)?;
             if asks_for_methods {
-                subjects[position].until_seen(&expected, &settings)?;
+                subject.until_seen(&expected, settings)?;
             }
-            progress.measured(so_far(&findings, &subjects));
-        }
-    }
+            Ok(())
+        },
+    )?;
     findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
     Ok(findings)
+}
+
+/// Makes the measurement `each` of all cases, which take turns within each repetition.
+fn in_turn(
+    subjects: &mut [Subject<'_>],
+    settings: &Settings,
+    stage: Stage,
+    findings: &mut Findings,
+    progress: &mut Progress<'_>,
+    each: &mut dyn FnMut(&mut Subject<'_>, &Settings) -> Result<(), TrafficError>,
+) -> Result<(), TrafficError> {
+    let cases = subjects.len();
+    for repetition in 0..settings.repetitions {
+        for position in 0..cases {
+            let done = repetition * cases + position;
+            if findings.interrupted || !progress.step(stage, done, settings.repetitions * cases) {
+                findings.interrupted = true;
+                return Ok(());
+            }
+            let seed = settings.seed.wrapping_add(repetition as u64);
+            let settings = &Settings { seed, ..settings.clone() };
+            if stage == Stage::Measuring && position == 0 {
+                findings.copied.push(copying(subjects[position].workload, settings));
+            }
+            each(&mut subjects[position], settings)?;
+            progress.measured(so_far(findings, subjects));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the results so far of a run in progress, marked as interrupted, so that they can be kept
@@ -349,6 +373,9 @@ pub(crate) fn so_far(findings: &Findings, subjects: &[Subject<'_>]) -> Findings 
 pub(crate) struct Subject<'w> {
     pub(crate) case: Case,
     workload: &'w Workload,
+    variant: Variant,
+    /// The number of further workers that have joined the tables, but process no packets.
+    idle_workers: usize,
     pub(crate) switch: Option<Arc<Switch>>,
 }
 
@@ -356,57 +383,61 @@ pub(crate) struct Subject<'w> {
 /// switch, which has already processed one packet of every flow.
 pub(crate) fn prepare<'w>(
     workload: &'w Workload,
-    method: Option<UpdateMethod>,
+    variant: Variant,
     path: Path,
     settings: &Settings,
 ) -> Result<Vec<Subject<'w>>, TrafficError> {
-    let comparison = check::compare(workload, method, path, settings.seed)?;
+    let comparison = check::compare(workload, variant, path, settings.seed)?;
     let mut subjects = Vec::new();
     for cores in &settings.cores {
-        let mut switch = workload.switch(method)?;
-        let method = method::of_program(switch.program()).unwrap_or_default();
-        let mut case = Case {
-            path,
-            method,
-            cores: *cores,
-            refused: None,
-            interpreted: Vec::new(),
-            loading: Duration::ZERO,
-            code_bytes: 0,
-            rates: Vec::new(),
-            idle: Vec::new(),
-            counts: Counts::default(),
-            comparison: comparison.clone(),
-            one_by_one: None,
-            stages: None,
-            table_access: None,
-            latency: None,
-            seen: None,
-        };
-        if path == Path::Compiled {
-            // Loading is timed by the wall clock, because several threads generate code.
-            let begin = Instant::now();
-            match switch.compile() {
-                Ok(code) => {
-                    case.code_bytes = code.code_size();
-                    case.one_by_one = code.one_by_one().map(str::to_owned);
-                    let steps = code.interpreted();
-                    case.interpreted =
-                        steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect();
-                }
-                Err(error) => case.refused = Some(error.to_string()),
-            }
-            case.loading = begin.elapsed();
+        let mut switch = workload.switch(variant)?;
+        let case = case_of(&mut switch, path, *cores, comparison.clone());
+        let switch = case.refused.is_none().then(|| Arc::new(switch));
+        if let Some(switch) = &switch {
+            see_every_flow(switch, workload, settings);
         }
-        if case.refused.is_some() {
-            subjects.push(Subject { case, workload, switch: None });
-            continue;
-        }
-        let switch = Arc::new(switch);
-        see_every_flow(&switch, workload, settings);
-        subjects.push(Subject { case, workload, switch: Some(switch) });
+        subjects.push(Subject { case, workload, variant, idle_workers: 0, switch });
     }
     Ok(subjects)
+}
+
+/// Compiles the program of a switch, unless its path is the interpreter, and returns a case without
+/// figures.
+fn case_of(switch: &mut Switch, path: Path, cores: usize, comparison: Comparison) -> Case {
+    let mut case = Case {
+        path,
+        method: method::of_program(switch.program()).unwrap_or_default(),
+        cores,
+        refused: None,
+        interpreted: Vec::new(),
+        loading: Duration::ZERO,
+        code_bytes: 0,
+        rates: Vec::new(),
+        idle: Vec::new(),
+        counts: Counts::default(),
+        comparison,
+        one_by_one: None,
+        stages: None,
+        table_access: None,
+        latency: None,
+        seen: None,
+    };
+    if path == Path::Compiled {
+        // Loading is timed by the wall clock, because several threads generate code.
+        let begin = Instant::now();
+        match switch.compile() {
+            Ok(code) => {
+                case.code_bytes = code.code_size();
+                case.one_by_one = code.one_by_one().map(str::to_owned);
+                let steps = code.interpreted();
+                case.interpreted =
+                    steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect();
+            }
+            Err(error) => case.refused = Some(error.to_string()),
+        }
+        case.loading = begin.elapsed();
+    }
+    case
 }
 
 /// Processes one packet of every flow, so that table entries have the values that packets leave in
@@ -431,6 +462,14 @@ impl Subject<'_> {
         let Some(switch) = &self.switch else { return Ok(()) };
         let changes = &Changes::new(switch)?;
         let workers = self.case.cores;
+        let idle: Vec<Lane<'_>> = (0..self.idle_workers)
+            .map(|_| {
+                let number = WorkerNumber { worker: 0, workers };
+                let mut lane = Lane::new(workload, switch, changes, number, settings);
+                lane.warm_up(Duration::ZERO);
+                lane
+            })
+            .collect();
         let (start, stop) = (Barrier::new(workers), AtomicBool::new(false));
         let results: Vec<(f64, Counts)> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..workers)
@@ -441,7 +480,7 @@ impl Subject<'_> {
                         let mut lane = Lane::new(workload, switch, changes, number, settings);
                         pin(worker);
                         // All workers join the tables before any clock starts.
-                        lane.warm_up();
+                        lane.warm_up(settings.warm_up);
                         start.wait();
                         lane.run(expected, time, stop);
                         (lane.counts.processed as f64 / lane.spent.as_secs_f64(), lane.counts)
@@ -450,6 +489,7 @@ impl Subject<'_> {
                 .collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         });
+        drop(idle);
         self.case.rates.push(results.iter().map(|(rate, _)| rate).sum());
         results.into_iter().for_each(|(_, counts)| self.case.counts.add(counts));
         self.case.counts.divided = switch.divided_entries();
@@ -485,7 +525,7 @@ impl Subject<'_> {
                 pin(0);
                 let alone = WorkerNumber { worker: 0, workers: 1 };
                 let mut lane = Lane::new(workload, switch, changes, alone, settings);
-                lane.warm_up();
+                lane.warm_up(settings.warm_up);
                 work(&mut lane)
             });
             thread.join().ok()
@@ -562,6 +602,8 @@ struct Lane<'w> {
     due: Vec<Option<Digest>>,
     /// The outputs of the packets in the input ring, one batch per burst.
     output: Vec<Batch>,
+    /// Whether time is that of the wall clock, instead of the processor time of the worker.
+    is_timed_by_wall: bool,
     spent: Duration,
     counts: Counts,
 }
@@ -595,6 +637,7 @@ impl<'w> Lane<'w> {
             flows: vec![0; TURN],
             due: vec![None; TURN],
             output: std::iter::repeat_with(Batch::default).take(TURN / BURST).collect(),
+            is_timed_by_wall: settings.by_wall_clock || changes.needs_wall_clock(),
             spent: Duration::ZERO,
             counts: Counts::default(),
         }
@@ -604,7 +647,7 @@ impl<'w> Lane<'w> {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill(expected);
-            let spent = if self.changes.needs_wall_clock() {
+            let spent = if self.is_timed_by_wall {
                 let at = Instant::now();
                 self.process();
                 at.elapsed()
@@ -628,13 +671,20 @@ impl<'w> Lane<'w> {
         self.spent += at.elapsed();
     }
 
-    /// Processes one ring of packets without measuring. A worker's first packets register it with
-    /// the tables and allocate its memory, which must not count.
-    fn warm_up(&mut self) {
+    /// Processes packets for this time, and one ring of them at least, without measuring. A
+    /// worker's first packets register it with the tables and allocate its memory, which must not
+    /// count.
+    fn warm_up(&mut self, time: Duration) {
         reading();
-        self.fill(&Expected::unknown());
-        self.process();
-        self.processor.take_digests();
+        let begin = Instant::now();
+        loop {
+            self.fill(&Expected::unknown());
+            self.process();
+            self.processor.take_digests();
+            if begin.elapsed() >= time {
+                return;
+            }
+        }
     }
 
     /// Fills the input ring with packets of random flows of this worker, and records their expected
@@ -827,9 +877,9 @@ fn reading() -> Duration {
 
 /// Returns the rate, in packets per second, of a loop that copies packets from ring to ring and
 /// runs no program: an upper limit for any program.
-fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
+fn copying(workload: &Workload, settings: &Settings) -> f64 {
     let longest = workload.packets().longest();
-    let mut random = ChaCha8Rng::seed_from_u64(settings.seed.wrapping_add(repetition as u64));
+    let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut input = Ring::new(TURN, longest);
     let mut output = Ring::new(TURN, longest);
     let (mut spent, mut copied) = (Duration::ZERO, 0u64);

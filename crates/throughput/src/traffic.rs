@@ -20,8 +20,8 @@ pub use self::error::TrafficError;
 use self::fill::Filler;
 use self::members::Members;
 use self::route::Route;
-use crate::method::with_update_method;
-use ir::{Program, UpdateMethod};
+use crate::method::Variant;
+use ir::Program;
 use pipeline::Switch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -187,15 +187,12 @@ impl Workload {
         &self.notes
     }
 
-    /// Creates a switch with the program and all table entries, which has processed no packet yet.
-    /// Packets change entries by `method`, or by the program's own methods if it is `None`.
+    /// Creates a switch with a variant of the program and all table entries, which has processed no packet yet.
     ///
     /// # Errors
     /// Returns a [`TrafficError`] if the program or an entry is refused.
-    pub(crate) fn switch(&self, method: Option<UpdateMethod>) -> Result<Switch, TrafficError> {
-        let program = self.program.clone();
-        let program = method.into_iter().fold(program, with_update_method);
-        let switch = Switch::new(program)?;
+    pub(crate) fn switch(&self, variant: Variant) -> Result<Switch, TrafficError> {
+        let switch = Switch::new(variant.of(self.program.clone()))?;
         self.members.put(&switch)?;
         for (table, entry) in &self.entries {
             switch.add_entry(*table, entry.clone(), Duration::ZERO)?;

@@ -1,15 +1,17 @@
 //! Tests of traffic that is generated from the programs of the repository, and of runs with it.
 
 use ir::Program;
+use ir::{EntryStore, Replicas, TableStorage};
 use p4lang::compile_text;
 use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use pipeline::Path as Way;
 use std::path::Path;
 use std::time::Duration;
-use throughput::UpdateMethod;
+use tables::Wait;
 use throughput::ports::{Io, run_on};
-use throughput::run::{Settings, run, run_methods};
+use throughput::run::{Contender, Figures, Settings, run, run_beside, run_methods};
 use throughput::traffic::{TrafficError, Wanted, Workload};
+use throughput::{UpdateMethod, Variant};
 
 const SEED: u64 = 1;
 
@@ -69,9 +71,11 @@ fn settings(paths: &[Way]) -> Settings {
         cores: vec![1, 2],
         repetitions: 2,
         time: Duration::from_millis(5),
+        warm_up: Duration::ZERO,
         load: 0.5,
         skew: 0.0,
         any_core: false,
+        by_wall_clock: false,
         seed: SEED,
     }
 }
@@ -140,6 +144,48 @@ fn entries_are_changed_by_pointer_change_and_digest() {
         let seen = case.seen.as_ref().map(|seen| !seen.is_empty());
         assert_eq!(seen, (case.cores == 1).then_some(true), "{case:?}");
     }
+}
+
+/// Checks that programs take turns in one run, in the given order, and that a change between two
+/// replicas waits as long as it is told to.
+#[test]
+fn programs_are_measured_beside_each_other() {
+    let (writing, reading) = (workload("entry_update.p4", 100), workload("l2.p4", 100));
+    let storage = |replicas, update, synchronised| {
+        let store = Some(EntryStore::Dynamic);
+        Variant::Storage(TableStorage { store, replicas, update, synchronised })
+    };
+    let quiescent = Contender {
+        workload: &writing,
+        variant: storage(Replicas::Two, UpdateMethod::Change, false),
+        cores: 1,
+        idle_workers: 0,
+        wait: Wait::Quiescent,
+        is_compared: false,
+    };
+    let locked = storage(Replicas::One, UpdateMethod::Pointer, true);
+    let contenders = [
+        quiescent,
+        Contender { wait: Wait::PAPER, is_compared: true, ..quiescent },
+        Contender { variant: locked, idle_workers: 1, ..quiescent },
+        Contender { variant: locked, cores: 2, ..quiescent },
+        Contender { workload: &reading, variant: Variant::AsWritten, ..quiescent },
+    ];
+    let settings = Settings { by_wall_clock: true, ..settings(&[]) };
+    let figures = Figures::RatesAndLatencies;
+    let found = run_beside(&contenders, figures, &settings, &mut |_, _, _| true).expect("it runs");
+    let cores: Vec<usize> = found.cases.iter().map(|case| case.cores).collect();
+    assert_eq!(cores, [1, 1, 1, 2, 1]);
+    for (case, contender) in found.cases.iter().zip(contenders) {
+        assert_eq!((case.refused.as_ref(), case.rates.len()), (None, 2), "{case:?}");
+        assert_eq!((case.counts.wrong, case.counts.errors), (0, 0), "{case:?}");
+        assert_eq!(case.counts.left, case.counts.processed, "{case:?}");
+        assert_eq!(case.comparison.compared > 0, !contender.is_compared, "{case:?}");
+        assert_eq!(case.latency.is_some(), case.cores == 1, "{case:?}");
+    }
+    // A wait of 200 us allows 5,000 changes per second at most.
+    assert!(found.cases[1].rates.iter().all(|rate| *rate < 5e3), "{:?}", found.cases[1].rates);
+    assert!(found.cases[0].rates.iter().all(|rate| *rate > 5e3), "{:?}", found.cases[0].rates);
 }
 
 /// Checks that the time until a change is visible is measured on flows with an entry of their own,

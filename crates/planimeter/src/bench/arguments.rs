@@ -217,9 +217,11 @@ impl Arguments {
             cores,
             repetitions: effort.repetitions.unwrap_or(5),
             time: effort.time.unwrap_or(Duration::from_millis(200)),
+            warm_up: Duration::ZERO,
             load: f64::from(effort.load.unwrap_or(50)) / 100.0,
             skew: traffic.skew.unwrap_or(0.0),
             any_core: traffic.any_core,
+            by_wall_clock: false,
             seed: self.seed(),
         })
     }

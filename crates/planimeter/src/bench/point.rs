@@ -121,15 +121,19 @@ impl Watcher {
     }
 }
 
+/// Returns a name of a stage of a measurement for the progress line.
+pub(crate) fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Learning => "computing the expected packets",
+        Stage::Comparing => "comparing with the interpreter",
+        Stage::Measuring => "measuring",
+        Stage::Timing => "timing packets",
+    }
+}
+
 impl Watch for Watcher {
     fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool {
-        let name = match stage {
-            Stage::Learning => "computing the expected packets",
-            Stage::Comparing => "comparing with the interpreter",
-            Stage::Measuring => "measuring",
-            Stage::Timing => "timing packets",
-        };
-        self.show(name, done, of)
+        self.show(stage_name(stage), done, of)
     }
 
     fn measured(&mut self, so_far: Findings) {

@@ -46,9 +46,11 @@ fn program(environment: &Environment<'_>) -> Result<Vec<throughput::Point>, Fail
         cores: vec![1],
         repetitions: if environment.quick { 2 } else { 5 },
         time: Duration::from_millis(time),
+        warm_up: Duration::ZERO,
         load: 0.5,
         skew: 0.0,
         any_core: false,
+        by_wall_clock: false,
         seed: SEED,
     };
     let started = invocation::start();

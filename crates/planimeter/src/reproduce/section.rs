@@ -19,6 +19,8 @@ use crate::invocation;
 pub(super) struct Measured {
     /// The measured values, by the keys of the published values with which they are compared.
     pub(super) values: BTreeMap<String, Cell>,
+    /// The values of another system, which are shown beside those of the first, if it was measured.
+    pub(super) beside: Option<Beside>,
     /// The measured figures by which the claims of papers are judged.
     pub(super) evidence: Vec<Evidence>,
     /// The charts of the report. Each has the identifier of its exhibit, and the name by which
@@ -30,6 +32,15 @@ pub(super) struct Measured {
     pub(super) remarks: Vec<String>,
     /// Links to further files, each with its description and its target.
     pub(super) links: Vec<(String, String)>,
+}
+
+/// The measured values of a second system, in a column of their own.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Beside {
+    /// The name of the system, which heads the column.
+    pub(super) name: String,
+    /// The measured values, by the keys of the published values.
+    pub(super) values: BTreeMap<String, Cell>,
 }
 
 impl Measured {
@@ -75,17 +86,23 @@ pub(super) fn ratios(above: &[f64], below: &[f64]) -> Vec<f64> {
 /// Returns the section of the report on an exhibit (a figure or table of a paper), with its
 /// published values and those that were measured.
 pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Section {
-    let mut values = Table::of_values(
-        format!("{} of {}", exhibit.name, paper.short),
-        ["figure", "published", "measured here", "where published"],
-    );
+    let title = format!("{} of {}", exhibit.name, paper.short);
+    let beside = measured.beside.as_ref();
+    let mut columns = vec!["figure", "published", "measured here"];
+    columns.extend(beside.map(|beside| beside.name.as_str()));
+    columns.push("where published");
+    let mut values = Table::of_values(title, columns);
     for one in &exhibit.values {
         let here = match (measured.values.get(&one.key), &one.not_here) {
             (Some(cell), _) => cell.clone(),
             (None, Some(reason)) => Cell::text(format!("not measured: {reason}")),
             (None, None) => Cell::text("not measured in this run"),
         };
-        values.row([Cell::text(&one.what), one.cell(), here, Cell::text(&one.source)]);
+        let other = |beside: &Beside| beside.values.get(&one.key).cloned().unwrap_or_default();
+        let mut row = vec![Cell::text(&one.what), one.cell(), here];
+        row.extend(beside.map(other));
+        row.push(Cell::text(&one.source));
+        values.row(row);
     }
     let mut set_up =
         Table::of_values("What differs in the set-up", ["aspect", "published", "here"]);

@@ -1,7 +1,6 @@
 //! The cost of table lookups: the difference between a program and a variant of it without lookups.
 
 use super::{CALIBRATION, Settings, Subject, see_every_flow};
-use crate::method;
 use crate::traffic::error::TrafficError;
 use ir::UpdateMethod;
 use packetio::cycles::CycleCounter;
@@ -60,8 +59,7 @@ impl Subject<'_> {
     /// Returns a case that runs the program without table lookups; `None` if there is no machine
     /// code or no cycle counter for it.
     fn without_lookups(&self, settings: &Settings) -> Result<Option<Self>, TrafficError> {
-        let requested = method::of_program(self.workload.program()).map(|_| self.case.method);
-        let mut switch = Arc::new(self.workload.switch(requested)?);
+        let mut switch = Arc::new(self.workload.switch(self.variant)?);
         // The packets of all flows add the entries of tables with `add_on_miss`.
         see_every_flow(&switch, self.workload, settings);
         let code = Arc::get_mut(&mut switch).map(Switch::compile_without_lookups);
@@ -70,6 +68,8 @@ impl Subject<'_> {
         Ok((is_there && is_timed).then(|| Self {
             case: self.case.clone(),
             workload: self.workload,
+            variant: self.variant,
+            idle_workers: self.idle_workers,
             switch: Some(switch),
         }))
     }

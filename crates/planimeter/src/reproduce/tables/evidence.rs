@@ -8,7 +8,8 @@ use statistics::{Estimate, Unit};
 
 use super::super::claims::System;
 use super::super::section::{Measured, ratios};
-use super::find_update;
+use super::alone::find_update;
+use super::sizes::Sizes;
 
 /// Adds to `measured` the figures by which claims on update methods are judged.
 pub(super) fn put_methods(measured: &mut Measured, findings: &Findings) {
@@ -46,26 +47,28 @@ pub(super) fn put_methods(measured: &mut Measured, findings: &Findings) {
 }
 
 /// Adds to `measured` the figures by which claims on storages, replicas and locks are judged.
-pub(super) fn put_designs(measured: &mut Measured, findings: &Findings, largest: usize) {
+pub(super) fn put_designs(measured: &mut Measured, findings: &Findings, sizes: &Sizes) {
+    let Sizes { quarter, two_thirds, largest, .. } = *sizes;
     let rates = |case: Option<&Case>| case.map(Case::rates).unwrap_or_default();
     let update =
         |storage, lock, size, cores| rates(find_update(findings, storage, lock, size, cores));
-    let read = |replicas: Replicas, size: usize, cores: usize| {
+    let read_from = |storage: Storage, replicas: Replicas, size: usize, cores: usize| {
         rates(findings.measured.iter().find(|case| {
             let design = case.case.design;
             let doubled = matches!(design.synchronisation, Synchronisation::DoubleBuffer { .. });
             case.case.operation == Operation::Read
-                && design.storage == Storage::Dynamic
+                && design.storage == storage
                 && doubled == (replicas == Replicas::Two)
                 && (case.case.layout.size(), case.case.cores) == (size, cores)
         }))
     };
+    let read = |replicas, size, cores| read_from(Storage::Dynamic, replicas, size, cores);
     let gain = |above: &[f64], below: &[f64]| -> Vec<f64> {
         ratios(above, below).into_iter().map(|ratio| ratio - 1.0).collect()
     };
     let (dynamic, none, lock) = (Storage::Dynamic, EntryLock::None, EntryLock::PerEntry);
     let mut put = |key: &str, rounds| measured.rounds(System::TableAlone, key, rounds);
-    for (key, size) in [("replica.gain.1", 1), ("replica.gain.17", 1 << 17)] {
+    for (key, size) in [("replica.gain.1", 1), ("replica.gain.17", two_thirds)] {
         put(key, gain(&read(Replicas::One, size, 1), &read(Replicas::Two, size, 1)));
     }
     let locked = ratios(&update(dynamic, lock, 1, 1), &update(dynamic, none, 1, 1));
@@ -76,6 +79,12 @@ pub(super) fn put_designs(measured: &mut Measured, findings: &Findings, largest:
     let scaling = |replicas| ratios(&read(replicas, largest, 2), &read(replicas, largest, 1));
     let scalings = ratios(&scaling(Replicas::One), &scaling(Replicas::Two));
     put("scaling.one-over-two-replicas", scalings);
+    for (key, size) in
+        [("static-gain.2.67-caches", largest), ("static-gain.quarter-cache", quarter)]
+    {
+        let fixed = read_from(Storage::Static, Replicas::One, size, 1);
+        put(key, gain(&fixed, &read(Replicas::One, size, 1)));
+    }
     let original = update(Storage::Original, none, largest, 1);
     put("dynamic-over-original", ratios(&update(dynamic, none, largest, 1), &original));
 }

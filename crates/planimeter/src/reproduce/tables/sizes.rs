@@ -1,0 +1,85 @@
+//! The sizes of tables that are measured: those of the paper, at the same ratios of a table to the
+//! last-level cache.
+
+use ::tables::{Layout, Model, Storage};
+
+/// The last-level cache of the paper's machine in bytes.
+pub(super) const PAPER_CACHE: usize = 15 << 20;
+
+/// The numbers of entries in the tables that are measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// The table that fills a quarter of the cache with dynamic storage.
+    pub(super) quarter: usize,
+    /// The table that fills two thirds of the cache: 2^17 entries on the paper's machine.
+    pub(super) two_thirds: usize,
+    /// The table that fills 2.67 caches: 2^19 entries on the paper's machine.
+    pub(super) largest: usize,
+    /// All sizes that are measured, in ascending order. The first is a table with one entry.
+    pub(super) all: Vec<usize>,
+}
+
+impl Sizes {
+    /// Returns the sizes for a machine with a last-level cache of this many bytes, without the
+    /// sizes between those of the claims if `is_quick`.
+    pub(super) fn of(cache: usize, is_quick: bool) -> Self {
+        let at = |caches: f64| entries_at((caches * cache as f64) as usize);
+        let (quarter, two_thirds, largest) = (at(0.25), at(2.0 / 3.0), at(8.0 / 3.0));
+        let mut all = vec![1, quarter, two_thirds, largest];
+        if !is_quick {
+            all.extend([1.0 / 16.0, 0.5, 1.0, 4.0 / 3.0, 2.0].map(at));
+            all.extend([1 << 4, 1 << 8, 1 << 12]);
+        }
+        all.retain(|size| *size <= largest);
+        all.sort_unstable();
+        all.dedup();
+        Self { quarter, two_thirds, largest, all }
+    }
+}
+
+/// Returns the largest number of entries with which a table of dynamic storage takes at most
+/// `bytes` bytes. Tables grow by doubling, so the model counts the keys of the next power of two.
+pub(super) fn entries_at(bytes: usize) -> usize {
+    let takes = |entries: usize| {
+        let layout = Layout::new(32, 4, entries.next_power_of_two());
+        layout.map_or(usize::MAX, |layout| Model::new(layout).memory(Storage::Dynamic, entries))
+    };
+    // Memory grows with the number of entries, so bisection finds the last one that fits.
+    let (mut low, mut high) = (1, ::tables::MAX_SIZE);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if takes(middle) <= bytes { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_cache_yields_the_papers_sizes() {
+        let sizes = Sizes::of(PAPER_CACHE, true);
+        // Parameters of 4 and of 9 bytes take equal entries: 80 bytes with the key.
+        assert_eq!((sizes.two_thirds, sizes.largest), (1 << 17, 1 << 19));
+        assert_eq!(sizes.all, [1, sizes.quarter, 1 << 17, 1 << 19]);
+    }
+
+    #[test]
+    fn tables_keep_their_ratio_to_the_cache() {
+        for cache in [1 << 20, 10 << 20, 11_000_000, 64 << 20] {
+            let sizes = Sizes::of(cache, false);
+            for (entries, caches) in
+                [(sizes.quarter, 0.25), (sizes.two_thirds, 2.0 / 3.0), (sizes.largest, 8.0 / 3.0)]
+            {
+                let layout = Layout::new(32, 4, entries.next_power_of_two()).expect("a layout");
+                let bytes = Model::new(layout).memory(Storage::Dynamic, entries);
+                let ratio = bytes as f64 / cache as f64;
+                assert!(ratio <= caches, "{cache}: {entries} entries are {ratio} caches");
+                // Where the table doubles, no number of entries takes just as much.
+                assert!(ratio > 0.8 * caches, "{cache}: {entries} entries are {ratio} caches");
+            }
+            assert!(sizes.all.is_sorted() && sizes.all.last() == Some(&sizes.largest));
+        }
+    }
+}

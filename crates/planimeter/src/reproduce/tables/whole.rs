@@ -1,0 +1,318 @@
+//! The figures of whole packets, and the claims that they decide.
+
+use std::time::Duration;
+
+use ::tables::Wait;
+use ::tables::machine;
+use ::throughput::run::{Case, Figures};
+use ir::{EntryStore, Replicas, UpdateMethod};
+use report::plot::{Line, Origin};
+use report::value::Value;
+use statistics::{Estimate, Unit};
+
+use super::super::claims::System;
+use super::super::section::{Measured, ratios};
+use super::figure;
+use super::packets::{Load, Measurements, Programs, Run};
+use super::sizes::Sizes;
+use crate::environment::Environment;
+use crate::failure::Failure;
+
+/// The packet length at which the paper compares its update methods.
+const METHOD_BYTES: usize = 700;
+/// The packet length of the paper's other figures.
+const BYTES: usize = 84;
+
+/// The storage with which the paper compares update methods.
+const ORIGINAL: EntryStore = EntryStore::Original;
+const POINTER: Load = Load::writing(ORIGINAL);
+const CHANGE: Load = Load::changing(ORIGINAL, Wait::Quiescent);
+const CHANGE_WITH_WAIT: Load = Load::changing(ORIGINAL, Wait::PAPER);
+const DIGEST: Load = Load { update: UpdateMethod::Digest, ..POINTER };
+const READ: Load = Load::reading(ORIGINAL, Replicas::One);
+
+const ONE_REPLICA: Load = Load::reading(EntryStore::Dynamic, Replicas::One);
+const TWO_REPLICAS: Load = Load::reading(EntryStore::Dynamic, Replicas::Two);
+const STATIC: Load = Load::reading(EntryStore::Static, Replicas::One);
+/// Writes without any lock or version: a single worker accesses entries so, and so does the paper
+/// without locks.
+const UNLOCKED: Load = Load::writing(EntryStore::Dynamic);
+/// Writes of a single worker that takes a lock for each action, because another worker, which is
+/// idle, has joined the tables. With inline storage, where a write without a lock is the same for
+/// one worker and for several, the idle worker itself costs nothing.
+const LOCKED: Load = Load { is_locked: true, idle_workers: 1, ..UNLOCKED };
+
+/// Returns the load on two cores instead of one.
+const fn on_two(load: Load) -> Load {
+    Load { cores: 2, idle_workers: 0, ..load }
+}
+
+/// Returns the time of a repetition of a load. Large tables take longer to fill the caches.
+fn time(environment: &Environment<'_>, is_large: bool) -> Duration {
+    Duration::from_millis(match (environment.quick, is_large) {
+        (true, false) => 20,
+        (true, true) => 60,
+        (false, false) => 100,
+        (false, true) => 300,
+    })
+}
+
+/// Measures the update methods, and reading against writing by pointer.
+pub(super) fn update_methods(
+    environment: &Environment<'_>,
+    entries: usize,
+) -> Result<Measured, Failure> {
+    let programs = Programs::new()?;
+    let methods = Run {
+        loads: vec![POINTER, CHANGE, CHANGE_WITH_WAIT, DIGEST],
+        entries,
+        packet_bytes: METHOD_BYTES,
+        figures: Figures::RatesAndLatencies,
+        time: time(environment, false),
+        is_by_wall_clock: true,
+        is_compared: false,
+    };
+    let accesses = Run {
+        loads: vec![POINTER, READ],
+        packet_bytes: BYTES,
+        figures: Figures::Rates,
+        is_by_wall_clock: false,
+        ..methods.clone()
+    };
+    let mut by_method = Measurements::default();
+    by_method.add(programs.measure(environment, methods)?)?;
+    let mut by_access = Measurements::default();
+    by_access.add(programs.measure(environment, accesses)?)?;
+    let mut measured = Measured::default();
+    for (key, load) in [
+        ("pointer", POINTER),
+        ("change", CHANGE_WITH_WAIT),
+        ("change-quiescent", CHANGE),
+        ("digest", DIGEST),
+    ] {
+        measured.put(format!("{key}.rate"), rate(&by_method.rates(load, entries)));
+        let latency = by_method.case(load, entries).and_then(|case| case.latency.as_ref());
+        for (name, share) in [("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99)] {
+            let found = latency.and_then(|latency| latency.times.percentile(share));
+            let value = found.map(|found| Value::estimate(&found, Unit::Seconds));
+            measured.put(format!("{key}.{name}"), value);
+        }
+    }
+    let rates = |load| by_method.rates(load, entries);
+    let medians = |load| by_method.medians(load, entries);
+    let (write, read) = (by_access.rates(POINTER, entries), by_access.rates(READ, entries));
+    measured.put("write.rate", rate(&write));
+    measured.put("read.rate", rate(&read));
+    let write_over_read = ratios(&write, &read);
+    measured.put("write-over-read", index(&write_over_read));
+    let mut put = |key: &str, rounds| measured.rounds(System::Memory, key, rounds);
+    put("write-over-read", write_over_read);
+    put("pointer-over-change.rate", ratios(&rates(POINTER), &rates(CHANGE)));
+    put("pointer-over-change.latency", ratios(&medians(POINTER), &medians(CHANGE)));
+    put("change.rate", rates(CHANGE_WITH_WAIT));
+    put("change.without-over-with-wait", ratios(&rates(CHANGE), &rates(CHANGE_WITH_WAIT)));
+    Ok(measured)
+}
+
+/// Measures storages, replicas and locks with tables of these sizes.
+pub(super) fn designs(environment: &Environment<'_>, sizes: &Sizes) -> Result<Measured, Failure> {
+    let programs = Programs::new()?;
+    let has_two_cores = machine::cores().map_err(Failure::run)?.len() > 1;
+    let mut found = Measurements::default();
+    for &entries in &sizes.all {
+        let run = Run {
+            loads: loads(sizes, entries, environment.quick, has_two_cores),
+            entries,
+            packet_bytes: BYTES,
+            figures: Figures::Rates,
+            time: time(environment, entries > sizes.quarter),
+            is_by_wall_clock: false,
+            // The smallest table has all loads.
+            is_compared: entries > 1,
+        };
+        found.add(programs.measure(environment, run)?)?;
+    }
+    let mut measured = Measured::default();
+    put_values(&mut measured, &found, sizes);
+    put_claims(&mut measured, &found, sizes);
+    put_figures(&mut measured, &found, sizes);
+    Ok(measured)
+}
+
+/// Returns the loads that are measured with tables of this size. With `is_quick`, these are only
+/// the ones that a claim or a published value needs.
+fn loads(sizes: &Sizes, entries: usize, is_quick: bool, has_two_cores: bool) -> Vec<Load> {
+    let mut loads = vec![ONE_REPLICA, TWO_REPLICAS, STATIC];
+    let is_smallest_or_largest = entries == 1 || entries == sizes.largest;
+    if is_smallest_or_largest || !is_quick {
+        loads.extend([Load::writing(ORIGINAL), UNLOCKED, LOCKED]);
+        if has_two_cores {
+            let reads = [ONE_REPLICA, TWO_REPLICAS];
+            loads.extend(reads.into_iter().chain([UNLOCKED, LOCKED]).map(on_two));
+        }
+    }
+    if !is_quick {
+        loads.push(Load::writing(EntryStore::Static));
+        if has_two_cores {
+            loads.extend([ORIGINAL, EntryStore::Static].map(|store| on_two(Load::writing(store))));
+        }
+    }
+    loads
+}
+
+fn rate(rates: &[f64]) -> Option<Value> {
+    Estimate::of(rates).map(|rate| Value::estimate(&rate, Unit::PerSecond))
+}
+
+fn index(ratios: &[f64]) -> Option<Value> {
+    Estimate::of(ratios).map(|ratio| Value::estimate(&ratio, Unit::Index))
+}
+
+/// Returns what is gained by each ratio over 1.
+fn gains(ratios: Vec<f64>) -> Vec<f64> {
+    ratios.into_iter().map(|ratio| ratio - 1.0).collect()
+}
+
+/// Returns what is lost by each ratio under 1.
+fn losses(ratios: Vec<f64>) -> Vec<f64> {
+    ratios.into_iter().map(|ratio| 1.0 - ratio).collect()
+}
+
+/// Adds to `measured` the values that are shown beside published ones.
+fn put_values(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
+    let rates = |load, entries| found.rates(load, entries);
+    let Sizes { two_thirds, largest, .. } = *sizes;
+    for (key, load, entries) in [
+        ("dyn/t4p4s.0", TWO_REPLICAS, 1),
+        ("dyn/DPDK.0", ONE_REPLICA, 1),
+        ("dyn/t4p4s.17", TWO_REPLICAS, two_thirds),
+        ("dyn/DPDK.17", ONE_REPLICA, two_thirds),
+        ("dyn/DPDK.19", ONE_REPLICA, largest),
+        ("stat/DPDK.19", STATIC, largest),
+    ] {
+        measured.put(key, rate(&rates(load, entries)));
+    }
+    let ratio = |above, below, entries| ratios(&rates(above, entries), &rates(below, entries));
+    for (key, above, below, entries) in [
+        ("stat-over-dyn.19", STATIC, ONE_REPLICA, largest),
+        ("dyn-over-orig.1", UNLOCKED, Load::writing(ORIGINAL), largest),
+        ("dyn/DPDK.scaling", on_two(UNLOCKED), UNLOCKED, largest),
+        ("lock-scaling.0", on_two(LOCKED), LOCKED, 1),
+        ("lock-scaling.large", on_two(LOCKED), LOCKED, largest),
+    ] {
+        measured.put(key, index(&ratio(above, below, entries)));
+    }
+    for (key, entries) in [("lock-loss.0.1", 1), ("lock-loss.large.1", largest)] {
+        let lost = Estimate::of(&losses(ratio(LOCKED, UNLOCKED, entries)));
+        measured.put(key, lost.map(|lost| Value::estimate(&lost, Unit::Fraction)));
+    }
+}
+
+/// Adds to `measured` the figures by which claims are judged, with one value for each repetition.
+fn put_claims(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
+    let ratio =
+        |above, below, entries| ratios(&found.rates(above, entries), &found.rates(below, entries));
+    let Sizes { quarter, two_thirds, largest, .. } = *sizes;
+    let mut put = |key: &str, rounds| measured.rounds(System::Memory, key, rounds);
+    put("replica.gain.1", gains(ratio(ONE_REPLICA, TWO_REPLICAS, 1)));
+    put("replica.gain.17", gains(ratio(ONE_REPLICA, TWO_REPLICAS, two_thirds)));
+    put("lock-loss.0.1", losses(ratio(LOCKED, UNLOCKED, 1)));
+    put("scaling.locked.1", ratio(on_two(LOCKED), LOCKED, 1));
+    put("scaling.locked.largest", ratio(on_two(LOCKED), LOCKED, largest));
+    let scaling = |load| ratio(on_two(load), load, largest);
+    put("scaling.one-over-two-replicas", ratios(&scaling(ONE_REPLICA), &scaling(TWO_REPLICAS)));
+    put("static-gain.2.67-caches", gains(ratio(STATIC, ONE_REPLICA, largest)));
+    put("static-gain.quarter-cache", gains(ratio(STATIC, ONE_REPLICA, quarter)));
+    put("dynamic-over-original", ratio(UNLOCKED, Load::writing(ORIGINAL), largest));
+}
+
+/// Adds to `measured` the charts of Fig. 4 to 6.
+fn put_figures(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
+    let line = |name: &str, load: Load| {
+        let points = sizes.all.iter().filter_map(|&entries| {
+            found
+                .case(load, entries)
+                .and_then(|case: &Case| Some((entries as f64, rate(&case.rates)?)))
+        });
+        Line::of_values(name, Origin::Measured, points)
+    };
+    let writing = Load::writing;
+    let fixed = EntryStore::Static;
+    for (exhibit, title, lines) in [
+        (
+            "tables-fig-4",
+            "Packets that read, one core,",
+            vec![
+                line("dyn/t4p4s", TWO_REPLICAS),
+                line("dyn/DPDK", ONE_REPLICA),
+                line("stat/DPDK", STATIC),
+            ],
+        ),
+        (
+            "tables-fig-5",
+            "Packets that write",
+            vec![
+                line("original, 1 core", writing(ORIGINAL)),
+                line("original, 2 cores", on_two(writing(ORIGINAL))),
+                line("dynamic, 1 core", UNLOCKED),
+                line("dynamic, 2 cores", on_two(UNLOCKED)),
+                line("static, 1 core", writing(fixed)),
+                line("static, 2 cores", on_two(writing(fixed))),
+            ],
+        ),
+        (
+            "tables-fig-6",
+            "Packets that write",
+            vec![
+                line("unlocked, 1 core", UNLOCKED),
+                line("unlocked, 2 cores", on_two(UNLOCKED)),
+                line("locked, 1 core", LOCKED),
+                line("locked, 2 cores", on_two(LOCKED)),
+            ],
+        ),
+    ] {
+        let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+        let figure = figure(title, "packets", lines);
+        measured.figures.push((exhibit.to_owned(), "rate".to_owned(), figure));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sizes::PAPER_CACHE;
+    use super::*;
+
+    #[test]
+    fn quick_runs_measure_all_loads_of_claims() {
+        let sizes = Sizes::of(PAPER_CACHE, true);
+        let has = |entries: usize, wanted: &[Load]| {
+            let loads = loads(&sizes, entries, true, true);
+            assert!(wanted.iter().all(|load| loads.contains(load)), "{entries}: {loads:?}");
+            let distinct = |at: usize| !loads[..at].contains(&loads[at]);
+            assert!((0..loads.len()).all(distinct), "{entries}: a load twice");
+        };
+        has(1, &[ONE_REPLICA, TWO_REPLICAS, LOCKED, UNLOCKED, on_two(LOCKED)]);
+        has(sizes.quarter, &[STATIC, ONE_REPLICA]);
+        has(sizes.two_thirds, &[ONE_REPLICA, TWO_REPLICAS]);
+        has(
+            sizes.largest,
+            &[
+                STATIC,
+                ONE_REPLICA,
+                TWO_REPLICAS,
+                on_two(ONE_REPLICA),
+                on_two(TWO_REPLICAS),
+                LOCKED,
+                on_two(LOCKED),
+                UNLOCKED,
+                Load::writing(ORIGINAL),
+            ],
+        );
+        // The loads of larger tables are not compared with the interpreter if the smallest was.
+        let smallest = loads(&sizes, 1, false, true);
+        for &entries in &sizes.all {
+            let variants = loads(&sizes, entries, false, true);
+            assert!(variants.iter().all(|load| smallest.contains(load)), "{entries}");
+        }
+    }
+}
