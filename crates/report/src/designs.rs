@@ -274,6 +274,12 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
         .flat_map(|one| &one.turns)
         .map(|turn| turn.share)
         .fold(f64::INFINITY, f64::min);
+    if let Some(cache) = findings.machine.caches.iter().find(|cache| !cache.agrees()) {
+        remarks.push(format!(
+            "Latency shows another last cache than the processor reports: {cache}. Models, and the latency of that cache, \
+             are for the measured size."
+        ));
+    }
     if working < 0.95 {
         warnings.push(format!(
             "Other processes used the cores: in the worst turn, threads had their cores for {} of the time. Rates of \

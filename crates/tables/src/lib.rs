@@ -53,6 +53,7 @@ mod apply;
 mod arena;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
 mod bucket;
+pub mod cache;
 mod cells;
 mod design;
 mod digest;

@@ -64,11 +64,39 @@ pub struct Cache {
     pub level: u8,
     /// The size of the cache in bytes.
     pub bytes: usize,
+    /// The size in bytes that the processor reports, if `bytes` was measured by latency. The two
+    /// may differ in a virtual machine.
+    pub claimed: Option<usize>,
 }
 
 impl fmt::Display for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "L{} {} KiB", self.level, self.bytes >> 10)
+        write!(f, "L{} {} KiB", self.level, self.bytes >> 10)?;
+        match self.claimed {
+            Some(claimed) if self.agrees() => {
+                write!(f, " (measured by latency; {} KiB by the processor)", claimed >> 10)
+            }
+            Some(claimed) => {
+                write!(f, " (measured by latency; the processor says {} KiB)", claimed >> 10)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Cache {
+    /// The factor within which a measured size agrees with the reported one. A cache that replaces
+    /// lines at random seems up to a third larger than it is, and one that others use, too, smaller.
+    const AGREEMENT: f64 = 1.5;
+
+    /// Whether the size that the processor reports is about the measured one. True if the cache was
+    /// not measured.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.claimed.is_none_or(|claimed| {
+            let ratio = claimed as f64 / self.bytes as f64;
+            (1.0 / Self::AGREEMENT..=Self::AGREEMENT).contains(&ratio)
+        })
     }
 }
 
@@ -98,7 +126,8 @@ pub fn caches() -> Vec<Cache> {
             }
             let size = read(index, "size")?;
             let kibibytes: usize = size.strip_suffix('K')?.parse().ok()?;
-            Some(Cache { level: read(index, "level")?.parse().ok()?, bytes: kibibytes << 10 })
+            let level = read(index, "level")?.parse().ok()?;
+            Some(Cache { level, bytes: kibibytes << 10, claimed: None })
         })
         .collect();
     caches.sort_by_key(|cache| cache.level);
@@ -152,12 +181,13 @@ pub fn latency(bytes: usize, time: Duration, interrupt: &AtomicBool) -> Option<L
     }
     let mut at = 0;
     let mut chase = |hops: usize| {
-        let start = Instant::now();
+        // Processor time excludes the time for which other processes had the core.
+        let start = thread_time();
         for _ in 0..hops {
             at = region.word(at).load(Ordering::Relaxed) as usize;
         }
         black_box(at);
-        start.elapsed().as_secs_f64() * 1e9 / hops as f64
+        thread_time().saturating_sub(start).as_secs_f64() * 1e9 / hops as f64
     };
     for _ in 0..lines.min(1 << 22).div_ceil(HOPS) {
         chase(HOPS);

@@ -250,7 +250,7 @@ mod tests {
         let gain = figure("stat/DPDK.19") / figure("dyn/DPDK.19");
         assert!((gain - figure("stat-over-dyn.19")).abs() < 0.015, "{gain}");
         let pair = |key| value("tables-fig-2", key);
-        let ratio = pair("pointer.rate") / pair("read.rate");
+        let ratio = pair("write.rate") / pair("read.rate");
         assert!((ratio - pair("write-over-read")).abs() < 1e-4, "{ratio}");
         // Fig. 7: the outstanding packets after 60 s were sent and not answered, so they are fewer
         // than the packets sent.

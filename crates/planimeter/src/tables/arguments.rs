@@ -362,12 +362,13 @@ impl Output {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Prediction")]
 pub(super) struct Prediction {
-    /// Predict memory and cache fit, and recommend a design; measure nothing
+    /// Predict memory and cache fit, and recommend a design; measure no design
     #[arg(
         long,
-        long_help = "Predict memory and cache fit, and recommend a design, without measuring. For a table of the given key, \
+        long_help = "Predict memory and cache fit, and recommend a design, without measuring designs. For a table of the given key, \
                      parameters and size, or for each table of a program, the prediction contains the bytes that every \
-                     storage takes at the given fill, how many entries fit each cache of this machine, the fill from \
+                     storage takes at the given fill, how many entries fit each cache of this machine (the size of \
+                     the last one is measured by latency, in a second or two, unless --cache says it), the fill from \
                      which static storage takes less memory than dynamic, and the recommended design with the reason. \
                      The model consists of equations 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` check them against \
                      the bytes that tables allocate."

@@ -331,6 +331,7 @@ fn on_machine(
     let mut show = |event: Progress<'_>| {
         let what = match event {
             Progress::Chasing(bytes) => format!("latency of memory, {} KiB", bytes >> 10),
+            Progress::Sizing => "size of the last cache".to_owned(),
             Progress::Filling(case) => format!("filling {}", name(case)),
             Progress::Turn { done, case, rate, .. } => {
                 turns = done;

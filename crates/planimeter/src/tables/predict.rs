@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
+use ::tables::cache;
 use ::tables::machine::caches;
 use ::tables::{Design, EntryLock, ExactTable, Fill, Layout, Model, Requirements, Storage, Wait};
 use ir::{Action, MatchKind, Program, Table, TableId};
@@ -257,11 +259,19 @@ fn packed(layout: Layout) -> Result<Layout, String> {
     ExactTable::check(&layout).map(|()| layout).map_err(|error| error.to_string())
 }
 
+/// Returns the caches of this machine with their names, or the given one. The size of the last cache
+/// of this machine is measured; if it is not about that which the processor reports, says so.
 fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
-    match given {
-        Some(bytes) => vec![("cache".to_owned(), bytes)],
-        None => caches().iter().map(|cache| (format!("L{}", cache.level), cache.bytes)).collect(),
+    if let Some(bytes) = given {
+        return vec![("cache".to_owned(), bytes)];
     }
+    let caches = caches();
+    let measured = cache::measure(&caches, &AtomicBool::new(false));
+    let caches = cache::with_measured(caches, measured);
+    for cache in caches.iter().filter(|cache| !cache.agrees()) {
+        eprintln!("planimeter: {cache}; the prediction is for the measured size");
+    }
+    caches.iter().map(|cache| (format!("L{}", cache.level), cache.bytes)).collect()
 }
 
 /// Formats a number with commas between groups of three digits.

@@ -32,7 +32,11 @@ pub fn to_json(run: &Run<'_>) -> String {
         },
         "machine": {
             "caches": machine.caches.iter()
-                .map(|cache| json!({"level": cache.level, "bytes": cache.bytes}))
+                .map(|cache| json!({
+                    "level": cache.level,
+                    "bytes": cache.bytes,
+                    "claimed_bytes": cache.claimed,
+                }))
                 .collect::<Vec<_>>(),
             "latencies": machine.latencies.iter()
                 .map(|(name, latency)| json!({

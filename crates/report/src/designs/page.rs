@@ -13,7 +13,7 @@ use crate::format::{duration, estimate, figure, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
 
 /// The definitions of columns and figures, which the page lists.
-const DEFINITIONS: [(&str, &str); 10] = [
+const DEFINITIONS: [(&str, &str); 11] = [
     (
         "The paper",
         "M. Simon et al., High-Performance Match-Action Table Updates from within Programmable Software Data Planes, ANCS 2021.",
@@ -62,8 +62,13 @@ const DEFINITIONS: [(&str, &str); 10] = [
     (
         "Dependent access",
         "A pointer chase through one cycle over all lines of a region in random order, on huge pages where the \
-         kernel provides them. Regions have half the size of each cache (a quarter of the last-level cache, which is \
+         kernel provides them. Regions have half the size of each cache (less of the last-level cache, which is \
          shared), and a size well beyond all caches. The figure is the least of all rounds.",
+    ),
+    (
+        "Caches",
+        "As the processor reports them, but the size of the last one is measured: that of the largest region in which \
+         less than a quarter of dependent accesses take the latency of memory.",
     ),
 ];
 

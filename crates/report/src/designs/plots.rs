@@ -120,9 +120,10 @@ impl Drawing<'_> {
                 }
             }
             remark.push_str(&format!(
-                " Upright: as many entries fill the L{} of {} by equations 1, 3 and 5 and, for inline, by what it reserves.",
+                " Upright: as many entries fill the L{} of {}{} by equations 1, 3 and 5 and, for inline, by what it reserves.",
                 cache.level,
-                figure(cache.bytes as f64, Unit::Bytes)
+                figure(cache.bytes as f64, Unit::Bytes),
+                if cache.claimed.is_some() { " (measured)" } else { "" }
             ));
         }
         Figure::plot(plot, remark)

@@ -30,7 +30,10 @@ fn measured() -> Findings {
         pages: Pages::HugeAdvised,
     };
     let machine = Machine {
-        caches: vec![Cache { level: 1, bytes: 32 << 10 }, Cache { level: 3, bytes: 15 << 20 }],
+        caches: vec![
+            Cache { level: 1, bytes: 32 << 10, claimed: None },
+            Cache { level: 3, bytes: 15 << 20, claimed: None },
+        ],
         latencies: vec![
             ("L1".to_owned(), latency(16 << 10, 1.1)),
             ("memory".to_owned(), latency(256 << 20, 158.0)),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::cache;
 use crate::machine::{self, Cache};
 use crate::memory;
 
@@ -21,6 +22,8 @@ const COUNTING: Duration = Duration::from_millis(200);
 pub enum Progress<'a> {
     /// The latency of dependent accesses to memory of this number of bytes is being measured.
     Chasing(usize),
+    /// The size of the last-level cache is being measured.
+    Sizing,
     /// The table of this case is being filled.
     Filling(&'a Case),
     /// A turn of a case has ended.
@@ -179,8 +182,11 @@ pub fn survey(
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Machine {
-    let caches = machine::caches();
     let core = cores.first().copied().unwrap_or(0);
+    let mut caches = machine::caches();
+    progress(Progress::Sizing);
+    let last_level = on(core, || cache::measure(&caches, interrupt)).flatten();
+    caches = cache::with_measured(caches, last_level);
     let mut latencies = Vec::new();
     for (name, bytes) in levels(&caches) {
         if interrupt.load(Ordering::Relaxed) {
@@ -212,13 +218,23 @@ fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
 
 /// Returns the memories whose latency is measured, nearest first: the name of each, and the number
 /// of bytes that the accesses cover. They cover half of each cache so that they stay inside, but
-/// only a quarter of the last cache, which other cores share. In main memory, they cover far more
-/// than the largest cache.
+/// less of the last cache, which other cores share: a quarter of it, or the geometric mean with the
+/// cache before it if that is larger, so that most accesses miss that one. In main memory, they
+/// cover far more than the largest cache.
 fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
     let last = caches.iter().map(|cache| cache.level).max().unwrap_or(0);
+    let before_last =
+        caches.iter().filter(|cache| cache.level < last).map(|cache| cache.bytes).max();
     let part = |cache: &Cache| {
-        let share = if cache.level == last { 4 } else { 2 };
-        (format!("L{}", cache.level), cache.bytes / share)
+        let bytes = match (cache.level == last, before_last) {
+            (false, _) => cache.bytes / 2,
+            (true, None) => cache.bytes / 4,
+            (true, Some(before)) => {
+                let mean = (before as f64 * cache.bytes as f64).sqrt() as usize;
+                (cache.bytes / 4).max(mean)
+            }
+        };
+        (format!("L{}", cache.level), bytes)
     };
     let mut levels: Vec<_> = caches.iter().map(part).collect();
     let largest = caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20);
@@ -309,10 +325,15 @@ mod tests {
 
     #[test]
     fn the_last_latency_is_that_of_memory_beyond_every_cache() {
-        let caches = [Cache { level: 1, bytes: 32 << 10 }, Cache { level: 3, bytes: 64 << 20 }];
-        let levels = levels(&caches);
-        let expected = [("L1", 16 << 10), ("L3", 16 << 20), ("memory", 512 << 20)];
-        assert_eq!(levels, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+        let cache = |level, bytes| Cache { level, bytes, claimed: None };
+        let caches = [cache(1, 32 << 10), cache(3, 64 << 20)];
+        let named = |name: &str, bytes: usize| (name.to_owned(), bytes);
+        let expected = [named("L1", 16 << 10), named("L3", 16 << 20), named("memory", 512 << 20)];
+        assert_eq!(levels(&caches), expected);
+        // A quarter of the last cache would lie mostly in the cache before it.
+        let caches = [cache(2, 2 << 20), cache(3, 8 << 20)];
+        let expected = [named("L2", 1 << 20), named("L3", 4 << 20), named("memory", 256 << 20)];
+        assert_eq!(levels(&caches), expected);
     }
 
     #[test]
