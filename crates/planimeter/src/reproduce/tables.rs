@@ -3,6 +3,7 @@
 
 mod alone;
 mod evidence;
+mod knee;
 mod packets;
 mod sizes;
 mod whole;

@@ -122,7 +122,7 @@ impl Programs {
         let settings = Settings {
             paths: Vec::new(),
             cores: Vec::new(),
-            repetitions: if environment.quick { 10 } else { 30 },
+            repetitions: if environment.quick { 10 } else { 20 },
             time: run.time,
             warm_up: run.time / 2,
             load: 0.5,

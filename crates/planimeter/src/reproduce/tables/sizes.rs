@@ -9,6 +9,8 @@ pub(super) const PAPER_CACHE: usize = 15 << 20;
 /// The numbers of entries in the tables that are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
+    /// The size of the last-level cache in bytes.
+    pub(super) cache: usize,
     /// The table that fills a quarter of the cache with dynamic storage.
     pub(super) quarter: usize,
     /// The table that fills two thirds of the cache: 2^17 entries on the paper's machine.
@@ -17,6 +19,9 @@ pub(super) struct Sizes {
     pub(super) largest: usize,
     /// All sizes that are measured, in ascending order. The first is a table with one entry.
     pub(super) all: Vec<usize>,
+    /// The sizes, in ascending order, among which the knees of all storages are searched for; empty
+    /// in a quick run.
+    pub(super) around_knees: Vec<usize>,
 }
 
 impl Sizes {
@@ -33,8 +38,35 @@ impl Sizes {
         all.retain(|size| *size <= largest);
         all.sort_unstable();
         all.dedup();
-        Self { quarter, two_thirds, largest, all }
+        let around_knees = if is_quick { Vec::new() } else { around_knees(cache) };
+        Self { cache, quarter, two_thirds, largest, all, around_knees }
     }
+}
+
+/// Returns the number of entries with which a full table of this storage fills a cache, by the
+/// paper's model.
+pub(super) fn modelled(storage: Storage, cache: usize) -> usize {
+    Layout::new(32, 4, 1).map_or(0, |layout| Model::new(layout).entries_in_cache(storage, cache))
+}
+
+/// Returns the share of a cache that packets access in a table with this storage and number of
+/// entries: the keys, for which the table has room up to the next power of two since it grew by
+/// doubling, and what the paper's model counts for each entry besides its key.
+pub(super) fn caches_of(storage: Storage, entries: usize, cache: usize) -> f64 {
+    /// The bytes of a key of four bytes in the paper's model.
+    const KEY: usize = 16;
+    let each = Layout::new(32, 4, 1).map_or(0, |layout| Model::new(layout).memory(storage, 1));
+    let bytes = entries.next_power_of_two() * KEY + entries * each.saturating_sub(KEY);
+    bytes as f64 / cache as f64
+}
+
+/// Returns sizes from a quarter of the cache with the storage that takes most memory to 2.5 times
+/// the cache with the one that takes least, each about a quarter larger than the one before.
+fn around_knees(cache: usize) -> Vec<usize> {
+    let from = modelled(Storage::Original, cache) as f64 / 4.0;
+    let to = modelled(Storage::Static, cache) as f64 * 2.5;
+    let steps = ((to / from).ln() / 1.25f64.ln()).ceil() as i32;
+    (0..=steps).map(|step| (from * 1.25f64.powi(step)) as usize).collect()
 }
 
 /// Returns the largest number of entries with which a table of dynamic storage takes at most

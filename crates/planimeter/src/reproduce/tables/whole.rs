@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use ::tables::Wait;
-use ::tables::machine;
+use ::tables::{Storage, Wait, machine};
 use ::throughput::run::{Case, Figures};
 use ir::{EntryStore, Replicas, UpdateMethod};
-use report::plot::{Line, Origin};
+use report::page::Graphic;
+use report::plot::{Line, Mark, Origin};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
 use super::super::claims::System;
 use super::super::section::{Measured, ratios};
 use super::figure;
+use super::knee::{self, Point};
 use super::packets::{Load, Measurements, Programs, Run};
-use super::sizes::Sizes;
+use super::sizes::{self, Sizes};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -41,6 +42,14 @@ const UNLOCKED: Load = Load::writing(EntryStore::Dynamic);
 /// idle, has joined the tables. With inline storage, where a write without a lock is the same for
 /// one worker and for several, the idle worker itself costs nothing.
 const LOCKED: Load = Load { is_locked: true, idle_workers: 1, ..UNLOCKED };
+
+/// The paper's storages in ascending order of the tables that they fit into a cache, each with its
+/// name and the load of packets that read.
+const STORAGES: [(&str, Storage, Load); 3] = [
+    ("original", Storage::Original, READ),
+    ("dynamic", Storage::Dynamic, ONE_REPLICA),
+    ("static", Storage::Static, STATIC),
+];
 
 /// Returns the load on two cores instead of one.
 const fn on_two(load: Load) -> Load {
@@ -132,7 +141,20 @@ pub(super) fn designs(environment: &Environment<'_>, sizes: &Sizes) -> Result<Me
         };
         found.add(programs.measure(environment, run)?)?;
     }
+    for &entries in &sizes.around_knees {
+        let run = Run {
+            loads: STORAGES.map(|(_, _, load)| load).to_vec(),
+            entries,
+            packet_bytes: BYTES,
+            figures: Figures::Rates,
+            time: time(environment, true),
+            is_by_wall_clock: false,
+            is_compared: true,
+        };
+        found.add(programs.measure(environment, run)?)?;
+    }
     let mut measured = Measured::default();
+    put_knees(&mut measured, &found, sizes);
     put_values(&mut measured, &found, sizes);
     put_claims(&mut measured, &found, sizes);
     put_figures(&mut measured, &found, sizes);
@@ -226,10 +248,73 @@ fn put_claims(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
     put("dynamic-over-original", ratio(UNLOCKED, Load::writing(ORIGINAL), largest));
 }
 
+/// Adds to `measured` the figures by which the claim on cache misses is judged. Misses cannot be
+/// counted for packets, but each costs time: the knee is the size from which on the times of
+/// packets show them.
+fn put_knees(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
+    let keys = ["knee.over-model", "knee.order"];
+    if sizes.around_knees.is_empty() {
+        for key in keys {
+            let reason = "--quick has too few sizes to locate knees; run it without --quick";
+            measured.untold(System::Memory, key, reason);
+        }
+        return;
+    }
+    let rounds = found.rates(READ, sizes.around_knees[0]).len();
+    let rate_in = |load, entries, round: usize| found.rates(load, entries).get(round).copied();
+    let each: Vec<Option<[f64; 3]>> = (0..rounds)
+        .map(|round| knees(sizes, &|load, entries| rate_in(load, entries, round)))
+        .collect();
+    let located: Vec<[f64; 3]> = each.iter().copied().flatten().collect();
+    if located.len() < each.len() {
+        let missing = each.len() - located.len();
+        for key in keys {
+            let reason = format!("the rates of {missing} of {rounds} rounds show no knee");
+            measured.untold(System::Memory, key, reason);
+        }
+        return;
+    }
+    let over_model = |knees: &[f64; 3]| knees.iter().copied().fold(f64::MIN, f64::max);
+    let models = STORAGES.map(|(_, storage, _)| sizes::modelled(storage, sizes.cache) as f64);
+    let order = |[original, dynamic, fixed]: &[f64; 3]| {
+        let entries = [original * models[0], dynamic * models[1], fixed * models[2]];
+        (entries[1] / entries[0]).min(entries[2] / entries[1])
+    };
+    measured.rounds(System::Memory, keys[0], located.iter().map(over_model).collect());
+    measured.rounds(System::Memory, keys[1], located.iter().map(order).collect());
+    let names = STORAGES.iter().enumerate().map(|(place, (name, _, _))| {
+        let shares: Vec<f64> = located.iter().map(|knees| knees[place]).collect();
+        let mean = statistics::mean(&shares).unwrap_or_default();
+        format!("{name} {mean:.2}")
+    });
+    let names: Vec<String> = names.collect();
+    measured.set_up.push(("knees over modelled sizes".to_owned(), names.join(", ")));
+}
+
+/// Returns the knee of each storage as a share of the modelled size, from the rates of one round by
+/// load and number of entries; `None` if a storage has no knee.
+fn knees(sizes: &Sizes, rate: &dyn Fn(Load, usize) -> Option<f64>) -> Option<[f64; 3]> {
+    let of_storage = |storage: Storage, load: Load| {
+        let points = sizes.around_knees.iter().filter_map(|&entries| {
+            let caches = sizes::caches_of(storage, entries, sizes.cache);
+            let rate = rate(load, entries)?;
+            let point = Point { size: caches.log2(), time: 1.0 / rate };
+            (0.25..=3.0).contains(&caches).then_some(point)
+        });
+        let points: Vec<Point> = points.collect();
+        knee::knee(&points).map(f64::exp2)
+    };
+    let [original, dynamic, fixed] = STORAGES.map(|(_, storage, load)| of_storage(storage, load));
+    Some([original?, dynamic?, fixed?])
+}
+
 /// Adds to `measured` the charts of Fig. 4 to 6.
 fn put_figures(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
     let line = |name: &str, load: Load| {
-        let points = sizes.all.iter().filter_map(|&entries| {
+        let mut entries: Vec<usize> =
+            sizes.all.iter().chain(&sizes.around_knees).copied().collect();
+        entries.sort_unstable();
+        let points = entries.into_iter().filter_map(|entries| {
             found
                 .case(load, entries)
                 .and_then(|case: &Case| Some((entries as f64, rate(&case.rates)?)))
@@ -272,7 +357,13 @@ fn put_figures(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
         ),
     ] {
         let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-        let figure = figure(title, "packets", lines);
+        let mut figure = figure(title, "packets", lines);
+        if let (Graphic::Plot(plot), "tables-fig-4") = (&mut figure.graphic, exhibit) {
+            plot.marks.extend(STORAGES.map(|(name, storage, _)| Mark {
+                x: sizes::modelled(storage, sizes.cache) as f64,
+                label: name.to_owned(),
+            }));
+        }
         measured.figures.push((exhibit.to_owned(), "rate".to_owned(), figure));
     }
 }
@@ -313,6 +404,22 @@ mod tests {
         for &entries in &sizes.all {
             let variants = loads(&sizes, entries, false, true);
             assert!(variants.iter().all(|load| smallest.contains(load)), "{entries}");
+        }
+    }
+
+    #[test]
+    fn knees_are_found_where_rates_fall() {
+        let sizes = Sizes::of(10 << 20, false);
+        for share in [0.6, 0.8, 1.0] {
+            // The time of a packet rises where the table exceeds this share of the cache.
+            let rate = |load: Load, entries: usize| {
+                let (_, storage, _) = STORAGES.into_iter().find(|(_, _, one)| *one == load)?;
+                let caches = sizes::caches_of(storage, entries, sizes.cache);
+                Some(1e9 / (100.0 + 60.0 * (1.0 - share / caches).max(0.0)))
+            };
+            for knee in knees(&sizes, &rate).expect("knees") {
+                assert!((knee / share).log2().abs() < 0.15, "{knee} for {share}");
+            }
         }
     }
 }
