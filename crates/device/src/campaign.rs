@@ -4,7 +4,7 @@
 //! runs/20261122T090000Z-device/
 //!   campaign.json     the plan, the device and the clock; written before the first packet
 //!   journal.jsonl     one line per block and per offered rate, in order of time
-//!   delays.bin        the (packet, delay) pairs of the blocks, back to back
+//!   delays.bin        the (packet, delay) pairs of each block and its control windows, back to back
 //! ```
 //!
 //! A *function* is something that a device does for a packet beyond its baseline, such as matching
@@ -17,10 +17,12 @@
 //! that line. [`Writer::resume`] truncates whatever an interrupted run left after the last complete
 //! line.
 
+mod control;
 mod description;
 mod journal;
 mod store;
 
+pub use control::Control;
 pub use description::{
     Cell, CellId, Clock, ClockReference, ClockSource, Description, DescriptionError, Device,
     Dimension, Function, FunctionName, Origin, SCHEMA, Setting,
@@ -48,19 +50,36 @@ pub struct MeasuredBlock {
     pub block: Block,
     /// The delay of each packet of the block that arrived, in order of arrival.
     pub samples: Vec<Sample>,
+    /// The control windows before the first packet and behind each packet that was sent; empty if
+    /// there are none.
+    pub controls: Vec<Control>,
 }
 
 impl Campaign {
-    /// Returns how many blocks of the campaign a slow machine disturbed. Returns `None` if there
-    /// were none or the speed of the machine was not observed.
+    /// Returns how many blocks of the campaign a disturbed machine affected. Returns `None` if there
+    /// were none or the machine was not observed.
+    ///
+    /// The first blocks of a cell had no others to be compared with when they were measured, so that
+    /// all blocks are compared here once more.
     #[must_use]
     pub fn disturbances(&self) -> Option<Disturbances> {
-        let seen = self.blocks.iter().filter_map(|measured| measured.block.machine);
-        let sum = seen.fold(Disturbances::default(), |sum, machine| Disturbances {
-            again: sum.again + u64::from(machine.again),
-            kept: sum.kept + u64::from(machine.disturbed()),
-            blocks: sum.blocks + 1,
-        });
+        let mut sum = Disturbances::default();
+        for id in self.description.ids() {
+            let medians: Vec<Option<i64>> =
+                self.blocks_of(id).map(|one| median(&one.samples)).collect();
+            let mut known: Vec<i64> = medians.iter().copied().flatten().collect();
+            known.sort_unstable();
+            let typical = known.get(known.len().saturating_sub(1) / 2).copied();
+            for (measured, own) in self.blocks_of(id).zip(&medians) {
+                let Some(machine) = measured.block.machine else { continue };
+                let ratio = own.zip(typical).filter(|(_, typical)| *typical > 0);
+                let ratio = ratio.map(|(own, typical)| own as f64 / typical as f64);
+                let is_unlike = ratio.is_some_and(|ratio| ratio > Machine::UNLIKE);
+                sum.again += u64::from(machine.again);
+                sum.kept += u64::from(machine.disturbed() || is_unlike);
+                sum.blocks += 1;
+            }
+        }
         (sum.again > 0 || sum.kept > 0).then_some(sum)
     }
 
@@ -116,4 +135,11 @@ impl Campaign {
             .map(|trial| trial.bits_per_second)
             .max()
     }
+}
+
+/// Returns the median delay in picoseconds, by the nearest rank; `None` without samples.
+pub(crate) fn median(samples: &[Sample]) -> Option<i64> {
+    let mut delays: Vec<i64> = samples.iter().map(|sample| sample.delay.0).collect();
+    let place = delays.len().checked_sub(1)? / 2;
+    Some(*delays.select_nth_unstable(place).1)
 }

@@ -24,6 +24,7 @@ mod model;
 mod profile;
 pub mod program;
 mod shift;
+mod stalls;
 pub mod trace;
 pub mod verify;
 
@@ -35,3 +36,4 @@ pub use model::{
 };
 pub use profile::{Estimate, Profile, Settings, TailPoint};
 pub use shift::{Shift, Verdict};
+pub use stalls::{CellStalls, Stalls};

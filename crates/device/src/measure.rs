@@ -27,7 +27,8 @@ mod task;
 mod traffic;
 
 pub use conduct::{
-    Bench, BenchError, ConductError, Ending, RunOrder, RunRecord, Step, Watch, conduct, stability,
+    Bench, BenchError, ConductError, Contention, Ending, RunOrder, RunRecord, Step, Watch, conduct,
+    stability,
 };
 pub use edge::{Job, MeasureError, Measured, clock_line, measure};
 pub use function::{ActionKind, MatchKind};

@@ -32,6 +32,7 @@ pub mod cycles;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 pub mod interface;
+pub mod interrupts;
 mod link;
 pub mod memory;
 pub mod namespace;

@@ -42,10 +42,8 @@ pub(crate) struct Environment<'a> {
     pub(crate) papers: Papers,
 }
 
-/// The measurements of a device, the model that was derived from them, and the verifications of the
-/// model.
+/// The model that was derived from the measurements of a device, and its verifications.
 pub(crate) struct DeviceRun {
-    pub(crate) campaign: Campaign,
     pub(crate) model: Model,
     pub(crate) verifications: Vec<Verification>,
 }
@@ -89,14 +87,28 @@ impl Environment<'_> {
         }
     }
 
-    /// Measures the functions of a device according to the TOML plan `text`, which must name no
-    /// program, and derives a model from them. Verifies the model against combinations of the
-    /// functions. The results are in the directories `folder` and `folder-verify`.
+    /// Measures the functions of a device according to the TOML plan `text`, and derives and verifies
+    /// a model. The results are in the directories `folder` and `folder-verify`.
     pub(crate) fn device(&self, folder: &str, text: &str) -> Result<DeviceRun, Failure> {
+        let campaign = self.campaign(folder, text)?;
+        self.device_model(folder, &campaign)
+    }
+
+    /// Derives and verifies a model of the usual levels; see [`model`](Self::model).
+    pub(crate) fn device_model(
+        &self,
+        folder: &str,
+        campaign: &Campaign,
+    ) -> Result<DeviceRun, Failure> {
+        self.model(folder, campaign, &Settings::default())
+    }
+
+    /// Measures the functions of a device according to the TOML plan `text`, which must name no
+    /// program. The results are in the directory `folder`.
+    pub(crate) fn campaign(&self, folder: &str, text: &str) -> Result<Campaign, Failure> {
         let plan =
             Plan::from_toml(text, &mut |name| Err(format!("no program is named {name} here")))
                 .map_err(Failure::run)?;
-        let started = invocation::start();
         let mut directory = self.make(folder)?;
         directory.write_configuration(text).map_err(Failure::run)?;
         let program = std::env::current_exe().map_err(Failure::run)?;
@@ -109,9 +121,19 @@ impl Environment<'_> {
         if self.interrupted() {
             return Err(Failure::run("a model needs all of its cells"));
         }
-        let campaign = Campaign::read(directory.path()).map_err(Failure::run)?;
-        let (model, verifications) =
-            verify(&campaign, &Settings::default()).map_err(Failure::run)?;
+        Campaign::read(directory.path()).map_err(Failure::run)
+    }
+
+    /// Derives a model from the campaign in the directory `folder`, and verifies the model against
+    /// combinations of the functions. The results are in the directory `folder-verify`.
+    pub(crate) fn model(
+        &self,
+        folder: &str,
+        campaign: &Campaign,
+        settings: &Settings,
+    ) -> Result<DeviceRun, Failure> {
+        let started = invocation::start();
+        let (model, verifications) = verify(campaign, settings).map_err(Failure::run)?;
         let run = models::Run {
             model: &model,
             verifications: &verifications,
@@ -119,7 +141,7 @@ impl Environment<'_> {
             provenance: &started.provenance(),
         };
         self.make(&format!("{folder}-verify"))?.write_models(&run).map_err(Failure::run)?;
-        Ok(DeviceRun { campaign, model, verifications })
+        Ok(DeviceRun { model, verifications })
     }
 
     /// Creates the run directory `folder` below the run directory of the command.

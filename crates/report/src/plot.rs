@@ -93,12 +93,13 @@ impl Plot {
 
     /// Returns the plot with styles that distinguish its lines. Lines of the same name get the same
     /// colour. Filled, hollow or missing markers show whether the values of a line were measured,
-    /// published or computed; if there are different origins, the names say so as well.
+    /// published or computed; if there are different origins, the names say so as well. Lines in
+    /// the colour of the axes keep their style.
     #[must_use]
     pub(crate) fn with_origins(mut self) -> Self {
         let mut hues: BTreeMap<String, usize> = BTreeMap::new();
         let several = self.lines.iter().any(|line| line.origin != Origin::Measured);
-        for line in &mut self.lines {
+        for line in self.lines.iter_mut().filter(|line| line.style.hue != Hue::Muted) {
             let next = hues.len();
             let style = Style::series(*hues.entry(line.name.clone()).or_insert(next));
             line.style = match line.origin {
@@ -168,6 +169,12 @@ impl Line {
     ) -> Self {
         let points = values.into_iter().map(|(x, value)| Point::of_value(x, value)).collect();
         Self { origin, ..Self::new(name, points, Style::series(0)) }
+    }
+
+    /// Returns the line in the colour of the axes, as dots, for values from which nothing follows.
+    #[must_use]
+    pub fn untold(self) -> Self {
+        Self { style: Style::key().dots(), ..self }
     }
 }
 

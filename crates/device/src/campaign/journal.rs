@@ -71,23 +71,43 @@ pub struct Block {
     pub machine: Option<Machine>,
     /// The number of packets of the block whose delay is known.
     pub samples: u32,
-    /// The offset of the block's delays in `delays.bin`, in bytes.
+    /// The number of control windows of the block: none, or one more than packets were sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub controls: u32,
+    /// The offset of the block's delays in `delays.bin`, in bytes. Its control windows follow them.
     pub offset: u64,
-    /// The CRC-32 of the block's delays in `delays.bin`.
+    /// The CRC-32 of the block's delays and control windows in `delays.bin`.
     pub checksum: u32,
 }
 
-/// The speed of the measuring machine around one block. The device uses the machine's processor,
+/// Whether a number is zero, so that the journal leaves it out.
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The state of the measuring machine around one block. The device uses the machine's processor,
 /// too.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The slowdown of a fixed workload, as a share of its best time: the larger of those right
     /// before and right after the block.
     pub slower: f64,
     /// The number of earlier attempts at this block that were discarded because the machine was
-    /// slow.
+    /// disturbed.
     pub again: u32,
+    /// The time for which threads of the measurement and of the device waited for a processor, as a
+    /// share of the block's duration; `None` if it was not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<f64>,
+    /// The time for which other programs used the cores of the measurement, as a share of the
+    /// block's duration; `None` if it was not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
+    /// The median delay of the block divided by that of the cell's earlier blocks; `None` for the
+    /// first block of a cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_others: Option<f64>,
 }
 
 impl Machine {
@@ -95,23 +115,37 @@ impl Machine {
     /// is larger than the usual variation of the workload and smaller than the slowdown that a busy
     /// neighbour causes.
     pub const TOLERANCE: f64 = 0.15;
+    /// The share of a block's duration above which waiting for a processor disturbs it. Threads of
+    /// a device wake each other, which takes some microseconds for each packet; a program that
+    /// competes for their core takes milliseconds at once.
+    pub const WAITING: f64 = 0.1;
+    /// The share of a block's duration above which other programs on its cores disturb it. The
+    /// kernel's own threads use some time for each packet.
+    pub const OTHERS: f64 = 0.25;
+    /// The factor to the median of the cell's other blocks above which a block counts as disturbed.
+    /// Blocks of a steady device differ by some percent.
+    pub const UNLIKE: f64 = 2.0;
 
-    /// Whether the machine was so slow that the block counts as disturbed: slower than
-    /// [`TOLERANCE`](Self::TOLERANCE).
+    /// Whether the block counts as disturbed: because the machine was slow, its threads waited,
+    /// other programs ran, or its delays are unlike those of the cell's other blocks.
     #[must_use]
     pub fn disturbed(self) -> bool {
+        let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
         self.slower > Self::TOLERANCE
+            || above(self.waited, Self::WAITING)
+            || above(self.others, Self::OTHERS)
+            || above(self.beside_others, Self::UNLIKE)
     }
 }
 
-/// The numbers of blocks of a campaign during which the measuring machine was slow.
+/// The numbers of blocks of a campaign during which the measuring machine was disturbed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Disturbances {
-    /// The number of blocks that were discarded because of a slow machine and measured again.
+    /// The number of blocks that were discarded because of a disturbed machine and measured again.
     pub again: u64,
-    /// The number of blocks during which the machine was slow and that were kept.
+    /// The number of blocks during which the machine was disturbed and that were kept.
     pub kept: u64,
-    /// The number of blocks during which the speed of the machine was observed.
+    /// The number of blocks during which the machine was observed.
     pub blocks: u64,
 }
 
@@ -119,12 +153,16 @@ pub struct Disturbances {
 impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
-        let tolerance = Machine::TOLERANCE * 100.0;
         let blocks_were = if *again == 1 { "block was" } else { "blocks were" };
         write!(
             f,
-            "{again} {blocks_were} measured again, since fixed work right before or after took over {tolerance:.0} % \
-             longer than at its best, and {kept} of {blocks} were kept all the same"
+            "{again} {blocks_were} measured again, since fixed work right before or after took over {:.0} % longer than at \
+             its best, threads waited for over {:.0} % or other programs ran for over {:.0} % of the time, or the median was \
+             over {:.0} times that of the cell's other blocks, and {kept} of {blocks} were kept all the same",
+            Machine::TOLERANCE * 100.0,
+            Machine::WAITING * 100.0,
+            Machine::OTHERS * 100.0,
+            Machine::UNLIKE,
         )
     }
 }

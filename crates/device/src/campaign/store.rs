@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::control::{self, CONTROL_BYTES, Control};
 use super::journal::{Entry, SAMPLE_BYTES, decode, encode};
 use super::{
     Block, Campaign, CellId, Counts, Description, DescriptionError, Machine, MeasuredBlock, Note,
@@ -228,22 +229,29 @@ impl Writer {
         })
     }
 
-    /// Appends a run of packets: first its delays, then its line in the journal. Returns the line.
+    /// Appends a run of packets: first its delays and control windows, then its line in the journal.
+    /// Returns the line.
     ///
     /// # Errors
     /// Returns a [`WriteError`] if the cell is unknown, the samples are too many, or a file cannot
     /// be written.
-    pub fn block(&mut self, plan: &BlockPlan, samples: &[Sample]) -> Result<Block, WriteError> {
-        let count =
-            u32::try_from(samples.len()).ok().filter(|_| (plan.cell.0 as usize) < self.cells);
-        let Some(count) = count else {
+    pub fn block(
+        &mut self,
+        plan: &BlockPlan,
+        samples: &[Sample],
+        controls: &[Control],
+    ) -> Result<Block, WriteError> {
+        let known = (plan.cell.0 as usize) < self.cells;
+        let counts = u32::try_from(samples.len()).ok().zip(u32::try_from(controls.len()).ok());
+        let Some((count, control_count)) = counts.filter(|_| known) else {
             return Err(WriteError::Block {
                 cell: plan.cell,
                 samples: samples.len(),
                 cells: self.cells,
             });
         };
-        let bytes = encode(samples);
+        let mut bytes = encode(samples);
+        bytes.extend(control::encode(controls));
         let block = Block {
             cell: plan.cell,
             repetition: plan.repetition,
@@ -253,6 +261,7 @@ impl Writer {
             counts: plan.counts,
             machine: plan.machine,
             samples: count,
+            controls: control_count,
             offset: self.offset,
             checksum: crc32fast::hash(&bytes),
         };
@@ -328,8 +337,8 @@ fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
         match entry {
             Entry::Block(block) => {
                 known(block.cell)?;
-                let samples = delays.of(&block)?;
-                campaign.blocks.push(MeasuredBlock { block, samples });
+                let (samples, controls) = delays.of(&block)?;
+                campaign.blocks.push(MeasuredBlock { block, samples, controls });
             }
             Entry::Rate(trial) => {
                 known(trial.cell)?;
@@ -368,7 +377,7 @@ impl Delays {
         Ok(Self { path, file, length })
     }
 
-    fn of(&mut self, block: &Block) -> Result<Vec<Sample>, ReadError> {
+    fn of(&mut self, block: &Block) -> Result<(Vec<Sample>, Vec<Control>), ReadError> {
         let wrong = |path: &Path, what: &str| ReadError::Delays {
             path: path.to_owned(),
             what: format!("the block at byte {} {what}", block.offset),
@@ -385,12 +394,15 @@ impl Delays {
         if crc32fast::hash(&bytes) != block.checksum {
             return Err(wrong(&self.path, "has another checksum"));
         }
-        Ok(decode(&bytes))
+        let end = (block.samples as usize).saturating_mul(SAMPLE_BYTES).min(bytes.len());
+        let (samples, controls) = bytes.split_at(end);
+        Ok((decode(samples), control::decode(controls)))
     }
 }
 
 fn bytes_of(block: &Block) -> u64 {
     u64::from(block.samples) * SAMPLE_BYTES as u64
+        + u64::from(block.controls) * CONTROL_BYTES as u64
 }
 
 fn end_of(block: &Block) -> u64 {

@@ -14,10 +14,12 @@ use super::matching::Outcome;
 use super::plan::{Plan, PlannedCell, RateCells, RatePlan};
 use super::rate_search::{Offered, RateSearch, SearchEnd};
 use super::schedule::{Visit, schedule};
-use super::steadiness::Steadiness;
+use super::steadiness::{self, Steadiness};
 use super::task::Task;
 use crate::Campaign;
-use crate::campaign::{BlockPlan, CellId, Counts, Machine, Note, RateTrial, WriteError, Writer};
+use crate::campaign::{
+    BlockPlan, CellId, Control, Counts, Machine, Note, RateTrial, WriteError, Writer, median,
+};
 
 /// An order to a bench to send packets through the device as it is configured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +41,9 @@ pub struct RunOrder {
 pub struct RunRecord {
     /// The packet counts, and the delays of the packets that arrived.
     pub outcome: Outcome,
+    /// The control windows before the first packet after the warm-up and behind each packet; empty
+    /// if the bench has none.
+    pub controls: Vec<Control>,
     /// The time from the first packet after the warm-up to the last.
     pub duration: Duration,
     /// The rate at which packets were actually sent, in packets per second; `None` if each packet
@@ -69,6 +74,23 @@ pub trait Bench {
     fn yardstick(&mut self) -> Option<Duration> {
         None
     }
+
+    /// Returns for how long threads waited for a processor and others used it. Returns `None` if the
+    /// device has processors of its own, or no threads of its own.
+    fn contention(&mut self) -> Option<Contention> {
+        None
+    }
+}
+
+/// The use of the processors of a measurement since the system was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contention {
+    /// The time for which threads of the bench and of the device waited for a processor, summed.
+    pub waited: Duration,
+    /// The time for which these threads ran, summed.
+    pub ran: Duration,
+    /// The time for which the cores of the bench and of the device were busy, whoever used them.
+    pub busy: Duration,
 }
 
 /// The reason why a bench could not configure the device or send packets through it.
@@ -261,13 +283,24 @@ impl Conductor<'_> {
                 packets_per_second: cell.packets_per_second,
             };
             let started_ns = (self.now)();
+            let contention = before.and_then(|_| self.bench.contention());
             let record = self.bench.run(&order).map_err(failed)?;
             match check(&record.outcome) {
                 Ok(()) => {
-                    let machine = before
-                        .zip(self.slowdown())
-                        .map(|(before, behind)| Machine { slower: before.max(behind), again });
-                    if !(machine.is_some_and(Machine::disturbed) && self.steadiness.may_repeat()) {
+                    let contention = contention.zip(self.bench.contention());
+                    let median = median(&record.outcome.samples);
+                    let beside_others = self.steadiness.beside_others(visit.cell, median);
+                    let slower = before.zip(self.slowdown());
+                    let machine = slower.map(|(before, behind)| Machine {
+                        slower: before.max(behind),
+                        again,
+                        beside_others,
+                        ..steadiness::contended(contention, &record)
+                    });
+                    if !(machine.is_some_and(Machine::disturbed)
+                        && self.steadiness.may_repeat(again))
+                    {
+                        self.steadiness.keep_median(visit.cell, median);
                         break (started_ns, record, machine);
                     }
                     again += 1;
@@ -292,7 +325,7 @@ impl Conductor<'_> {
             counts,
             machine,
         };
-        self.writer.block(&block, &record.outcome.samples)?;
+        self.writer.block(&block, &record.outcome.samples, &record.controls)?;
         let mut notes = record.notes;
         notes.extend(irregularities(&record.outcome));
         for note in notes {

@@ -1,6 +1,7 @@
 //! Runs a campaign on this machine: sets up threads, sockets, clocks and processes, and passes them
 //! to [`conduct`](super::conduct()), which measures.
 
+mod contention;
 mod machine;
 mod manual;
 mod memory;
@@ -35,7 +36,6 @@ use openflow_switch::{OpenFlowSwitch, listen};
 use p4runtime_switch::P4RuntimeSwitch;
 use software_switch::SoftwareSwitch;
 use wire::{Path as WirePath, WireBench};
-use yardstick::Yardstick;
 
 /// The parameters of a campaign that is to be measured on this machine.
 #[derive(Debug, Clone, Copy)]
@@ -294,9 +294,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     };
     let line_rate = plan.wire.line_rate.or_else(|| line_rate(fastest, plan, &mut host));
     let clock = Clock { source, tick: tick.max(Picoseconds(1000)), reference: Some(reference) };
-    let here = namespace.is_some();
-    let yardstick = here.then(|| Yardstick::with_core(device_core)).transpose()?;
-    let bench = Box::new(WireBench::new(path, device, plan.ports, yardstick));
+    let cores = namespace.is_some().then_some([generator, device_core]);
+    let bench = Box::new(WireBench::new(path, device, plan.ports, cores)?);
     Ok(Ready { bench, clock, line_rate, details, host, _namespace: namespace })
 }
 
@@ -306,9 +305,11 @@ fn prepare_in_memory(
     path: ProgramPath,
     plan: &Plan,
     secret: u64,
-    host: BTreeMap<String, String>,
+    mut host: BTreeMap<String, String>,
 ) -> Result<Ready, BenchError> {
     let bench = MemoryBench::new(path, plan.ports, secret)?;
+    let marks = if bench.marks_interrupts() { "yes" } else { "marks not available" };
+    host.insert("interrupts marked".to_owned(), marks.to_owned());
     let (reference, tick) = bench.reference();
     let details = BTreeMap::from([
         ("path".to_owned(), path.name().to_owned()),

@@ -1,12 +1,23 @@
-//! Detects whether the machine was slow while a block was measured.
+//! Detects whether the machine was disturbed while a block was measured.
 //!
 //! A shared processor slows down by half or more for tenths of a second, when a neighbour uses the
 //! other hardware thread of its core or the host lowers its clock. Delays measured in such a period
 //! describe the neighbour. A fixed workload, timed right before and right after the block, reveals
 //! the slowdown independently of the block's delays, so that repeating such blocks does not bias
 //! the result.
+//!
+//! The workload misses a program that competes for a core only while the block is measured: the
+//! shortest of several runs is not interrupted by it. Two observations reveal such a program. The
+//! kernel records how long threads wait for a processor, and how long cores are busy. And the
+//! median of the block is several times that of the cell's other blocks, which is far beyond what
+//! a repetition of a steady device shows, so that repeating such blocks removes no variation of the
+//! device itself.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use super::conduct::{Contention, RunRecord};
+use crate::campaign::{CellId, Machine};
 
 /// The best time of the fixed workload, and how often the campaign may still repeat a measurement
 /// or wait for a fast machine.
@@ -18,6 +29,8 @@ pub(super) struct Steadiness {
     repeats: u32,
     /// The number of times that the workload may still be run while waiting for a fast machine.
     waits: u32,
+    /// The median delays of the blocks of each cell in picoseconds, sorted.
+    medians: BTreeMap<CellId, Vec<i64>>,
 }
 
 impl Steadiness {
@@ -26,10 +39,15 @@ impl Steadiness {
     /// The largest number of times that the workload is run while waiting before one block.
     pub(super) const WAITS: u32 = 300;
 
+    /// The largest number of repetitions of one block. A machine that stays disturbed must not spend
+    /// on the first blocks what later ones need, nor keep the device waiting.
+    pub(super) const REPEATS: u32 = 4;
+
     /// Creates the state for a campaign in which `blocks` blocks are still to be measured.
     /// Repetitions and waits can at most double the duration of the campaign, approximately.
     pub(super) fn new(blocks: u32) -> Self {
-        Self { readings: Vec::new(), repeats: blocks, waits: blocks.saturating_mul(60) }
+        let waits = blocks.saturating_mul(60);
+        Self { readings: Vec::new(), repeats: blocks, waits, medians: BTreeMap::new() }
     }
 
     /// Records a time of the workload, from which the best time follows. Times taken while waiting
@@ -49,10 +67,26 @@ impl Steadiness {
         if best > 0.0 { (reading.as_secs_f64() / best - 1.0).max(0.0) } else { 0.0 }
     }
 
-    /// Whether a disturbed block may be measured again. If so, counts the repetition.
-    pub(super) fn may_repeat(&mut self) -> bool {
-        let left = self.repeats > 0;
-        self.repeats = self.repeats.saturating_sub(1);
+    /// Returns the median delay of a block divided by the median of those of the cell's blocks that
+    /// were kept; `None` if there are none.
+    pub(super) fn beside_others(&self, cell: CellId, median: Option<i64>) -> Option<f64> {
+        let others = self.medians.get(&cell)?;
+        let typical = *others.get(others.len().saturating_sub(1) / 2)?;
+        (typical > 0).then_some(median? as f64 / typical as f64)
+    }
+
+    /// Records the median delay of a block that is kept.
+    pub(super) fn keep_median(&mut self, cell: CellId, median: Option<i64>) {
+        let Some(median) = median else { return };
+        let kept = self.medians.entry(cell).or_default();
+        kept.insert(kept.partition_point(|one| *one < median), median);
+    }
+
+    /// Whether a disturbed block may be measured again that was already repeated `again` times. If
+    /// so, counts the repetition.
+    pub(super) fn may_repeat(&mut self, again: u32) -> bool {
+        let left = self.repeats > 0 && again < Self::REPEATS;
+        self.repeats -= u32::from(left);
         left
     }
 
@@ -65,9 +99,73 @@ impl Steadiness {
     }
 }
 
+/// Returns how much threads waited and other programs ran during a run of packets, by readings
+/// before and after it.
+pub(super) fn contended(readings: Option<(Contention, Contention)>, record: &RunRecord) -> Machine {
+    /// The error of two readings of the time for which two cores were busy, which the kernel counts
+    /// in ticks.
+    const ERROR: Duration = Duration::from_millis(40);
+    let Some((before, after)) = readings else { return Machine::default() };
+    let between = |of: fn(Contention) -> Duration| of(after).saturating_sub(of(before));
+    let own = between(|one| one.ran);
+    let others = between(|one| one.busy).saturating_sub(own).saturating_sub(ERROR);
+    let share = |time: Duration| Some(time.as_secs_f64() / record.duration.as_secs_f64());
+    let share = |time: Duration| share(time).filter(|share| share.is_finite());
+    Machine {
+        waited: share(between(|one| one.waited)),
+        others: share(others),
+        ..Machine::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_is_compared_with_the_others_of_its_cell() {
+        let mut steadiness = Steadiness::new(10);
+        let cell = CellId(3);
+        assert_eq!(steadiness.beside_others(cell, Some(33)), None);
+        for median in [33, 1200, 34] {
+            steadiness.keep_median(cell, Some(median));
+        }
+        assert_eq!(steadiness.beside_others(cell, Some(1020)), Some(30.0));
+        assert_eq!(steadiness.beside_others(CellId(4), Some(1020)), None);
+        assert_eq!(steadiness.beside_others(cell, None), None);
+    }
+
+    #[test]
+    fn readings_become_shares_of_the_blocks_duration() {
+        let record = RunRecord {
+            outcome: crate::measure::PacketTracker::new(&crate::measure::RunOrder {
+                run: 1,
+                warm_up: 0,
+                packets: 0,
+                packets_per_second: None,
+            })
+            .close(0),
+            controls: Vec::new(),
+            duration: Duration::from_millis(100),
+            offered: None,
+            notes: Vec::new(),
+        };
+        let millis = Duration::from_millis;
+        let at = |waited, ran, busy| Contention {
+            waited: millis(waited),
+            ran: millis(ran),
+            busy: millis(busy),
+        };
+        let readings = Some((at(5, 50, 1000), at(25, 150, 1170)));
+        let machine = contended(readings, &record);
+        let near = |found: Option<f64>, expected: f64| {
+            assert!((found.expect("a share") - expected).abs() < 1e-9, "{found:?}");
+        };
+        near(machine.waited, 0.2);
+        near(machine.others, 0.3);
+        assert!(machine.disturbed());
+        assert_eq!(contended(None, &record), Machine::default());
+    }
 
     #[test]
     fn the_best_is_what_the_faster_readings_have_in_common() {
@@ -84,7 +182,10 @@ mod tests {
     #[test]
     fn patience_ends() {
         let mut steadiness = Steadiness::new(2);
-        assert_eq!([(); 3].map(|()| steadiness.may_repeat()), [true, true, false]);
+        assert_eq!([0, 1, 2].map(|again| steadiness.may_repeat(again)), [true, true, false]);
+        let mut steadiness = Steadiness::new(100);
+        assert_eq!((0..100).filter(|again| steadiness.may_repeat(*again)).count(), 4);
+        let mut steadiness = Steadiness::new(2);
         assert_eq!((0..200).filter(|_| steadiness.may_wait()).count(), 120);
     }
 }

@@ -85,10 +85,12 @@ pub(crate) fn campaign(plan: &Plan, truth: &Truth) -> Campaign {
                     counts: Counts { sent, received: sent, ..Counts::default() },
                     machine: None,
                     samples: plan.packets,
+                    controls: 0,
                     offset: 0,
                     checksum: 0,
                 },
                 samples,
+                controls: Vec::new(),
             });
         }
     }

@@ -23,7 +23,7 @@ fn plan(quick: bool) -> String {
 }
 
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
-    let DeviceRun { model, verifications, .. } =
+    let DeviceRun { model, verifications } =
         environment.device("device", &plan(environment.quick))?;
     let verification = verifications.first().ok_or_else(|| Failure::run("nothing was verified"))?;
     let part = Part {

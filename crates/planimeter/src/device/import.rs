@@ -219,7 +219,7 @@ fn write_blocks(
                 counts: block.counts,
                 machine: None,
             };
-            writer.block(&plan, &block.samples).map_err(Failure::run)?;
+            writer.block(&plan, &block.samples, &[]).map_err(Failure::run)?;
             for remark in &block.remarks {
                 let text = format!("{}: {remark}", name.display());
                 writer.note(&Note { at_ns: started_ns, text }).map_err(Failure::run)?;

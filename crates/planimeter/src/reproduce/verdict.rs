@@ -121,9 +121,8 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     for part in &claim.parts {
         let measured = of(part).and_then(|found| measured(found, part.unit, confidence));
         let agreement = measured.map(|measured| part.criterion.judge(measured.interval));
-        if let Some(reason) = reason(part, of(part), agreement, confidence) {
-            reasons.push(reason);
-        }
+        let reason = reason(part, of(part), agreement, confidence);
+        reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
         agreements.all.push(agreement.unwrap_or(Agreement::Undecided));
         if part.criterion.equivalent().is_some() {
             agreements.with_value.extend(agreement);

@@ -76,10 +76,11 @@ fn campaign() -> Campaign {
                 counts: Counts { sent: 201, received: 200, lost: 1, ..Counts::default() },
                 machine: None,
                 samples: 200,
+                controls: 0,
                 offset: 0,
                 checksum: 0,
             };
-            blocks.push(MeasuredBlock { block, samples });
+            blocks.push(MeasuredBlock { block, samples, controls: Vec::new() });
         }
     }
     let description = Description {

@@ -56,7 +56,7 @@ fn plan(cell: u32) -> BlockPlan {
         duration_ns: 1000,
         packets_per_second: Some(1e3),
         counts: Counts { sent: 3, received: 2, lost: 1, ..Counts::default() },
-        machine: Some(Machine { slower: 0.25, again: 2 }),
+        machine: Some(Machine { slower: 0.25, again: 2, ..Machine::default() }),
     }
 }
 
@@ -68,13 +68,13 @@ fn samples(delays: &[i64]) -> Vec<Sample> {
 fn a_written_campaign_reads_back() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(directory.path(), &description()).unwrap();
-    writer.block(&plan(0), &samples(&[1, -2, i64::MAX])).unwrap();
+    writer.block(&plan(0), &samples(&[1, -2, i64::MAX]), &[]).unwrap();
     writer.rate(&RateTrial { cell: CellId(1), bits_per_second: 50, sent: 10, lost: 0 }).unwrap();
     writer.rate(&RateTrial { cell: CellId(1), bits_per_second: 60, sent: 10, lost: 1 }).unwrap();
     // A loss-free rate above the first loss does not count.
     writer.rate(&RateTrial { cell: CellId(1), bits_per_second: 70, sent: 10, lost: 0 }).unwrap();
-    writer.block(&plan(3), &samples(&[4])).unwrap();
-    writer.block(&plan(0), &samples(&[5])).unwrap();
+    writer.block(&plan(3), &samples(&[4]), &[]).unwrap();
+    writer.block(&plan(0), &samples(&[5]), &[]).unwrap();
     writer.note(&Note { at_ns: 9, text: "a step".to_owned() }).unwrap();
     let campaign = Campaign::read(directory.path()).unwrap();
     assert_eq!(campaign.description, description());
@@ -87,11 +87,34 @@ fn a_written_campaign_reads_back() {
 }
 
 #[test]
+fn control_windows_are_kept_beside_the_delays() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), &description()).unwrap();
+    let control = |took, interrupted, packet_interrupted| Control {
+        took: Picoseconds(took),
+        interrupted,
+        packet_interrupted,
+    };
+    let controls =
+        [control(180, false, false), control(-1, true, false), control(i64::MAX, false, true)];
+    writer.block(&plan(0), &samples(&[1, 2]), &controls).unwrap();
+    writer.block(&plan(1), &samples(&[3]), &[]).unwrap();
+    drop(writer);
+    let (mut writer, campaign) = Writer::resume(directory.path()).unwrap().unwrap();
+    assert_eq!(campaign.blocks[0].controls, controls);
+    assert_eq!(campaign.blocks[0].samples, samples(&[1, 2]));
+    writer.block(&plan(2), &samples(&[4]), &controls[..2]).unwrap();
+    let campaign = Campaign::read(directory.path()).unwrap();
+    assert_eq!(campaign.delays(CellId(1)), [Picoseconds(3)]);
+    assert_eq!(campaign.blocks[2].controls, controls[..2]);
+}
+
+#[test]
 fn an_interruption_costs_the_block_that_it_hit() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(directory.path(), &description()).unwrap();
-    writer.block(&plan(0), &samples(&[1, 2])).unwrap();
-    writer.block(&plan(1), &samples(&[3])).unwrap();
+    writer.block(&plan(0), &samples(&[1, 2]), &[]).unwrap();
+    writer.block(&plan(1), &samples(&[3]), &[]).unwrap();
     drop(writer);
     // Simulates a process that was killed while it wrote the second line, with more delays in the
     // other file.
@@ -100,7 +123,7 @@ fn an_interruption_costs_the_block_that_it_hit() {
     fs::write(&journal, &text[..text.len() - 10]).unwrap();
     let (mut writer, campaign) = Writer::resume(directory.path()).unwrap().unwrap();
     assert_eq!(campaign.blocks.len(), 1);
-    writer.block(&plan(2), &samples(&[7, 8])).unwrap();
+    writer.block(&plan(2), &samples(&[7, 8]), &[]).unwrap();
     drop(writer);
     let campaign = Campaign::read(directory.path()).unwrap();
     assert_eq!(campaign.delays(CellId(0)), [1, 2].map(Picoseconds));
@@ -112,7 +135,7 @@ fn an_interruption_costs_the_block_that_it_hit() {
 fn changed_delays_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(directory.path(), &description()).unwrap();
-    writer.block(&plan(0), &samples(&[1, 2])).unwrap();
+    writer.block(&plan(0), &samples(&[1, 2]), &[]).unwrap();
     let delays = directory.path().join(DELAYS);
     let mut bytes = fs::read(&delays).unwrap();
     bytes[5] ^= 1;
@@ -158,7 +181,7 @@ fn a_campaign_is_not_written_over() {
         Err(WriteError::Exists { .. })
     ));
     let mut writer = Writer::resume(directory.path()).unwrap().unwrap().0;
-    assert!(writer.block(&plan(4), &[]).is_err());
+    assert!(writer.block(&plan(4), &[], &[]).is_err());
 }
 
 #[test]

@@ -29,6 +29,12 @@ struct Synthetic {
     fails_at: Option<u32>,
     /// The runs during which the machine takes twice as long for everything.
     slow: Vec<Range<u32>>,
+    /// The runs beside a program that competes for the device's processor, which the fixed workload
+    /// does not notice.
+    crowded: Vec<Range<u32>>,
+    /// Whether the kernel records how long threads wait.
+    observes_waiting: bool,
+    waited: Duration,
 }
 
 impl Synthetic {
@@ -54,6 +60,11 @@ impl Bench for Synthetic {
         let action = if subject.action == ActionKind::SetNwSrc { 100 } else { 0 };
         let delay = 1000 + matched + action + self.drift * i64::from(self.runs);
         let delay = if self.is_slow() { delay * 2 } else { delay };
+        let is_crowded = self.crowded.iter().any(|runs| runs.contains(&self.runs));
+        let delay = if is_crowded { delay * 30 } else { delay };
+        if is_crowded {
+            self.waited += Duration::from_micros(3);
+        }
         let lost = order.packets_per_second.is_some_and(|rate| rate > self.limit);
         let packets = order.packets - u32::from(lost);
         let samples =
@@ -66,6 +77,7 @@ impl Bench for Synthetic {
         };
         Ok(RunRecord {
             outcome: Outcome { counts, altered: self.altered, late: 0, samples },
+            controls: Vec::new(),
             duration: Duration::from_micros(7),
             offered: order.packets_per_second,
             notes: Vec::new(),
@@ -74,6 +86,11 @@ impl Bench for Synthetic {
 
     fn yardstick(&mut self) -> Option<Duration> {
         Some(Duration::from_micros(if self.is_slow() { 40 } else { 20 }))
+    }
+
+    fn contention(&mut self) -> Option<Contention> {
+        let ran = Duration::ZERO;
+        self.observes_waiting.then_some(Contention { waited: self.waited, ran, busy: ran })
     }
 }
 
@@ -225,6 +242,35 @@ fn blocks_of_a_slow_machine_are_measured_again() {
     let slower = (0..4).flat_map(|cell| campaign.delays(CellId(cell)));
     assert_eq!(slower.filter(|delay| delay.0 >= 2000).count(), 4 * 5);
     assert!(campaign.blocks.iter().all(|measured| measured.block.machine.is_none()));
+}
+
+#[test]
+fn blocks_beside_a_competing_program_are_measured_again() {
+    let steady = |cell: u32, campaign: &Campaign| {
+        let delay = [1000, 1100, 1010, 1110][cell as usize];
+        assert_eq!(campaign.delays(CellId(cell)), vec![Picoseconds(delay); 40], "cell {cell}");
+    };
+    // The fixed workload takes as long as ever, but the medians are thirty times those before.
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench =
+        Synthetic { crowded: std::iter::once(10..14).collect(), ..Synthetic::default() };
+    let (_, campaign) = self::campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    (0..4).for_each(|cell| steady(cell, &campaign));
+    assert_eq!(bench.runs, 32 + 4);
+    // The first blocks of the cells have no others beside them, but their threads wait.
+    let directory = tempfile::tempdir().expect("a directory");
+    let crowded: Vec<Range<u32>> = std::iter::once(1..4).collect();
+    let mut bench =
+        Synthetic { crowded: crowded.clone(), observes_waiting: true, ..Synthetic::default() };
+    let (_, campaign) = self::campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    (0..4).for_each(|cell| steady(cell, &campaign));
+    assert_eq!(bench.runs, 32 + 3);
+    // Without that record, such blocks are kept and counted as disturbed.
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { crowded, ..Synthetic::default() };
+    let (_, campaign) = self::campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    assert_eq!(bench.runs, 32);
+    assert_eq!(campaign.disturbances().map(|found| (found.again, found.kept)), Some((0, 3)));
 }
 
 #[test]

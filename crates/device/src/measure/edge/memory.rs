@@ -1,10 +1,12 @@
 //! Measures the pipeline library in memory: each packet is processed between two readings of the
-//! processor's cycle counter.
+//! processor's cycle counter, and a control window of fixed work follows it between two more.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use ir::bits::Bits;
 use packetio::cycles::{self, CycleCounter};
+use packetio::interrupts;
 use pipeline::{EntryAction, FieldMatch, Output, Switch, TableEntry};
 
 use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
@@ -16,7 +18,7 @@ use super::super::task::Task;
 use super::super::traffic::{Arrival, PacketId, Traffic};
 use super::programs;
 use super::yardstick::Yardstick;
-use crate::campaign::{ClockReference, Picoseconds};
+use crate::campaign::{ClockReference, Control, Picoseconds};
 
 /// A P4 program with its table entries, and the packets for it.
 struct Loaded {
@@ -33,6 +35,14 @@ pub(super) struct MemoryBench {
     counter: CycleCounter,
     loaded: Option<Loaded>,
     yardstick: Yardstick,
+    marks_interrupts: bool,
+}
+
+/// The cycles that a piece of work took, and whether an interrupt occurred meanwhile.
+#[derive(Clone, Copy)]
+struct Window {
+    cycles: u64,
+    interrupted: bool,
 }
 
 impl MemoryBench {
@@ -40,7 +50,38 @@ impl MemoryBench {
         let counter = CycleCounter::calibrate(Duration::from_millis(200)).ok_or_else(|| {
             failed("this processor has no cycle counter that runs at a constant rate")
         })?;
-        Ok(Self { path, ports, secret, counter, loaded: None, yardstick: Yardstick::default() })
+        let marks_interrupts = interrupts::available();
+        let yardstick = Yardstick::default();
+        Ok(Self { path, ports, secret, counter, loaded: None, yardstick, marks_interrupts })
+    }
+
+    /// Whether the processor shows interrupts to the bench. Without such marks, interrupts are only
+    /// noticed by slow control windows.
+    pub(super) fn marks_interrupts(&self) -> bool {
+        self.marks_interrupts
+    }
+
+    /// Runs `work` between two readings of the cycle counter.
+    #[inline(always)]
+    fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, Window) {
+        let marks = self.marks_interrupts;
+        if marks {
+            interrupts::mark();
+        }
+        let begin = cycles::begin();
+        let result = work();
+        let cycles = cycles::end().wrapping_sub(begin);
+        (result, Window { cycles, interrupted: marks && !interrupts::is_marked() })
+    }
+
+    /// Times a control window. `packet` is the window of the packet before it.
+    fn control(&self, packet: Option<Window>) -> Control {
+        let (_, window) = self.timed(|| black_box(control_work(black_box(1))));
+        Control {
+            took: Picoseconds(self.counter.picoseconds(window.cycles)),
+            interrupted: window.interrupted,
+            packet_interrupted: packet.is_some_and(|packet| packet.interrupted),
+        }
     }
 
     /// Measures the time between two adjacent readings of the cycle counter. Returns the
@@ -111,14 +152,13 @@ impl MemoryBench {
     }
 }
 
-impl Loaded {
-    /// Runs the program on a packet. Returns the outputs and the cycles that it took.
-    fn process(&mut self, port: u32, packet: &[u8]) -> Result<(Vec<Output>, u64), BenchError> {
-        let begin = cycles::begin();
-        let outcome = self.switch.process(port, packet, Duration::ZERO);
-        let taken = cycles::end().wrapping_sub(begin);
-        Ok((outcome.map_err(failed)?, taken))
-    }
+/// Does fixed arithmetic in registers for about 180 ns: steps that each depend on the one before,
+/// so that their duration depends on nothing but the processor.
+#[inline(never)]
+fn control_work(seed: u64) -> u64 {
+    (0..100_u64).fold(seed, |value, step| {
+        value.rotate_left(13).wrapping_mul(0x2545_F491_4F6C_DD1D).wrapping_add(step)
+    })
 }
 
 impl Bench for MemoryBench {
@@ -132,22 +172,34 @@ impl Bench for MemoryBench {
 
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
         let [in_port, out_port] = self.ports;
-        let Some(loaded) = &mut self.loaded else { return Err(failed("it is not configured")) };
+        let Some(mut loaded) = self.loaded.take() else {
+            return Err(failed("it is not configured"));
+        };
         let mut tracker = PacketTracker::new(order);
         let mut frame = Vec::new();
         let mut begin = Instant::now();
+        // Reallocations would disturb the next packet.
+        let mut controls = Vec::with_capacity(order.packets as usize + 1);
+        let mut control = self.control(None);
         for number in 0..order.warm_up + order.packets {
             if number == order.warm_up {
                 begin = Instant::now();
+                controls.push(control);
             }
             let id = PacketId { run: order.run, number };
             loaded.traffic.write(id, &mut frame);
-            let (outputs, taken) = loaded.process(in_port, &frame)?;
+            let (outcome, window) =
+                self.timed(|| loaded.switch.process(in_port, &frame, Duration::ZERO));
+            control = self.control(Some(window));
+            if number >= order.warm_up {
+                controls.push(control);
+            }
+            let outputs: Vec<Output> = outcome.map_err(failed)?;
             tracker.sent(id, Picoseconds(0));
             for output in outputs.iter().filter(|output| output.port == out_port) {
                 match loaded.traffic.read(&output.packet) {
                     Arrival::Packet(id) => {
-                        tracker.arrived(id, Picoseconds(self.counter.picoseconds(taken)));
+                        tracker.arrived(id, Picoseconds(self.counter.picoseconds(window.cycles)));
                     }
                     Arrival::Altered(id) => tracker.altered(id),
                     Arrival::Foreign => {}
@@ -155,7 +207,9 @@ impl Bench for MemoryBench {
             }
         }
         let duration = begin.elapsed();
-        Ok(RunRecord { outcome: tracker.close(0), duration, offered: None, notes: Vec::new() })
+        self.loaded = Some(loaded);
+        let (outcome, notes) = (tracker.close(0), Vec::new());
+        Ok(RunRecord { outcome, controls, duration, offered: None, notes })
     }
 
     fn yardstick(&mut self) -> Option<Duration> {

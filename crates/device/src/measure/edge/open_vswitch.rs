@@ -21,11 +21,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// take a different path from the last (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
 const SETTINGS: [&str; 1] = ["other_config:emc-insert-inv-prob=1"];
 
+/// The setting by which Open vSwitch sends no echo requests. By default it closes a connection on
+/// which the controller is silent for 10 s, and the generator does not look at the connection while
+/// a block is measured.
+const NO_PROBE: &str = "inactivity_probe=0";
+
 /// A running Open vSwitch and its OpenFlow connection.
 pub(super) struct OpenVSwitch {
     session: OpenFlowSwitch,
     /// The daemons are declared before their directory, so that they end before it is removed.
-    _daemons: [Daemon; 2],
+    daemons: [Daemon; 2],
     _directory: tempfile::TempDir,
     pub(super) version: String,
 }
@@ -90,10 +95,11 @@ impl OpenVSwitch {
             "--", "add-port", bridge, first, "--", "set", "Interface", first, &in_port,
             "--", "add-port", bridge, second, "--", "set", "Interface", second, &out_port,
             "--", "set-controller", bridge, &controller,
+            "--", "set", "Controller", bridge, NO_PROBE,
         ])?;
         let session = OpenFlowSwitch::accept(&listener, openflow, ports)?;
         let version = version.lines().next().unwrap_or_default().to_owned();
-        Ok(Self { session, _daemons: [switch, server], _directory: directory, version })
+        Ok(Self { session, daemons: [switch, server], _directory: directory, version })
     }
 
     /// Returns the settings of Open vSwitch that differ from the defaults, as text.
@@ -105,6 +111,10 @@ impl OpenVSwitch {
 impl Device for OpenVSwitch {
     fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
         self.session.configure(task)
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.daemons.iter().map(|daemon| daemon.0.id()).collect()
     }
 }
 
@@ -146,7 +156,9 @@ fn call(place: &Path, program: &str, arguments: &[&str]) -> Result<String, Bench
 fn absent(program: &str, error: &std::io::Error) -> BenchError {
     BenchError::Program {
         program: program.to_owned(),
-        problem: format!("{error}; install Open vSwitch (Debian's package openvswitch-switch)"),
+        problem: format!(
+            "{error}; install Open vSwitch (`conformance/install.sh openvswitch`, or Debian's package openvswitch-switch)"
+        ),
     }
 }
 

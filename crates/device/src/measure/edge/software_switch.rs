@@ -61,6 +61,10 @@ impl Device for SoftwareSwitch {
     fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
         self.session.configure(task)
     }
+
+    fn processes(&self) -> Vec<u32> {
+        vec![self.process.id()]
+    }
 }
 
 impl Drop for SoftwareSwitch {

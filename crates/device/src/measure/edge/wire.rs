@@ -11,11 +11,12 @@ use packetio::{Port, Transmitted};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
+use super::super::conduct::{Bench, BenchError, Contention, RunOrder, RunRecord};
 use super::super::matching::PacketTracker;
 use super::super::plan::Timestamps;
 use super::super::task::Task;
 use super::super::traffic::{Arrival, PacketId, Subject, Traffic};
+use super::contention::Competitors;
 use super::machine::ClockOffset;
 use super::programs;
 use super::yardstick::Yardstick;
@@ -23,6 +24,8 @@ use crate::campaign::{ClockReference, ClockSource, Picoseconds};
 
 /// The number of packets that are sent at a fixed rate between two polls of the timestampers.
 const LOOK: u32 = 512;
+/// The shortest interval between two packets that are sent at a fixed rate, as a share of the mean.
+const SHORTEST: f64 = 0.5;
 /// The number of consecutive packets that must come out of a device correctly before it counts as
 /// configured.
 const RIGHT: u32 = 20;
@@ -37,6 +40,11 @@ pub(super) trait Device {
     /// Configures the device with rules or a program. The configuration may take effect a little
     /// later.
     fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
+
+    /// Returns the identifiers of the processes of the device on this machine.
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
 }
 
 /// Returns the error for an attempt to run a P4 program on a device that runs none.
@@ -158,7 +166,7 @@ impl Path {
                     std::hint::spin_loop();
                 }
                 // Even spacing could synchronise with a periodic event.
-                due += gap * self.random.random_range(0.5..1.5);
+                due += gap * self.random.random_range(SHORTEST..2.0 - SHORTEST);
             }
             last = Instant::now();
             if number == order.warm_up {
@@ -166,6 +174,9 @@ impl Path {
             }
             let lost = tracker.outstanding();
             self.transmit(traffic, PacketId { run: order.run, number })?;
+            if let Some(gap) = gap {
+                due = due.max(earliest(gap, last - origin, origin.elapsed()));
+            }
             if gap.is_none() {
                 self.await_arrivals(traffic, &mut tracker, lost, wait);
             } else if number % LOOK == LOOK - 1 {
@@ -194,7 +205,8 @@ impl Path {
         if self.by == Some(StampedBy::Socket) {
             notes.push("stamps are of the socket, not of the edge to the driver".to_owned());
         }
-        Ok(RunRecord { outcome: tracker.close(steps), duration, offered, notes })
+        let outcome = tracker.close(steps);
+        Ok(RunRecord { outcome, controls: Vec::new(), duration, offered, notes })
     }
 
     fn transmit(&mut self, traffic: &Traffic, id: PacketId) -> Result<(), BenchError> {
@@ -324,6 +336,20 @@ impl Path {
     }
 }
 
+/// Returns the earliest time for the next packet in nanoseconds, after one whose transmission began
+/// and ended at these times. `gap` is the mean interval of packets in nanoseconds.
+///
+/// After a stall of the generator, packets that are due must not bunch, because the delays of a
+/// bunch are those of its queue. Transmissions begin at least the shortest interval apart, and one
+/// that itself took longer than the mean interval ends as long before the next begins. A packet is
+/// stamped during its transmission, so that stamps keep a token bucket of three packets and twice
+/// the mean rate.
+fn earliest(gap: f64, began: Duration, ended: Duration) -> f64 {
+    let [began, ended] = [began, ended].map(|time| time.as_nanos() as f64);
+    let from = if ended - began > gap { ended } else { began };
+    from + gap * SHORTEST
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -337,16 +363,23 @@ pub(super) struct WireBench {
     /// A timer of a fixed workload, which shows how fast the machine is; `None` unless the device
     /// runs on this machine.
     yardstick: Option<Yardstick>,
+    /// A reader of how other programs compete with the device; `None` unless the device runs on this
+    /// machine.
+    competitors: Option<Competitors>,
 }
 
 impl WireBench {
+    /// Creates a bench for a device. `cores` are those of the generator and of the device; `None`
+    /// unless the device runs on this machine.
     pub(super) fn new(
         path: Path,
         device: Box<dyn Device>,
         ports: [u32; 2],
-        yardstick: Option<Yardstick>,
-    ) -> Self {
-        Self { path, device, ports, configured: None, yardstick }
+        cores: Option<[usize; 2]>,
+    ) -> Result<Self, BenchError> {
+        let yardstick = cores.map(|[_, device]| Yardstick::with_core(device)).transpose()?;
+        let competitors = cores.map(|cores| Competitors::new(cores, device.processes()));
+        Ok(Self { path, device, ports, configured: None, yardstick, competitors })
     }
 }
 
@@ -374,5 +407,42 @@ impl Bench for WireBench {
 
     fn yardstick(&mut self) -> Option<Duration> {
         self.yardstick.as_ref().map(Yardstick::read)
+    }
+
+    fn contention(&mut self) -> Option<Contention> {
+        self.competitors.as_ref()?.read()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_keep_a_token_bucket_beside_stalls_of_the_generator() {
+        const GAP: f64 = 10_000.0;
+        const PACKETS: u64 = 5_000;
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let (mut now, mut due) = (0.0_f64, 0.0_f64);
+        let mut stamps = Vec::new();
+        for number in 0..PACKETS {
+            // Stalls of 20 mean intervals before, and of up to 3 within a transmission.
+            now = now.max(due) + if number % 97 == 0 { 20.0 * GAP } else { 0.0 };
+            due += GAP * random.random_range(SHORTEST..2.0 - SHORTEST);
+            let began = now;
+            let took = if number % 31 == 0 { 3.0 * GAP } else { 0.9 * GAP };
+            stamps.push(began + took * random.random_range(0.0..1.0));
+            now = began + took * 1.0;
+            let [began, ended] = [began, now].map(|time| Duration::from_nanos(time as u64));
+            due = due.max(earliest(GAP, began, ended));
+        }
+        // The number of packets in any window of time is at most 3 + 2 per mean interval.
+        for (first, from) in stamps.iter().enumerate() {
+            for (number, to) in
+                (1..).map(f64::from).zip(&stamps[first..stamps.len().min(first + 60)])
+            {
+                assert!(number <= 3.0 + 2.0 * (to - from + 2.0) / GAP, "{number} in {}", to - from);
+            }
+        }
     }
 }

@@ -8,24 +8,26 @@ use ::device::{Campaign, Level, Model, SettingModel, Settings, largest_packet_er
 
 use super::super::claims::System;
 use super::super::section::Measured;
-use super::Path;
+use super::levels::Quiet;
 use crate::failure::Failure;
 
 /// The measurements of one round of a campaign, with the model that was derived from them and its
 /// verification.
 struct Round {
-    campaign: Campaign,
+    /// The round with all of its packets.
+    all: Campaign,
+    /// The round without the packets that stalls of the host made late.
+    quiet: Campaign,
     model: Model,
     verification: Verification,
 }
 
 impl Round {
-    fn of(campaign: Campaign) -> Result<Self, Failure> {
-        let (model, verifications) =
-            verify(&campaign, &Settings::default()).map_err(Failure::run)?;
+    fn of(all: Campaign, quiet: Campaign) -> Result<Self, Failure> {
+        let (model, verifications) = verify(&quiet, &Settings::default()).map_err(Failure::run)?;
         let verification = verifications.into_iter().next();
         let verification = verification.ok_or_else(|| Failure::run("nothing was verified"))?;
-        Ok(Self { campaign, model, verification })
+        Ok(Self { all, quiet, model, verification })
     }
 
     fn under(&self) -> Option<&SettingModel> {
@@ -84,7 +86,7 @@ impl Round {
     }
 
     fn worst_of_largest_packets(&self) -> Option<f64> {
-        let errors = largest_packet_errors(&self.campaign);
+        let errors = largest_packet_errors(&self.all);
         errors.iter().map(|one| one.relative.abs()).reduce(f64::max)
     }
 
@@ -108,47 +110,122 @@ const SINGLE_FIELDS: [&str; 3] = ["tp-dst", "dl-dst", "masked-nw-dst"];
 const VLAN: [&str; 2] = ["strip-vlan", "set-vlan-id"];
 const NETWORK: [&str; 3] = ["set-nw-src", "set-nw-tos", "set-tp-src"];
 
-/// Adds to `measured` the figures by which claims on devices are judged. Each has one value for
-/// each round of the campaign.
-pub(super) fn put(
-    measured: &mut Measured,
-    campaign: &Campaign,
-    path: Path,
-    rounds: u32,
-) -> Result<(), Failure> {
-    let parts = (0..rounds).map(|round| Round::of(campaign.round(round, rounds)));
-    let parts: Vec<Round> = parts.collect::<Result<_, _>>()?;
-    let mut put = |key: &str, figure: &dyn Fn(&Round) -> Option<f64>| {
-        let values: Option<Vec<f64>> = parts.iter().map(figure).collect();
-        measured.rounds(System::Memory, key, values.unwrap_or_default());
-    };
-    let ratio = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
-    match path {
-        Path::Interpreter => {
-            put("match.all-over-five-tuple", &|one| {
-                ratio(one.mean_cost(&["all"]), one.mean_cost(&["five-tuple"]))
-            });
-            put("match.five-tuple-over-single", &|one| {
-                ratio(one.mean_cost(&["five-tuple"]), one.greatest_cost(&SINGLE_FIELDS))
-            });
-            put("action.network-over-vlan", &|one| {
-                ratio(one.mean_cost(&NETWORK), one.mean_cost(&VLAN))
-            });
-            put("action.least-network-over-most-vlan", &|one| {
-                ratio(one.least_cost(&NETWORK), one.greatest_cost(&VLAN))
-            });
-            put("action.least-vlan-over-mac", &|one| {
-                ratio(one.least_cost(&VLAN), one.mean_cost(&["set-dl-src"]))
-            });
-            put("interpreter.worst.median", &Round::worst_at_median);
-            put("interpreter.worst.largest-packet", &Round::worst_of_largest_packets);
-            put("interpreter.worst-mean", &Round::worst_mean);
-        }
-        Path::Compiled => {
-            put("compiled.greatest-cost", &Round::greatest_share);
-            put("compiled.worst.median", &Round::worst_at_median);
-            put("compiled.skill", &Round::skill_at_median);
+/// A figure by which a part of a claim is judged.
+struct PartFigure {
+    /// The key of the part.
+    key: &'static str,
+    of: fn(&Round) -> Option<f64>,
+}
+
+fn ratio(above: Option<f64>, below: Option<f64>) -> Option<f64> {
+    Some(above? / below?)
+}
+
+/// The figures for the claims on the device whose functions have costs.
+const OF_COSTS: [PartFigure; 8] = [
+    PartFigure {
+        key: "match.all-over-five-tuple",
+        of: |one| ratio(one.mean_cost(&["all"]), one.mean_cost(&["five-tuple"])),
+    },
+    PartFigure {
+        key: "match.five-tuple-over-single",
+        of: |one| ratio(one.mean_cost(&["five-tuple"]), one.greatest_cost(&SINGLE_FIELDS)),
+    },
+    PartFigure {
+        key: "action.network-over-vlan",
+        of: |one| ratio(one.mean_cost(&NETWORK), one.mean_cost(&VLAN)),
+    },
+    PartFigure {
+        key: "action.least-network-over-most-vlan",
+        of: |one| ratio(one.least_cost(&NETWORK), one.greatest_cost(&VLAN)),
+    },
+    PartFigure {
+        key: "action.least-vlan-over-mac",
+        of: |one| ratio(one.least_cost(&VLAN), one.mean_cost(&["set-dl-src"])),
+    },
+    PartFigure { key: "interpreter.worst.median", of: Round::worst_at_median },
+    PartFigure { key: "interpreter.worst.largest-packet", of: Round::worst_of_largest_packets },
+    PartFigure { key: "interpreter.worst-mean", of: Round::worst_mean },
+];
+
+/// The figures for the claims on the device whose functions cost next to nothing.
+const OF_HARDWARE: [PartFigure; 3] = [
+    PartFigure { key: "compiled.greatest-cost", of: Round::greatest_share },
+    PartFigure { key: "compiled.worst.median", of: Round::worst_at_median },
+    PartFigure { key: "compiled.skill", of: Round::skill_at_median },
+];
+
+/// The key of the figure on the spread of delays.
+const SPREAD: &str = "spread.cell-over-baseline";
+
+/// The figures that one system measures, and the system.
+pub(super) struct Figures {
+    pub(super) system: System,
+    /// Whether the system stands for the device whose functions have costs.
+    pub(super) of_costs: bool,
+    /// Whether the system stands for the device whose functions cost next to nothing.
+    pub(super) of_hardware: bool,
+}
+
+impl Figures {
+    fn all(&self) -> impl Iterator<Item = &'static PartFigure> {
+        let of_costs = OF_COSTS.iter().filter(|_| self.of_costs);
+        of_costs.chain(OF_HARDWARE.iter().filter(|_| self.of_hardware))
+    }
+
+    /// Stores the reason why none of the figures, including that on the spread, is told.
+    pub(super) fn untold(&self, measured: &mut Measured, reason: &str) {
+        let keys = self.all().map(|figure| figure.key);
+        for key in keys.chain(self.of_costs.then_some(SPREAD)) {
+            measured.untold(self.system, key, reason);
         }
     }
-    Ok(())
+
+    /// Adds the figures to `measured`, each with one value for each round of a campaign in memory.
+    /// If stalls of the host decide even the medians, nothing is told.
+    pub(super) fn put_quiet(
+        &self,
+        measured: &mut Measured,
+        all: &Campaign,
+        quiet: &Quiet,
+        rounds: u32,
+    ) {
+        let of = |round| Round::of(all.round(round, rounds), quiet.campaign.round(round, rounds));
+        let parts: Result<Vec<Round>, Failure> = (0..rounds).map(of).collect();
+        let (Ok(parts), Some(highest)) = (parts, quiet.highest_told()) else {
+            let reason = "stalls of the host decide even median delays: a quieter machine is needed, or more packets (without \
+                          --quick)";
+            return self.untold(measured, reason);
+        };
+        self.put(measured, &parts);
+        if self.of_costs {
+            let spread = |one: &Round| Quiet::farthest_spread(&one.quiet, highest);
+            let values: Option<Vec<f64>> = parts.iter().map(spread).collect();
+            measured.rounds(self.system, SPREAD, values.unwrap_or_default());
+        }
+    }
+
+    /// Adds the figures to `measured`, each with one value for each round of a campaign on a network.
+    pub(super) fn put_all(
+        &self,
+        measured: &mut Measured,
+        all: &Campaign,
+        rounds: u32,
+    ) -> Result<(), Failure> {
+        let of = |round| Round::of(all.round(round, rounds), all.round(round, rounds));
+        let parts: Vec<Round> = (0..rounds).map(of).collect::<Result<_, _>>()?;
+        self.put(measured, &parts);
+        if self.of_costs {
+            let reason = "on a network no control window stands beside a packet, which would show the stalls of the host";
+            measured.untold(self.system, SPREAD, reason);
+        }
+        Ok(())
+    }
+
+    fn put(&self, measured: &mut Measured, parts: &[Round]) {
+        for figure in self.all() {
+            let values: Option<Vec<f64>> = parts.iter().map(figure.of).collect();
+            measured.rounds(self.system, figure.key, values.unwrap_or_default());
+        }
+    }
 }
