@@ -14,6 +14,7 @@ mod graphml;
 mod links;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 pub use error::TopologyError;
@@ -61,6 +62,24 @@ pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usi
             survey_links(path, switch_count.into()).map_or(0, |survey| survey.ports)
         }
     }
+}
+
+/// Returns the number of switches that a source describes, at most `most`. Only a file has a limited
+/// number.
+///
+/// # Errors
+///
+/// Returns an error if the source is a file that cannot be read or parsed.
+pub(crate) fn switches_described(source: &TopologySource, most: u32) -> Result<u32, TopologyError> {
+    let nodes = match source {
+        TopologySource::GraphMl(path) => survey_graphml(path)?.nodes,
+        TopologySource::Links(path) => survey_links(path, most.into())?.nodes,
+        TopologySource::None
+        | TopologySource::Linear
+        | TopologySource::Tree { .. }
+        | TopologySource::LeafSpine { .. } => return Ok(most),
+    };
+    Ok(u32::try_from(nodes).unwrap_or(u32::MAX).min(most))
 }
 
 /// The index of an emulated switch in the run, from 0.
@@ -173,6 +192,47 @@ impl Topology {
     /// Returns the number of switches, linked or not.
     pub fn switch_count(&self) -> usize {
         self.peers.len()
+    }
+
+    /// Returns the number of switches that have a link.
+    pub(crate) fn linked_switch_count(&self) -> u32 {
+        let linked = self.peers.iter().filter(|peers| !peers.is_empty()).count();
+        u32::try_from(linked).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the smallest and the largest number of first switches that end with a linked switch
+    /// whose link is among them; `None` if there is no link. Further switches have no links.
+    pub(crate) fn linked_prefixes(&self) -> Option<RangeInclusive<u32>> {
+        // The second end of a link has the larger index.
+        let ends = || self.links().map(|link| link.b.0.0.saturating_add(1));
+        Some(ends().min()?..=ends().max()?)
+    }
+
+    /// Returns the switches of the largest connected part, ascending. Of equally large parts, it is
+    /// the one with the first switch.
+    pub(crate) fn largest_part(&self) -> Vec<u32> {
+        let mut is_known = vec![false; self.peers.len()];
+        let mut largest: Vec<u32> = Vec::new();
+        for first in 0..self.peers.len() {
+            let Some(unknown @ false) = is_known.get_mut(first) else { continue };
+            *unknown = true;
+            let mut part = vec![u32::try_from(first).unwrap_or(u32::MAX)];
+            let mut next = 0;
+            while let Some(switch) = part.get(next).copied() {
+                next += 1;
+                for (_, (SwitchIndex(far), _)) in self.peers_of(SwitchIndex(switch)) {
+                    if let Some(unknown @ false) = is_known.get_mut(*far as usize) {
+                        *unknown = true;
+                        part.push(*far);
+                    }
+                }
+            }
+            if part.len() > largest.len() {
+                largest = part;
+            }
+        }
+        largest.sort_unstable();
+        largest
     }
 
     /// Returns notes on the topology for a reader of the results, such as edges left out.

@@ -1,5 +1,6 @@
 //! A whole run of the benchmark: every requested test, with its trials.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,8 +23,8 @@ use crate::metrics::Unit;
 use crate::onos::{self, Onos};
 use crate::outcome::{Completion, RunResult, SearchOutcome, Trial};
 use crate::run::{RunContext, RunError, Watcher, between};
-use crate::topology::Topology;
-use crate::trial::{address, announce};
+use crate::topology::{Topology, switches_described};
+use crate::trial::{TrialError, address, announce};
 
 /// The shares of invalid messages that section 5.3.1 requires.
 const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
@@ -343,7 +344,11 @@ impl Runner<'_> {
 
     /// Measures the network discovery size (section 5.2.2).
     fn size(&mut self) -> Result<Measured, RunError> {
-        let (least, most) = (least_switches(self.config), self.config.rfc8456.switches);
+        let limit = self.config.rfc8456.switches;
+        let Some(range) = switches_to_discover(&self.config.topology, limit)? else {
+            return Ok(Measured::failed("the topology has no links; see --topology"));
+        };
+        let (least, most) = range.into_inner();
         let mut reach = Reach::Reached;
         let found = largest(least, most, |switches| match self.is_interrupted() {
             true => Ok::<_, RunError>(None),
@@ -363,24 +368,20 @@ impl Runner<'_> {
                 reach => Measured::without_controller(reach, "the controller did not come back"),
             });
         };
-        let mut measured = match known {
-            0 => Measured::failed(unknown.clone().and_then(|(_, why)| why).unwrap_or_default()),
-            known => Measured::of(known.into()),
-        };
-        measured.reach = reach;
-        if known > 0 {
-            let links = Topology::build(&self.config.topology, known, u16::MAX)
-                .map_or(0, |topology| topology.link_count());
-            measured = measured.with("links", links as f64, Unit::Count);
-            measured.remark = Some(match unknown {
-                Some((unknown, Some(why))) => format!("at {unknown} switches {why}"),
-                _ => {
-                    "all switches that there were were discovered: the size is at least this; see \
-                      --rfc8456-switches"
-                        .to_owned()
-                }
-            });
+        if known == 0 {
+            let why = unknown.and_then(|(_, why)| why).unwrap_or_default();
+            return Ok(Measured::without_controller(reach, why));
         }
+        let mut measured = discovered(&network(&self.config.topology, known)?);
+        measured.reach = reach;
+        measured.remark = Some(match unknown {
+            Some((unknown, Some(why))) => format!("at {unknown} switches {why}"),
+            _ => {
+                let end =
+                    if most < limit { "--topology has no further" } else { "--rfc8456-switches" };
+                format!("all switches were discovered: the size is at least this ({end})")
+            }
+        });
         Ok(measured)
     }
 
@@ -478,11 +479,32 @@ fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     }
 }
 
-/// Returns the smallest number of switches with which the topology has links.
-fn least_switches(config: &Config) -> u32 {
-    match &config.topology {
-        TopologySource::LeafSpine { spines } => spines + 1,
-        _ => 2,
+/// Returns the first `switches` switches of a topology, with as many ports as their links need.
+fn network(source: &TopologySource, switches: u32) -> Result<Topology, RunError> {
+    Ok(Topology::build(source, switches, u16::MAX).map_err(TrialError::Topology)?)
+}
+
+/// Returns the least and the largest number of switches among which the network discovery size is
+/// searched, at most `limit`. Both networks end with a linked switch. Returns `None` if the topology
+/// has no links.
+fn switches_to_discover(
+    source: &TopologySource,
+    limit: u32,
+) -> Result<Option<RangeInclusive<u32>>, RunError> {
+    let described = switches_described(source, limit).map_err(TrialError::Topology)?;
+    Ok(network(source, described)?.linked_prefixes())
+}
+
+/// Returns the network discovery size of a network whose topology was discovered. A switch without
+/// links is in no topology that discovery frames could show, so it does not count.
+fn discovered(topology: &Topology) -> Measured {
+    let linked = topology.linked_switch_count();
+    let unlinked = topology.switch_count() as f64 - f64::from(linked);
+    let measured =
+        Measured::of(linked.into()).with("links", topology.link_count() as f64, Unit::Count);
+    match unlinked > 0.0 {
+        true => measured.with("switches without links", unlinked, Unit::Count),
+        false => measured,
     }
 }
 
@@ -515,10 +537,17 @@ fn empty_result(
 ) -> Result<BenchmarkResult, RunError> {
     let switches = config.switches.count;
     let topology = Topology::build(&config.topology, switches, config.switches.ports)
-        .map_err(crate::trial::TrialError::Topology)?;
+        .map_err(TrialError::Topology)?;
     let configured = |key: &str| context.configuration.get(key).cloned().unwrap_or_default();
     let mut notes = context.notes.clone();
     notes.extend(topology.notes().iter().cloned());
+    let apart = topology.switch_count() - topology.largest_part().len();
+    if apart > 0 {
+        notes.push(format!(
+            "{apart} of {switches} switches have no path to the others: no path to their hosts is \
+             measured."
+        ));
+    }
     Ok(BenchmarkResult {
         schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,

@@ -1,5 +1,7 @@
 //! The hosts of a network, pairs of them, and the packets that they exchange in the tests of paths.
 
+use std::sync::Arc;
+
 use super::seen::{Hop, Order};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, MacAddress, PacketId, PathFrames};
@@ -9,7 +11,9 @@ use crate::traffic::{Host, Hosts, MacAddress, PacketId, PathFrames};
 pub(crate) struct Scene {
     pub(crate) hosts: Hosts,
     pub(crate) topology: Topology,
-    pub(crate) frames: PathFrames,
+    frames: PathFrames,
+    /// The switches between whose hosts packets are sent, ascending.
+    switches: Arc<[u32]>,
 }
 
 /// Two hosts behind different switches.
@@ -26,17 +30,40 @@ impl Pair {
 }
 
 impl Scene {
+    /// Creates a scene whose pairs of hosts have a path between them: their switches are the largest
+    /// connected part of the topology.
+    pub(crate) fn new(hosts: Hosts, topology: Topology, frames: PathFrames) -> Self {
+        let switches = topology.largest_part().into();
+        Self { hosts, topology, frames, switches }
+    }
+
+    /// Returns the same scene with pairs of hosts of all switches, whether or not a path leads from
+    /// one host to the other.
+    pub(crate) fn with_all_switches(self) -> Self {
+        Self { switches: (0..self.hosts.switches()).collect(), ..self }
+    }
+
+    /// Returns the number of hosts between which packets are sent.
+    fn count(&self) -> u32 {
+        u32::try_from(self.switches.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(self.hosts.per_switch())
+    }
+
     /// Returns an ordered pair of hosts behind different switches. Different numbers return
     /// different pairs; `None` is returned beyond the last pair. If a switch has several hosts,
     /// some pairs of adjacent switches are left out.
     pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
-        let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
+        let (count, per_switch) = (self.count(), self.hosts.per_switch());
         let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
         let distance = number / count;
         if distance >= distances {
             return None;
         }
-        let host = |index: u32| self.hosts.host(index / per_switch, index % per_switch);
+        let host = |index: u32| {
+            let switch = self.switches.get((index / per_switch) as usize)?;
+            self.hosts.host(*switch, index % per_switch)
+        };
         // Pairs of hosts with distant indices come first. Small distances would connect only
         // neighbouring switches.
         let far = per_switch + (distances / 2 + distance) % distances;
@@ -46,7 +73,7 @@ impl Scene {
 
     /// Returns the number of pairs that [`Scene::pair`] can return.
     pub(crate) fn pairs(&self) -> u32 {
-        let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
+        let (count, per_switch) = (self.count(), self.hosts.per_switch());
         (count + 1).saturating_sub(2 * per_switch) * count
     }
 

@@ -172,17 +172,14 @@ impl Plan {
             northbound,
         };
         let patient = Terms { patience: nanos(timing.connect_timeout), ..terms };
-        let scene = Scene {
-            hosts: self.hosts.clone(),
-            topology: self.topology.clone(),
-            frames: PathFrames::new(config.traffic.frame_bytes, self.key),
-        };
+        let frames = PathFrames::new(config.traffic.frame_bytes, self.key);
+        let scene = Scene::new(self.hosts.clone(), self.topology.clone(), frames);
         let own: Box<dyn Procedure> = match self.setting.test {
             Test::TopologyDiscoveryTime | Test::DiscoverySize => {
                 Box::new(TopologyDiscovery::new(patient, &self.topology))
             }
             Test::MessageProcessingTime | Test::MessageProcessingRate => {
-                Box::new(MessageTime::new(terms, scene.clone()))
+                Box::new(MessageTime::new(terms, scene.clone().with_all_switches()))
             }
             Test::ReactivePathTime | Test::ExceptionHandling | Test::DenialOfService => {
                 Box::new(PathTime::new(terms, scene.clone(), false))

@@ -54,6 +54,22 @@ fn no_topology_has_no_links_and_every_port_is_free() {
 }
 
 #[test]
+fn switches_without_links_are_in_no_part_that_others_reach() {
+    let text = "2:1==4:1\n4:2==5:1\n7:1==8:1\n";
+    let topology = links(text, 10, 4).expect("built");
+    assert_eq!(topology.linked_switch_count(), 5);
+    assert_eq!(topology.linked_prefixes(), Some(4..=8));
+    assert_eq!(topology.largest_part(), [1, 3, 4]);
+    let unlinked = Topology::build(&TopologySource::None, 3, 4).expect("built");
+    assert_eq!(unlinked.linked_prefixes(), None);
+    assert_eq!(unlinked.largest_part(), [0]);
+    let file = file(text);
+    let source = TopologySource::Links(file.path().to_owned());
+    assert_eq!(switches_described(&source, 256).expect("read"), 8);
+    assert_eq!(switches_described(&source, 5).expect("read"), 5);
+}
+
+#[test]
 fn a_chain_links_neighbours() {
     let topology = Topology::build(&TopologySource::Linear, 4, 3).expect("built");
     assert_eq!(pairs(&topology), [(0, 1), (1, 2), (2, 3)]);

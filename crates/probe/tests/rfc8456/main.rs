@@ -128,6 +128,39 @@ fn the_reference_controller_is_measured_in_both_versions() {
     }
 }
 
+/// Returns a file of links between switches 1 to 3, and between switches 5 and 6.
+fn file_of_links() -> (tempfile::NamedTempFile, String) {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "1:1==2:1\n2:2==3:1\n5:1==6:1\n").expect("written");
+    let topology = format!("links:{}", file.path().display());
+    (file, topology)
+}
+
+#[test]
+fn switches_without_links_are_not_counted_as_discovered() {
+    let (_file, topology) = file_of_links();
+    let settings = [
+        ("plan.kind", "rfc8456:5.1.1,5.1.4,5.1.6,5.2.2"),
+        ("switches.topology", topology.as_str()),
+        ("switches.count", "8"),
+    ];
+    let result = run_against(&bind(Part::Alone), &settings);
+    let time = of(&result, Test::TopologyDiscoveryTime);
+    assert_eq!(figure(time, "links"), 3.0, "{time:?}");
+    assert_eq!(figure(time, "switches without links"), 3.0, "{time:?}");
+    let size = of(&result, Test::DiscoverySize);
+    assert_eq!(mean(&result, Test::DiscoverySize), 5.0, "{size:?}");
+    assert_eq!(figure(size, "switches without links"), 1.0, "{size:?}");
+    let remark = size.trials.first().and_then(|trial| trial.remark.as_deref());
+    assert!(remark.is_some_and(|remark| remark.contains("--topology")), "{size:?}");
+    // Packets are sent only between hosts that have a path: those of the first three switches.
+    let paths = of(&result, Test::ReactivePathTime);
+    assert_eq!(figure(paths, "paths that failed"), 0.0, "{paths:?}");
+    let rate = of(&result, Test::ReactivePathRate);
+    assert!(figure(rate, "paths offered") <= 24.0, "{rate:?}");
+    assert!(result.notes.iter().any(|note| note.starts_with("5 of 8 switches")), "{result:?}");
+}
+
 #[test]
 fn a_disturbance_is_counted_and_compared() {
     let result = run_against(&bind(Part::Alone), &[("plan.kind", "rfc8456:5.3.2")]);

@@ -38,7 +38,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "2k",
         summary: "Largest number of switches in the tests of a capacity",
         manual: "The limit of the searches for control sessions (5.2.1) and network discovery size \
-            (5.2.2). A topology from a file must have as many switches.",
+            (5.2.2). The search for the discovery size ends earlier if a topology from a file has \
+            fewer linked switches.",
         limits: Limits::Number(2.0, 100_000.0),
         slot: |draft| &mut draft.rfc8456.switches,
         ..BASE

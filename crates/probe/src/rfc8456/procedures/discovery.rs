@@ -17,6 +17,9 @@ use crate::topology::Topology;
 pub(in crate::rfc8456) struct TopologyDiscovery {
     terms: Terms,
     switches: u32,
+    /// The number of switches without links. Only a northbound interface can show that the
+    /// controller knows them.
+    unlinked: u32,
     ends: usize,
     /// The ends of links at which no discovery frame has arrived yet.
     missing: BTreeSet<(u32, u16)>,
@@ -44,6 +47,7 @@ impl TopologyDiscovery {
         Self {
             terms,
             switches,
+            unlinked: switches.saturating_sub(topology.linked_switch_count()),
             ends: missing.len(),
             missing,
             census,
@@ -61,12 +65,14 @@ impl TopologyDiscovery {
     fn complete(&mut self) {
         let first = self.first.unwrap_or(self.last);
         let value = seconds(self.last.saturating_sub(first));
-        self.measured =
-            Some(Measured::of(value).with("links", (self.ends / 2) as f64, Unit::Count).with(
-                "discovery messages",
-                self.messages as f64,
-                Unit::Count,
-            ));
+        let mut measured = Measured::of(value)
+            .with("links", (self.ends / 2) as f64, Unit::Count)
+            .with("discovery messages", self.messages as f64, Unit::Count);
+        if self.unlinked > 0 {
+            let unlinked = f64::from(self.unlinked);
+            measured = measured.with("switches without links", unlinked, Unit::Count);
+        }
+        self.measured = Some(measured);
     }
 
     fn incomplete(&mut self, why: &str) {

@@ -186,7 +186,7 @@ fn scene(switches: u32, source: &TopologySource) -> Scene {
         overrides: Vec::new(),
     };
     let hosts = Hosts::new(&options, &topology).unwrap();
-    Scene { hosts, topology, frames: PathFrames::new(128, KEY) }
+    Scene::new(hosts, topology, PathFrames::new(128, KEY))
 }
 
 fn run_with(
