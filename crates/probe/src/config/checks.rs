@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::collection::Report;
-use super::draft::Draft;
+use super::draft::{Draft, MOST_PORTS};
+use super::rfc8456::Test;
 use super::settings::traffic::MOST_OUTSTANDING;
 use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
 use super::{FlowTables, Frame, Generator, Load, Matching, Protocol, TopologySource};
-use crate::topology::{SwitchIndex, Topology};
+use crate::topology::{SwitchIndex, Topology, TopologyError, switches_described};
 
 /// The number of host addresses: those of 10.0.0.0/8 except the first and the last.
 const MOST_HOSTS: u64 = (1 << 24) - 2;
@@ -30,6 +31,7 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     frame(draft, report);
     hosts(draft, report);
     topology(draft, report);
+    discovery_size(draft, report);
     ids(draft, report);
     delays(draft, report);
     overrides(draft, report);
@@ -38,6 +40,14 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     onos(draft, report);
     tls(draft, report);
     outputs(draft, report);
+}
+
+/// Returns the key that sets the largest number of switches that are ever emulated at a time.
+fn emulated_key(draft: &Draft) -> &'static str {
+    match draft.most_emulated() > draft.most_switches() {
+        true => "rfc8456.switches",
+        false => count_key(draft),
+    }
 }
 
 /// Returns the key that sets the number of switches.
@@ -164,14 +174,14 @@ fn hosts(draft: &Draft, report: &mut Report<'_>) {
     let per_switch = u64::from(draft.switches.hosts);
     let counts: &[&'static str] =
         &["switches.hosts", "switches.count", "plan.switches", "plan.kind"];
-    let most = per_switch * u64::from(draft.most_switches());
+    let most = per_switch * u64::from(draft.most_emulated());
     if most > MOST_HOSTS {
         report.conflict(
-            counts,
+            &["switches.hosts", emulated_key(draft), "plan.kind"],
             format!("{most} hosts are more than 10.0.0.0/8 has addresses, {MOST_HOSTS}"),
             format!(
                 "switches.hosts = {} or less",
-                MOST_HOSTS / u64::from(draft.most_switches().max(1))
+                MOST_HOSTS / u64::from(draft.most_emulated().max(1))
             ),
         );
     }
@@ -202,23 +212,16 @@ fn topology(draft: &Draft, report: &mut Report<'_>) {
         return;
     }
     let keys = &["switches.topology", "switches.ports", count_key(draft)];
-    if let TopologySource::LeafSpine { spines } = draft.switches.topology {
-        let leaves = draft.most_switches().saturating_sub(spines);
-        let links = u64::from(spines) * u64::from(leaves);
-        if links > MOST_LINKS {
-            report.conflict(
-                keys,
-                format!(
-                    "{spines} spines and {leaves} leaves have {links} links; the maximum is {MOST_LINKS}"
-                ),
-                "fewer spines or fewer switches".to_owned(),
-            );
-            return;
-        }
+    if let Some(message) = too_many_links(&draft.switches.topology, draft.most_switches()) {
+        report.conflict(keys, message, "fewer spines or fewer switches".to_owned());
+        return;
     }
     let ports = draft.ports();
     for count in [draft.most_switches(), draft.least_switches()] {
         let message = match Topology::build(&draft.switches.topology, count, ports) {
+            Err(error @ TopologyError::TooFewNodes { .. }) => {
+                format!("{error}; lower {}", count_key(draft))
+            }
             Err(error) => error.to_string(),
             Ok(topology) => match switch_without_host_port(&topology, count) {
                 None => continue,
@@ -235,14 +238,55 @@ fn topology(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Returns what is wrong with a generated topology of this many switches, if it has too many links.
+fn too_many_links(topology: &TopologySource, switches: u32) -> Option<String> {
+    let TopologySource::LeafSpine { spines } = topology else { return None };
+    let leaves = switches.saturating_sub(*spines);
+    let links = u64::from(*spines) * u64::from(leaves);
+    (links > MOST_LINKS).then(|| {
+        format!(
+            "{spines} spines and {leaves} leaves have {links} links; the maximum is {MOST_LINKS}"
+        )
+    })
+}
+
+/// Checks the largest network of the search for the network discovery size (RFC 8456, section
+/// 5.2.2), so that it does not end a run after other tests.
+fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
+    match draft.plan.kind {
+        PlanName::Rfc8456(tests) if tests.contains(Test::DiscoverySize) => {}
+        _ => return,
+    }
+    let keys = &["rfc8456.switches", "switches.topology", "plan.kind"];
+    let (topology, most) = (draft.topology(), draft.rfc8456.switches);
+    if let Some(message) = too_many_links(&topology, most) {
+        let remedy = "fewer spines or a smaller rfc8456.switches".to_owned();
+        return report.conflict(keys, message, remedy);
+    }
+    let largest = switches_described(&topology, most)
+        .and_then(|count| Topology::build(&topology, count, MOST_PORTS - 1));
+    let reason = match largest {
+        Ok(_) => return,
+        // The switches of this test have as many ports as their links and hosts need.
+        Err(TopologyError::TooFewPorts { switch, needed, .. }) => format!(
+            "switch {} (counted from 1) would need {needed} ports for its links, and one for hosts; \
+             the maximum is {MOST_PORTS}; lower rfc8456.switches",
+            u64::from(switch.0) + 1
+        ),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("the largest network of 5.2.2 cannot be built: {reason}");
+    report.conflict_without_remedy(keys, message);
+}
+
 fn switch_without_host_port(topology: &Topology, count: u32) -> Option<u32> {
     (0..count).find(|switch| topology.free_ports(SwitchIndex(*switch)).next().is_none())
 }
 
 fn ids(draft: &Draft, report: &mut Report<'_>) {
-    let keys: &[&'static str] = &["switches.first-id", "protocol", count_key(draft)];
+    let keys: &[&'static str] = &["switches.first-id", "protocol", emulated_key(draft)];
     let first = draft.switches.first_id;
-    if first.checked_add(u64::from(draft.most_switches()).saturating_sub(1)).is_none() {
+    if first.checked_add(u64::from(draft.most_emulated()).saturating_sub(1)).is_none() {
         report.conflict(
             keys,
             format!("ids that count up from {first} do not fit in 64 bits"),
@@ -479,17 +523,12 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
             "p4runtime.devices-per-port = 1".to_owned(),
         );
     }
-    let servers = draft.most_switches().div_ceil(own.devices_per_port.max(1));
+    let servers = draft.most_emulated().div_ceil(own.devices_per_port.max(1));
     let last = u64::from(own.first_port) + u64::from(servers).saturating_sub(1);
     if last > u64::from(u16::MAX) {
         let room = u32::from(u16::MAX - own.first_port) + 1;
         report.conflict(
-            &[
-                "p4runtime.first-port",
-                "p4runtime.devices-per-port",
-                "switches.count",
-                "plan.switches",
-            ],
+            &["p4runtime.first-port", "p4runtime.devices-per-port", emulated_key(draft)],
             format!(
                 "{servers} servers from port {} on need ports up to {last}, beyond 65535",
                 own.first_port
@@ -498,7 +537,7 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
                 Some(first) if first >= 1024 => format!("p4runtime.first-port = {first} or less"),
                 _ => format!(
                     "p4runtime.devices-per-port = {} or more",
-                    draft.most_switches().div_ceil(room)
+                    draft.most_emulated().div_ceil(room)
                 ),
             },
         );

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::topology;
 
+/// The largest number of ports of a switch: OpenFlow 1.0 gives higher numbers another meaning.
+pub(super) const MOST_PORTS: u16 = 65_279;
+
 /// A field for every setting.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -201,6 +204,17 @@ impl Draft {
         self.switch_counts().into_iter().max().unwrap_or_default()
     }
 
+    /// Returns the largest number of switches that are ever emulated at a time. Some tests of
+    /// RFC 8456 search for a number of switches, up to a limit of their own.
+    pub(super) fn most_emulated(&self) -> u32 {
+        match self.plan.kind {
+            PlanName::Rfc8456(tests) if tests.search_switches() => {
+                self.most_switches().max(self.rfc8456.switches)
+            }
+            _ => self.most_switches(),
+        }
+    }
+
     /// Returns the smallest number of switches in the run.
     pub(super) fn least_switches(&self) -> u32 {
         self.switch_counts().into_iter().min().unwrap_or_default()
@@ -214,13 +228,12 @@ impl Draft {
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
         const MOST_FOR_HOSTS: u32 = 16;
-        const MOST: usize = 65_279;
         if let Some(ports) = self.switches.ports.0 {
             return ports;
         }
         let linked = topology::ports_for_links(&self.topology(), self.most_switches());
         let for_hosts = self.switches.hosts.min(MOST_FOR_HOSTS) as usize;
-        u16::try_from((linked + for_hosts).clamp(LEAST, MOST)).unwrap_or(u16::MAX)
+        u16::try_from((linked + for_hosts).clamp(LEAST, MOST_PORTS.into())).unwrap_or(u16::MAX)
     }
 
     /// Returns the topology: the configured one, or for RFC 8456 by default a leaf-spine network

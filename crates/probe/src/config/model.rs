@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openflow_switch::FlowTables;
 
-use super::rfc8456::{Test, Tests};
+use super::rfc8456::Tests;
 use crate::topology::TopologySource;
 
 /// The checked configuration of a run.
@@ -53,9 +53,7 @@ impl Config {
     pub fn most_switches(&self) -> u32 {
         match &self.plan.kind {
             PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
-            PlanKind::Rfc8456(tests)
-                if tests.contains(Test::ControlSessions) || tests.contains(Test::DiscoverySize) =>
-            {
+            PlanKind::Rfc8456(tests) if tests.search_switches() => {
                 self.switches.count.max(self.rfc8456.switches)
             }
             _ => self.switches.count,

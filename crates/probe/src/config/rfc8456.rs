@@ -115,6 +115,11 @@ impl Tests {
     pub fn contains(self, test: Test) -> bool {
         self.0 & 1 << test as u16 != 0
     }
+
+    /// Whether a test of the set searches for a number of switches.
+    pub(crate) fn search_switches(self) -> bool {
+        self.contains(Test::ControlSessions) || self.contains(Test::DiscoverySize)
+    }
 }
 
 impl FromIterator<Test> for Tests {

@@ -59,7 +59,7 @@ pub enum TopologyError {
     },
     /// A GraphML file names fewer nodes than there are switches.
     #[error(
-        "{} has {nodes} nodes, too few for {switches} switches; lower switches.count",
+        "{} has {nodes} nodes, too few for {switches} switches",
         path.display()
     )]
     TooFewNodes {

@@ -260,6 +260,61 @@ fn topologies_fit_in_memory() {
 }
 
 #[test]
+fn a_file_has_as_many_nodes_as_there_are_switches() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let graph = "<graphml><graph edgedefault='undirected'><node id='a'/><node id='b'/>\
+                 <edge source='a' target='b'/></graph></graphml>";
+    fs::write(folder.path().join("two.graphml"), graph).expect("a file");
+    let resolve = |toml: &str| {
+        let toml = format!("switches.topology = \"graphml:two.graphml\"\n{toml}");
+        resolve_in(&toml, &folder.path().join("probe.toml")).map(drop)
+    };
+    let error = resolve("switches.count = 3\n").expect_err("too few");
+    assert!(error.ends_with("too few for 3 switches; lower switches.count"), "{error}");
+    let sweep = "plan = { kind = \"sweep\", switches = \"1,3\" }\n";
+    let error = resolve(sweep).expect_err("too few");
+    assert!(error.ends_with("too few for 3 switches; lower plan.switches"), "{error}");
+    // The search for the discovery size ends with the file.
+    resolve("switches.count = 2\nplan.kind = \"rfc8456:5.2.2\"\n").expect("valid");
+}
+
+#[test]
+fn the_largest_network_of_a_search_is_checked_before_the_run() {
+    let plan = "plan.kind = \"rfc8456:5.1.1,5.2.2\"\n";
+    refused(
+        &format!("{plan}rfc8456.switches = 2\n"),
+        "probe.toml:2: rfc8456.switches: the largest network of 5.2.2 cannot be built: a leaf-spine \
+         of 2 spines needs at least 1 spine and 3 switches, not 2",
+    );
+    refused(
+        &format!(
+            "{plan}rfc8456.switches = 90000\nswitches.topology = \"leaf-spine:2000\"\n\
+                  switches.count = 2001\nswitches.ports = 3000\n"
+        ),
+        "probe.toml:2: rfc8456.switches: 2000 spines and 88000 leaves have 176000000 links; the \
+         maximum is 10000000; write fewer spines or a smaller rfc8456.switches",
+    );
+    refused(
+        &format!("{plan}rfc8456.switches = 70000\n"),
+        "probe.toml:2: rfc8456.switches: the largest network of 5.2.2 cannot be built: switch 1 \
+         (counted from 1) would need 69998 ports for its links, and one for hosts; the maximum is \
+         65279; lower rfc8456.switches",
+    );
+    let sessions = "plan.kind = \"rfc8456:5.2.1\"\n";
+    refused(
+        &format!("{sessions}rfc8456.switches = 100000\nswitches.hosts = 1000\n"),
+        "probe.toml:3: switches.hosts: 100000000 hosts are more than 10.0.0.0/8 has addresses, \
+         16777214; write switches.hosts = 167 or less",
+    );
+    let message = complaints(&format!(
+        "{plan}protocol = \"p4rt\"\np4runtime.first-port = 60000\nrfc8456.switches = 10000\n"
+    ));
+    assert!(message.contains("10000 servers from port 60000 on"), "{message}");
+    // No other test searches for a number of switches.
+    config("plan.kind = \"rfc8456:5.1\"\nrfc8456.switches = 2\n");
+}
+
+#[test]
 fn topology_files_are_read_before_the_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("links.ini"), "1:1==2:1\nnonsense\n").expect("a file");
