@@ -44,25 +44,47 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
         progress: Progress::start(live, config.output.quiet),
         directory: &directory,
         name: &name,
+        kept: None,
         trials: 0,
     };
     let outcome = probe::rfc8456::run(config, tests, context, rehearsal, &mut watcher);
+    let kept = watcher.kept.take();
     drop(watcher);
-    let result = outcome.map_err(|error| match interrupt.load(Ordering::Relaxed) {
-        true => Failure::Interrupted,
-        false => Failure::of_probe(&error),
-    })?;
-    let candidate = Candidate { name: &name, result: &result };
-    let json = report::rfc8456::to_json(&result).map_err(Failure::run)?;
-    let text = || report::rfc8456::table(&[candidate], layout());
-    let write = |directory: &RunDirectory| directory.write_rfc8456(&candidate);
-    output::leave(&directory, config.output.json, || json, text, write)?;
+    let result = match outcome {
+        Ok(result) => result,
+        Err(error) => {
+            // The results before the error are kept.
+            if let Some(mut result) = kept {
+                result.completion = Completion::Partial { reason: error.to_string() };
+                show(&result, &directory, resolved)?;
+            }
+            return Err(match interrupt.load(Ordering::Relaxed) {
+                true => Failure::Interrupted,
+                false => Failure::of_probe(&error),
+            });
+        }
+    };
+    show(&result, &directory, resolved)?;
     Ok(match result.completion {
         _ if interrupt.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
         _ if result.controller_was_out_of_reach => ExitCode::from(OUT_OF_REACH),
         Completion::Failed { .. } | Completion::Partial { .. } => ExitCode::from(1),
         Completion::Complete => ExitCode::SUCCESS,
     })
+}
+
+/// Prints the result of a run and then writes it into the run directory.
+fn show(
+    result: &BenchmarkResult,
+    directory: &RunDirectory,
+    resolved: &Resolved,
+) -> Result<(), Failure> {
+    let config = &resolved.config;
+    let candidate = Candidate { name: &config.controller.address, result };
+    let json = report::rfc8456::to_json(result).map_err(Failure::run)?;
+    let text = || report::rfc8456::table(&[candidate], layout());
+    let write = |directory: &RunDirectory| directory.write_rfc8456(&candidate);
+    output::leave(directory, config.output.json, || json, text, write)
 }
 
 /// Returns an object that tries each pipeline of the controller in a child process before the
@@ -88,6 +110,8 @@ struct Keeper<'a> {
     progress: Progress,
     directory: &'a RunDirectory,
     name: &'a str,
+    /// The results so far.
+    kept: Option<BenchmarkResult>,
     trials: u32,
 }
 
@@ -102,5 +126,6 @@ impl BenchmarkWatcher for Keeper<'_> {
         if let Err(error) = self.directory.write_rfc8456(&candidate) {
             self.progress.line(&format!("planimeter: {error}"));
         }
+        self.kept = Some(result.clone());
     }
 }

@@ -163,6 +163,23 @@ fn ctrl_c_between_trials_keeps_the_trials_as_partial() {
 }
 
 #[test]
+fn a_failure_between_trials_of_rfc_8456_costs_no_figures() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let directory = scratch.path().join("run");
+    let mut arguments = short(&controller, &directory);
+    let settings = ["--plan", "rfc8456:5.1.2", "--repetitions", "2", "--between", "exit 4"];
+    arguments.extend(settings.map(str::to_owned));
+    let ended = planimeter(&arguments);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("plan.between: `exit 4`"), "{ended:?}");
+    assert!(ended.stdout.contains("PARTIAL") && ended.stdout.contains("5.1.2"), "{ended:?}");
+    let reason = completion(&directory)["reason"].to_string();
+    assert!(reason.contains("plan.between"), "{reason}");
+    let trials = &command::result(&directory)["tests"][0]["trials"];
+    assert!(trials[0]["value"].is_number(), "{trials}");
+}
+
+#[test]
 fn ctrl_c_while_papers_are_reproduced_keeps_the_points_that_were_measured() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
