@@ -87,7 +87,7 @@ impl Experiment {
             Self::ManySwitches => (30, 27 * 60),
             Self::OverTime => (15, 3 * 60),
             Self::Paths => (20, 5 * 60),
-            Self::UpdateMethods => (20, 5 * 60),
+            Self::UpdateMethods => (40, 5 * 60),
             Self::Designs => (60, 15 * 60),
             Self::Equations => (0, 0),
             Self::SoftwarePipeline | Self::CompiledPipeline => (5, 30),

@@ -17,7 +17,9 @@ pub(super) struct Sizes {
     pub(super) two_thirds: usize,
     /// The table that fills 2.67 caches: 2^19 entries on the paper's machine.
     pub(super) largest: usize,
-    /// All sizes that are measured, in ascending order. The first is a table with one entry.
+    /// The table that fills 5.33 caches: 2^20 entries on the paper's machine.
+    pub(super) beyond: usize,
+    /// All sizes of designs that are measured, in ascending order. The first is a table with one entry.
     pub(super) all: Vec<usize>,
     /// The sizes, in ascending order, among which the knees of all storages are searched for; empty
     /// in a quick run.
@@ -30,6 +32,7 @@ impl Sizes {
     pub(super) fn of(cache: usize, is_quick: bool) -> Self {
         let at = |caches: f64| entries_at((caches * cache as f64) as usize);
         let (quarter, two_thirds, largest) = (at(0.25), at(2.0 / 3.0), at(8.0 / 3.0));
+        let beyond = at(16.0 / 3.0);
         let mut all = vec![1, quarter, two_thirds, largest];
         if !is_quick {
             all.extend([1.0 / 16.0, 0.5, 1.0, 4.0 / 3.0, 2.0].map(at));
@@ -39,7 +42,7 @@ impl Sizes {
         all.sort_unstable();
         all.dedup();
         let around_knees = if is_quick { Vec::new() } else { around_knees(cache) };
-        Self { cache, quarter, two_thirds, largest, all, around_knees }
+        Self { cache, quarter, two_thirds, largest, beyond, all, around_knees }
     }
 }
 
@@ -93,7 +96,7 @@ mod tests {
     fn the_papers_cache_yields_the_papers_sizes() {
         let sizes = Sizes::of(PAPER_CACHE, true);
         // Parameters of 4 and of 9 bytes take equal entries: 80 bytes with the key.
-        assert_eq!((sizes.two_thirds, sizes.largest), (1 << 17, 1 << 19));
+        assert_eq!((sizes.two_thirds, sizes.largest, sizes.beyond), (1 << 17, 1 << 19, 1 << 20));
         assert_eq!(sizes.all, [1, sizes.quarter, 1 << 17, 1 << 19]);
     }
 

@@ -66,10 +66,21 @@ fn time(environment: &Environment<'_>, is_large: bool) -> Duration {
     })
 }
 
+/// The numbers of entries of the tables by which update methods are compared.
+#[derive(Clone, Copy)]
+pub(super) struct MethodSizes {
+    /// The table of Table 1.
+    pub(super) methods: usize,
+    /// The table of Fig. 2, in which packets write or only read. It must exceed the cache: in a
+    /// smaller table a write costs what it costs the processor, and in the paper's what it costs
+    /// memory.
+    pub(super) accesses: usize,
+}
+
 /// Measures the update methods, and reading against writing by pointer.
 pub(super) fn update_methods(
     environment: &Environment<'_>,
-    entries: usize,
+    MethodSizes { methods: entries, accesses: accessed }: MethodSizes,
 ) -> Result<Measured, Failure> {
     let programs = Programs::new()?;
     let methods = Run {
@@ -83,8 +94,10 @@ pub(super) fn update_methods(
     };
     let accesses = Run {
         loads: vec![POINTER, READ],
+        entries: accessed,
         packet_bytes: BYTES,
         figures: Figures::Rates,
+        time: time(environment, true),
         is_by_wall_clock: false,
         ..methods.clone()
     };
@@ -109,7 +122,7 @@ pub(super) fn update_methods(
     }
     let rates = |load| by_method.rates(load, entries);
     let medians = |load| by_method.medians(load, entries);
-    let (write, read) = (by_access.rates(POINTER, entries), by_access.rates(READ, entries));
+    let (write, read) = (by_access.rates(POINTER, accessed), by_access.rates(READ, accessed));
     measured.put("write.rate", rate(&write));
     measured.put("read.rate", rate(&read));
     let write_over_read = ratios(&write, &read);
