@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds};
+use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds, Setting};
 
 /// The error of the predicted delay of the packet that takes the device longest, for a set of
 /// functions.
@@ -38,30 +38,41 @@ pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> 
     repeated.values_mut().filter_map(second_least).max()
 }
 
-/// Predicts, for each cell with several functions, the delay of the packet that takes the device
-/// longest, from those of the single functions (equation 9). Returns the errors (equation 8,
-/// signed). Cells are left out if a needed cell was not measured.
+/// Predicts the delay of the packet that takes the device longest if it performs these functions,
+/// from those of the single functions (equation 9). Returns `None` if a needed cell was not
+/// measured under the setting.
 #[must_use]
-pub fn largest_packet_errors(campaign: &Campaign) -> Vec<LargestPacketError> {
+pub fn predict_largest_packet(
+    campaign: &Campaign,
+    setting: &Setting,
+    functions: &[FunctionName],
+) -> Option<Picoseconds> {
     let description = &campaign.description;
-    let find = |functions: &[FunctionName], of: CellId| {
-        let setting = &description.cell(of).setting;
+    let find = |functions: &[FunctionName]| {
         let is = |id: &CellId| {
             let cell = description.cell(*id);
             cell.setting == *setting && cell.functions == functions
         };
-        largest_packet(campaign, description.ids().find(is)?)
+        Some(largest_packet(campaign, description.ids().find(is)?)?.0)
     };
+    let baseline = find(&[])?;
+    let costs = functions.iter().map(|one| Some(find(std::slice::from_ref(one))? - baseline));
+    Some(Picoseconds(baseline + costs.sum::<Option<i64>>()?))
+}
+
+/// Predicts, for each cell with several functions, the delay of the packet that takes the device
+/// longest. Returns the errors (equation 8, signed). Cells are left out if a needed cell was not
+/// measured.
+#[must_use]
+pub fn largest_packet_errors(campaign: &Campaign) -> Vec<LargestPacketError> {
+    let description = &campaign.description;
     let error = |id: CellId| {
-        let functions = &description.cell(id).functions;
+        let cell = description.cell(id);
         let measured = largest_packet(campaign, id)?.0 as f64;
-        let baseline = find(&[], id)?.0 as f64;
-        let costs = functions
-            .iter()
-            .map(|one| Some(find(std::slice::from_ref(one), id)?.0 as f64 - baseline));
-        let predicted = baseline + costs.sum::<Option<f64>>()?;
+        let predicted = predict_largest_packet(campaign, &cell.setting, &cell.functions)?.0 as f64;
         let relative = (predicted - measured) / measured;
-        relative.is_finite().then(|| LargestPacketError { functions: functions.clone(), relative })
+        let functions = cell.functions.clone();
+        relative.is_finite().then_some(LargestPacketError { functions, relative })
     };
     description
         .ids()

@@ -16,6 +16,7 @@
 pub mod campaign;
 pub mod compose;
 pub mod export;
+pub mod host;
 pub mod import;
 mod largest;
 mod level;
@@ -29,7 +30,9 @@ pub mod trace;
 pub mod verify;
 
 pub use campaign::Campaign;
-pub use largest::{LargestPacketError, largest_packet, largest_packet_errors};
+pub use largest::{
+    LargestPacketError, largest_packet, largest_packet_errors, predict_largest_packet,
+};
 pub use level::{Level, ParseLevelError, Percentile};
 pub use model::{
     Delta, FunctionModel, Measurement, Model, ModelError, SCHEMA, SettingModel, Source,
