@@ -68,8 +68,9 @@ struct Known {
     /// The measured controller, as a server of a network that is to be bounded; `None` before the
     /// measurement.
     controller: Option<::device::export::Server>,
-    /// The latency model of the measured pipeline; `None` before the measurement.
-    model: Option<::device::Model>,
+    /// The delay of the packet that takes the measured pipeline longest; `None` before the
+    /// measurement.
+    longest: Option<::device::campaign::Picoseconds>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -87,13 +87,6 @@ impl Environment<'_> {
         }
     }
 
-    /// Measures the functions of a device according to the TOML plan `text`, and derives and verifies
-    /// a model. The results are in the directories `folder` and `folder-verify`.
-    pub(crate) fn device(&self, folder: &str, text: &str) -> Result<DeviceRun, Failure> {
-        let campaign = self.campaign(folder, text)?;
-        self.device_model(folder, &campaign)
-    }
-
     /// Derives and verifies a model of the usual levels; see [`model`](Self::model).
     pub(crate) fn device_model(
         &self,

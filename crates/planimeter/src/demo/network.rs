@@ -1,9 +1,11 @@
 //! The demo's question about networks: which delay can a network of that pipeline and that
 //! controller guarantee?
 
-use ::device::campaign::FunctionName;
+use std::time::Duration;
+
+use ::device::campaign::Picoseconds;
 use ::device::export::Server;
-use ::device::{Level, Model};
+use ::device::host::{Envelope, Gaps};
 use calculus::network::{Analyser, Analysis, Assessed, Format, Network, Settings, format};
 use calculus::{Extended, Rational};
 use report::bounds::{Bounds, Run};
@@ -13,28 +15,86 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::controller::PACKET_BYTES;
+use super::device::FUNCTIONS;
 use super::{Environment, Known, Part};
 use crate::environment::seconds;
 use crate::failure::Failure;
 use crate::invocation;
 
-/// The functions of the device model that each packet of the network needs in the pipeline.
-const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
+/// The least rate of the host's envelope, as a share of time.
+const LEAST_RHO: f64 = 0.05;
+/// The largest rate at which the pipeline keeps enough of the processor for the network's flows,
+/// which load it by a quarter.
+const MOST_RHO: f64 = 0.7;
+
+/// The time that the host takes from the pipeline, as it was observed.
+struct Host {
+    gaps: Gaps,
+    envelope: Envelope,
+    /// The number of gaps of the second half of the observation at which the envelope of the first
+    /// half is exceeded.
+    beyond: usize,
+    /// The number of gaps of the second half.
+    tested: usize,
+}
+
+impl Host {
+    /// Observes the host. Returns `None` if the processor has no suitable counter, or the host takes
+    /// so much that the pipeline is overloaded.
+    fn observe(quick: bool) -> Option<Self> {
+        let gaps = Gaps::observe(Duration::from_secs(if quick { 2 } else { 10 }))?;
+        let rho = LEAST_RHO.max(2.0 * gaps.share());
+        let [fitted, test] = gaps.halves();
+        let envelope = fitted.envelope(rho);
+        let (beyond, tested) = (test.beyond(envelope), test.gaps.len());
+        (rho < MOST_RHO).then_some(Self { gaps, envelope, beyond, tested })
+    }
+}
+
+/// A network with its bounds.
+struct Bounded {
+    network: Network,
+    assessed: Vec<Vec<Assessed>>,
+}
+
+impl Bounded {
+    /// Returns the result for the flow of this name.
+    fn flow(&self, name: &str) -> Option<&Assessed> {
+        let mut rows = self.assessed.iter().filter_map(|row| row.first());
+        rows.find(|row| self.network.flow(row.bound.flow).name == name)
+    }
+
+    fn delay(&self, name: &str) -> Option<Value> {
+        time(&self.flow(name)?.bound.delay)
+    }
+}
 
 pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part, Failure> {
-    let model =
-        known.model.as_ref().ok_or_else(|| Failure::run("there is no model of the pipeline"))?;
+    let longest =
+        known.longest.ok_or_else(|| Failure::run("no largest packet of the pipeline is known"))?;
     let controller = known.controller.as_ref().ok_or_else(|| {
         Failure::run(
             "at no offered rate did the controller answer every packet-in, so it has no service curve; try again on a less \
              busy machine",
         )
     })?;
-    let text = network(model, controller)?;
-    let directory = environment.make("network")?;
-    std::fs::write(directory.path().join("network.toml"), &text).map_err(Failure::run)?;
+    let host = Host::observe(environment.quick);
+    let program = bounded(environment, "network", &network(longest, None, controller))?;
+    let with_host = host.as_ref().map(|host| {
+        bounded(environment, "network-host", &network(longest, Some(host.envelope), controller))
+    });
+    let with_host = with_host.transpose()?;
+    let both = Both { program: &program, host: host.as_ref().zip(with_host.as_ref()) };
+    Ok(Part { findings: both.findings(), notes: Vec::new(), section: both.section() })
+}
+
+/// Computes the bounds of a network, which is given as the text of a file for `planimeter bound`.
+/// The results are in the directory `folder`.
+fn bounded(environment: &Environment<'_>, folder: &str, text: &str) -> Result<Bounded, Failure> {
+    let directory = environment.make(folder)?;
+    std::fs::write(directory.path().join("network.toml"), text).map_err(Failure::run)?;
     let started = invocation::start();
-    let network = format::read(&text, Format::Toml).map_err(Failure::run)?;
+    let network = format::read(text, Format::Toml).map_err(Failure::run)?;
     let settings = Settings::default();
     let analyser = Analyser::new(&network, settings.clone());
     let flows: Vec<_> = network.flows().map(|(id, _)| id).collect();
@@ -59,44 +119,48 @@ pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part,
     if let Some(contradiction) = bounds.contradictions().first() {
         return Err(Failure::run(format!("{contradiction}; please report this network as a bug")));
     }
-    let rows: Vec<&Assessed> = assessed.iter().filter_map(|row| row.first()).collect();
-    Ok(Part {
-        findings: findings(&network, &rows),
-        notes: Vec::new(),
-        section: section(&network, &rows),
-    })
+    Ok(Bounded { network, assessed })
 }
 
-/// Returns the network of the demo as the text of a file for `planimeter bound`.
-fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
-    let under = model.settings.first().ok_or_else(|| Failure::run("the model has no setting"))?;
-    let names = FUNCTIONS.map(FunctionName::new);
-    let composition = model.compose(under, &names).map_err(Failure::run)?;
-    let largest = composition
-        .levels
-        .iter()
-        .find(|predicted| predicted.level == Level::Maximum)
-        .ok_or_else(|| Failure::run("the model has no largest delay"))?;
+/// Returns the network of the demo as the text of a file for `planimeter bound`. `host` is the
+/// envelope of the time that the host takes from the pipeline; `None` for the pipeline alone.
+fn network(longest: Picoseconds, host: Option<Envelope>, controller: &Server) -> String {
     let bits = Rational::from(8 * i64::from(PACKET_BYTES));
     // The server processes one packet at a time, each in at most this time.
-    let time = Rational::ratio(largest.safe.0.max(1), 1_000_000);
+    let time = Rational::ratio(longest.0.max(1), 1_000_000);
     let rate = &bits / &time;
     let half = &rate / &Rational::from(2);
+    let (kept, latency) = match host {
+        None => (Rational::from(1), time.clone()),
+        Some(Envelope { sigma, rho }) => {
+            let kept = Rational::ratio(((1.0 - rho) * 1000.0).floor() as i64, 1000);
+            let sigma = Rational::ratio((sigma * 1e12).ceil() as i64, 1_000_000);
+            (kept.clone(), &(&time + &sigma) / &kept)
+        }
+    };
+    let share = match host {
+        None => "The host's stalls are left out.".to_owned(),
+        Some(Envelope { sigma, rho }) => format!(
+            "The host takes at most {} and {} of any time, as far as it was observed.",
+            Value::new(sigma, Unit::Seconds).words(),
+            Value::new(rho, Unit::Fraction).words()
+        ),
+    };
     let side = |name: &str| {
         Server {
         name: name.to_owned(),
         remarks: vec![
             format!(
-                "The compiled pipeline: {}, {PACKET_BYTES} B, one packet after the other, each within {}.",
+                "The compiled pipeline: {}, {PACKET_BYTES} B, one packet after the other, each within {}. {share}",
                 FUNCTIONS.join(" + "),
-                seconds(largest.safe).words()
+                seconds(longest).words()
             ),
             "It takes a packet from its ports and one from the controller in turns: each side has half of the rate, and waits \
              for one packet of the other. Empirical: a packet may take longer than any that was seen."
                 .to_owned(),
         ],
-        rate: Some(half.clone()),
-        latency: time.clone(),
+        rate: Some(&half * &kept),
+        latency: latency.clone(),
     }
     };
     let slow = controller.rate.clone().unwrap_or_else(|| half.clone());
@@ -133,7 +197,7 @@ fn network(model: &Model, controller: &Server) -> Result<String, Failure> {
              \"{rate} Mbps\" }} }}\nmaximum-packet = {PACKET_BYTES}\n\n"
         ));
     }
-    Ok(out)
+    out
 }
 
 /// Converts a time that `planimeter bound` computed, in seconds, to a value of the report. Returns
@@ -142,66 +206,124 @@ fn time(bound: &Extended) -> Option<Value> {
     bound.finite().map(|bound| Value::new(bound.to_f64_up(), Unit::Seconds))
 }
 
-fn findings(network: &Network, rows: &[&Assessed]) -> Vec<String> {
-    let delay = |name: &str| {
-        let row = rows.iter().find(|row| network.flow(row.bound.flow).name == name)?;
-        time(&row.bound.delay)
-    };
-    let both = delay("known flows").zip(delay("first packets"));
-    both.map(|(known, first)| {
-        format!(
-            "Network of both: a packet behind a rule is delayed by at most {}, the first of a flow, which passes the \
-             controller, by at most {}, provided that no delay exceeds the largest ones that were seen.",
-            known.words(),
-            first.words()
-        )
-    })
-    .into_iter()
-    .collect()
+/// The bounds of the network with the pipeline alone, and with the share of the host.
+struct Both<'b> {
+    program: &'b Bounded,
+    host: Option<(&'b Host, &'b Bounded)>,
 }
 
-fn section(network: &Network, rows: &[&Assessed]) -> Section {
-    let mut table = Table::of_values(
-        "Delay bounds, and the longest delay in a run with greedy sources",
-        ["flow", "bound", "seen in a run", "path"],
-    );
-    for row in rows {
-        let flow = network.flow(row.bound.flow);
-        let path: Vec<&str> =
-            flow.path.iter().map(|server| network.server(*server).name.as_str()).collect();
-        let run = row.run.as_ref();
-        table.row([
-            Cell::text(&flow.name),
-            Cell::optional(time(&row.bound.delay)),
-            Cell::optional(run.map(|run| Value::new(run.delay.to_f64_down(), Unit::Seconds))),
-            Cell::text(path.join(", then ")),
-        ]);
-    }
-    Section {
-        id: "network".to_owned(),
-        title: "What delay can a network of both guarantee?".to_owned(),
-        text: vec![
-            "The pipeline is a server that takes each packet in at most the largest delay of its model; the controller is one \
-             with the rate that it answered without loss, and the slowest answer at it. Network calculus, in exact arithmetic, \
-             gives the bounds. The curves are no better than the measurements behind them: both rest on the largest delay that \
-             was seen."
+impl Both<'_> {
+    fn findings(&self) -> Vec<String> {
+        let delays = |of: &Bounded| of.delay("known flows").zip(of.delay("first packets"));
+        let Some((known, first)) = delays(self.program) else { return Vec::new() };
+        let mut findings = vec![format!(
+            "Network of both, the program's share: a packet behind a rule is delayed by at most {}, the first of a flow, which \
+             passes the controller, by at most {}, provided that no packet takes longer than the largest that was seen.",
+            known.words(),
+            first.words()
+        )];
+        let with_host = self.host.and_then(|(host, of)| Some((host, delays(of)?)));
+        findings.push(match with_host {
+            Some((host, (known, first))) => format!(
+                "Network of both, with the host's share: at most {} and {}, if the host takes at most {} and {} of any time. \
+                 Empirical: of {} stalls in the half of the observation that did not make this envelope, {} exceed it.",
+                known.words(),
+                first.words(),
+                Value::new(host.envelope.sigma, Unit::Seconds).words(),
+                Value::new(host.envelope.rho, Unit::Fraction).words(),
+                host.tested,
+                host.beyond
+            ),
+            None => "Network of both, with the host's share: no bound, since the host takes too much of the processor, or it has \
+                     no counter to observe that."
                 .to_owned(),
-        ],
-        tables: vec![table],
-        figures: Vec::new(),
-        commands: vec![
-            (
-                "Your network; servers come from the models of your devices and controllers:".to_owned(),
-                "planimeter device export examples/device/zodiac-fx.json --match all --action set-nw-src --name access".to_owned(),
-            ),
-            (
-                "The bounds:".to_owned(),
-                "planimeter bound examples/networks/measured-devices.toml --derivation".to_owned(),
-            ),
-        ],
-        links: vec![
+        });
+        findings
+    }
+
+    fn bounds(&self) -> Table {
+        let mut table = Table::of_values(
+            "Delay bounds, and the longest delay in a run with greedy sources",
+            ["flow", "bound of the program", "with the host", "seen in a run", "path"],
+        );
+        let network = &self.program.network;
+        for row in self.program.assessed.iter().filter_map(|row| row.first()) {
+            let flow = network.flow(row.bound.flow);
+            let path: Vec<&str> =
+                flow.path.iter().map(|server| network.server(*server).name.as_str()).collect();
+            let run = row.run.as_ref();
+            table.row([
+                Cell::text(&flow.name),
+                Cell::optional(time(&row.bound.delay)),
+                Cell::optional(self.host.and_then(|(_, of)| of.delay(&flow.name))),
+                Cell::optional(run.map(|run| Value::new(run.delay.to_f64_down(), Unit::Seconds))),
+                Cell::text(path.join(", then ")),
+            ]);
+        }
+        table
+    }
+
+    /// Returns a table of the longest stalls of the host, from which its share is made.
+    fn stalls(host: &Host) -> Table {
+        const LONGEST: usize = 5;
+        let mut table = Table::of_values(
+            "The host's longest stalls: times for which a loop that reads the cycle counter did not run",
+            ["stall", "length", "after", "mark"],
+        );
+        for (number, gap) in (1..).zip(host.gaps.longest(LONGEST)) {
+            let mark = match (gap.marked, host.gaps.marks_available) {
+                (true, _) => "an interrupt",
+                (false, true) => "none: a hypervisor's",
+                (false, false) => "marks not available",
+            };
+            table.row([
+                Cell::text(format!("{number}")),
+                Cell::from(Value::new(gap.length, Unit::Seconds)),
+                Cell::from(Value::new(gap.at, Unit::Seconds)),
+                Cell::text(mark),
+            ]);
+        }
+        table
+    }
+
+    fn section(&self) -> Section {
+        let mut tables = vec![self.bounds()];
+        tables.extend(self.host.map(|(host, _)| Self::stalls(host)));
+        let mut links = vec![
             ("The network".to_owned(), "network/network.toml".to_owned()),
             ("All of its bounds".to_owned(), "network/report.html".to_owned()),
-        ],
+        ];
+        if self.host.is_some() {
+            let report = "network-host/report.html".to_owned();
+            links.push(("All of its bounds with the host".to_owned(), report));
+        }
+        Section {
+            id: "network".to_owned(),
+            title: "What delay can a network of both guarantee?".to_owned(),
+            text: vec![
+                "The pipeline is a server that takes each packet in at most the delay of its largest packet; the controller is one \
+                 with the rate that it answered without loss, and the slowest answer at it. Network calculus, in exact \
+                 arithmetic, gives the bounds. The curves are no better than the measurements behind them: both rest on the \
+                 largest delay that was seen."
+                    .to_owned(),
+                "The host takes the processor away from time to time. An envelope of these stalls, a burst and a rate, was fitted \
+                 to one half of an observation and tested on the other; the second bound has it as a flow of higher priority. \
+                 Another host, or this one on another day, has other stalls; the program has not."
+                    .to_owned(),
+            ],
+            tables,
+            figures: Vec::new(),
+            commands: vec![
+                (
+                    "Your network; servers come from the models of your devices and controllers:".to_owned(),
+                    "planimeter device export examples/device/zodiac-fx.json --match all --action set-nw-src --name access".to_owned(),
+                ),
+                (
+                    "The bounds:".to_owned(),
+                    "planimeter bound examples/networks/measured-devices.toml --derivation".to_owned(),
+                ),
+            ],
+            links,
+        }
     }
 }

@@ -8,7 +8,7 @@ use calculus::{Curve, Rational};
 use report::page::Figure;
 use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
-use statistics::{Ordered, Unit};
+use statistics::{Confidence, Ordered, Unit, proportion};
 
 use super::super::section::Measured;
 use super::rounds;
@@ -43,6 +43,30 @@ struct Bound {
     delay: f64,
     /// The share of packets that may exceed the delay.
     admitted: f64,
+}
+
+/// The number of packets to which something happened in one round, and the number of all.
+#[derive(Clone, Copy)]
+struct Share {
+    events: u64,
+    trials: u64,
+}
+
+impl Share {
+    /// Returns the share in each round; empty if a round has no packets. If nothing happened in any
+    /// round, rounds do not differ, although a few packets admit a considerable share. The upper
+    /// limit of the share in all rounds then stands for that of each.
+    fn of_rounds(rounds: &[Self]) -> Vec<f64> {
+        if rounds.iter().any(|round| round.trials == 0) {
+            return Vec::new();
+        }
+        let sum = |of: fn(&Self) -> u64| rounds.iter().map(of).sum::<u64>();
+        if sum(|round| round.events) == 0 {
+            let limit = proportion(0, sum(|round| round.trials), Confidence::P99);
+            return limit.map_or_else(Vec::new, |limit| vec![limit.high; rounds.len()]);
+        }
+        rounds.iter().map(|round| round.events as f64 / round.trials as f64).collect()
+    }
 }
 
 /// Stores the reason why nothing was measured under load.
@@ -81,14 +105,15 @@ pub(super) fn put(
         campaign.description.ids().find(is).ok_or_else(|| Failure::run("a load was not measured"))
     };
     let lossy = cell(&[], load.two_thirds)?;
-    let lost = |round: Campaign| {
+    let each = |of: &dyn Fn(&Campaign) -> Share| -> Vec<f64> {
+        let shares = (0..rounds).map(|round| of(&campaign.round(round, rounds)));
+        Share::of_rounds(&shares.collect::<Vec<_>>())
+    };
+    let lost = each(&|round| {
         let counts = round.counts(lossy);
-        (counts.sent > 0).then(|| counts.lost as f64 / counts.sent as f64)
-    };
-    let each = |of: &dyn Fn(Campaign) -> Option<f64>| -> Option<Vec<f64>> {
-        (0..rounds).map(|round| of(campaign.round(round, rounds))).collect()
-    };
-    measured.rounds(switch.figures.system, LOSS, each(&lost).unwrap_or_default());
+        Share { events: counts.lost, trials: counts.sent }
+    });
+    measured.rounds(switch.figures.system, LOSS, lost);
     let bounded = cell(&FUNCTIONS, load.one_third)?;
     let bound = match bound(subject, &load)? {
         Some(bound) => bound,
@@ -97,15 +122,16 @@ pub(super) fn put(
             return Ok(());
         }
     };
-    let beyond = |round: Campaign| {
+    let beyond = each(&|round| {
         let delays = round.delays(bounded);
         let over = delays.iter().filter(|delay| delay.0 as f64 / 1e6 > bound.delay).count();
-        (!delays.is_empty()).then(|| over as f64 / delays.len() as f64 / bound.admitted)
-    };
-    measured.rounds(switch.figures.system, BEYOND, each(&beyond).unwrap_or_default());
+        Share { events: over as u64, trials: delays.len() as u64 }
+    });
+    let beyond = beyond.into_iter().map(|share| share / bound.admitted).collect();
+    measured.rounds(switch.figures.system, BEYOND, beyond);
     measured.remarks.push(format!(
         "{} loses no packet up to {}. Packets for {} at a third of that keep a token bucket of three packets and two thirds of that rate. The service curve composed of the functions' p99 \
-         bounds their delay by {}, which {} may exceed.",
+         bounds their delay by {}, which {} may exceed. If nothing was lost or late, the claim is judged by the 99 % limit.",
         switch.name,
         Value::new(rate, Unit::PerSecond).words(),
         FUNCTIONS.join(" and "),
@@ -213,4 +239,22 @@ fn chart(
         plot,
         "Delays stand at the height of a burst; those beyond the chart are left out.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_packets_without_a_loss_do_not_show_that_none_is_lost() {
+        let round = |events, trials| Share { events, trials };
+        // 1 - 0.005^(1/n) of n packets.
+        let few = Share::of_rounds(&[round(0, 500); 3]);
+        assert_eq!(few.len(), 3);
+        assert!(few.iter().all(|share| (share - 0.003_526).abs() < 1e-5), "{few:?}");
+        let many = Share::of_rounds(&[round(0, 20_000); 3]);
+        assert!(many.iter().all(|share| *share < 1e-4), "{many:?}");
+        assert_eq!(Share::of_rounds(&[round(1, 4), round(0, 4)]), [0.25, 0.0]);
+        assert!(Share::of_rounds(&[round(0, 0), round(0, 4)]).is_empty());
+    }
 }
