@@ -32,6 +32,7 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     hosts(draft, report);
     topology(draft, report);
     discovery_size(draft, report);
+    discovery_time(draft, report);
     ids(draft, report);
     delays(draft, report);
     overrides(draft, report);
@@ -277,6 +278,22 @@ fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
     };
     let message = format!("the largest network of 5.2.2 cannot be built: {reason}");
     report.conflict_without_remedy(keys, message);
+}
+
+/// Refuses a rate of connections that the network topology discovery time (RFC 8456, section 5.1.1)
+/// would include.
+fn discovery_time(draft: &Draft, report: &mut Report<'_>) {
+    let measures = |kind| match kind {
+        PlanName::Rfc8456(tests) => tests.contains(Test::TopologyDiscoveryTime),
+        PlanName::Point | PlanName::Sweep | PlanName::Search => false,
+    };
+    if measures(draft.plan.kind) && report.is_given("switches.connect-rate") {
+        report.conflict(
+            &["switches.connect-rate", "plan.kind"],
+            "5.1.1 opens all connections at once, because its time includes them".to_owned(),
+            "a plan without 5.1.1, or no switches.connect-rate".to_owned(),
+        );
+    }
 }
 
 fn switch_without_host_port(topology: &Topology, count: u32) -> Option<u32> {

@@ -4,6 +4,8 @@
 //! which is a state machine over observed events. Neither the bench nor the procedure reads a
 //! clock: the edge passes the time, and asks when it must call again.
 
+use std::collections::VecDeque;
+
 use super::emulator::{Device, Emulator};
 use super::seen::{Order, Seen, What};
 use crate::metrics::Unit;
@@ -104,6 +106,8 @@ pub(crate) struct Preparation {
     /// The time that the controller has to discover the topology before hosts announce themselves.
     /// After the announcements, it has half of this time to learn of the hosts.
     pub(crate) settle: u64,
+    /// The least time between two connections that begin; 0 if all begin at once.
+    pub(crate) connect_spacing: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,
 }
@@ -126,6 +130,10 @@ pub(crate) struct Bench<D> {
     phase: Phase,
     /// The number of sessions that each switch still lacks.
     missing: Vec<usize>,
+    /// The switches that are to connect, in order.
+    waiting: VecDeque<u32>,
+    /// The earliest time at which the next switch may connect.
+    connect_at: u64,
     crossed: u64,
     last_error: Option<String>,
     /// Whether any switch was ever ready.
@@ -152,6 +160,8 @@ impl<D: Device> Bench<D> {
             preparation,
             phase,
             missing,
+            waiting: VecDeque::new(),
+            connect_at: 0,
             crossed,
             last_error,
             ever_ready,
@@ -164,6 +174,7 @@ impl<D: Device> Bench<D> {
     pub(crate) fn turn(&mut self, now: u64, edge: &mut Vec<Order>) {
         let mut orders = Vec::new();
         loop {
+            self.connect(now, edge);
             self.advance(now, &mut orders);
             let seen = self.emulator.take_seen();
             if seen.is_empty() && orders.is_empty() {
@@ -178,14 +189,29 @@ impl<D: Device> Bench<D> {
         }
     }
 
+    /// Lets the switches connect whose turn has come.
+    fn connect(&mut self, now: u64, edge: &mut Vec<Order>) {
+        while self.connect_at <= now
+            && let Some(switch) = self.waiting.pop_front()
+        {
+            edge.push(Order::Connect { switch });
+            self.connect_at = self.connect_at.saturating_add(self.preparation.connect_spacing);
+        }
+    }
+
     /// Returns the time by which [`Bench::turn`] must be called again.
     pub(crate) fn due(&self) -> u64 {
         match &self.phase {
             _ if self.emulator.has_seen() => 0,
             Phase::New => 0,
             Phase::Over(_) => u64::MAX,
-            _ => self.due_in_phase().min(self.gone_at()),
+            _ => self.due_in_phase().min(self.gone_at()).min(self.connection_at()),
         }
+    }
+
+    /// Returns the time at which the next switch connects, if any is waiting.
+    fn connection_at(&self) -> u64 {
+        if self.waiting.is_empty() { u64::MAX } else { self.connect_at }
     }
 
     /// Returns the time at which the controller counts as lost if no session is opened before.
@@ -332,6 +358,12 @@ impl<D: Device> Bench<D> {
 
     fn carry_out(&mut self, order: Order, now: u64, edge: &mut Vec<Order>) {
         match order {
+            Order::Connect { switch } => {
+                if self.waiting.is_empty() {
+                    self.connect_at = self.connect_at.max(now);
+                }
+                self.waiting.push_back(switch);
+            }
             Order::Send { host, frame } => self.emulator.send(&host, frame, now),
             Order::Link { switch, port, is_up } => {
                 self.emulator.set_link(switch, port, is_up, now);

@@ -151,10 +151,29 @@ impl Plan {
         Emulator::new(devices, self.topology.clone(), self.hosts.clone(), self.key)
     }
 
+    /// Returns the least time in nanoseconds between two connections that begin: 0 if the controller
+    /// dials the switches, if the connections are a part of the measured time, and if the procedure
+    /// itself spreads them.
+    fn connect_spacing(&self) -> u64 {
+        match (self.setting.test, self.config.protocol) {
+            (Test::TopologyDiscoveryTime | Test::ControlSessions, _) | (_, Protocol::P4Runtime) => {
+                0
+            }
+            _ => (1e9 / self.config.switches.connect_rate) as u64,
+        }
+    }
+
+    /// Returns the time in nanoseconds for which switches may connect and links be discovered.
+    fn patience(&self) -> u64 {
+        let connecting = self.connect_spacing().saturating_mul(self.setting.switches.into());
+        nanos(self.config.timing.connect_timeout).saturating_add(connecting)
+    }
+
     fn preparation(&self, controllers: usize) -> Preparation {
         Preparation {
             controllers,
-            patience: nanos(self.config.timing.connect_timeout),
+            patience: self.patience(),
+            connect_spacing: self.connect_spacing(),
             settle: nanos(self.config.timing.settle),
             announces: self.config.traffic.arp_first,
         }
@@ -176,7 +195,8 @@ impl Plan {
         let scene = Scene::new(self.hosts.clone(), self.topology.clone(), frames);
         let own: Box<dyn Procedure> = match self.setting.test {
             Test::TopologyDiscoveryTime | Test::DiscoverySize => {
-                Box::new(TopologyDiscovery::new(patient, &self.topology))
+                let terms = Terms { patience: self.patience(), ..patient };
+                Box::new(TopologyDiscovery::new(terms, &self.topology))
             }
             Test::MessageProcessingTime | Test::MessageProcessingRate => {
                 Box::new(MessageTime::new(terms, scene.clone().with_all_switches()))

@@ -131,7 +131,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "50",
         summary: "Connections that OpenFlow switches start per second, at most",
         manual: "For all switches together. A thousand per second do not overflow a listen queue \
-            of the usual size. Lower it for controllers that drop connections at that rate.",
+            of the usual size. Lower it for controllers that drop connections at that rate. Test 5.1.1 of RFC 8456 \
+            opens all connections at once, and refuses a rate: its time includes them.",
         limits: Limits::Number(0.1, 1_000_000.0),
         slot: |draft| &mut draft.switches.connect_rate,
         ..BASE

@@ -315,6 +315,16 @@ fn the_largest_network_of_a_search_is_checked_before_the_run() {
 }
 
 #[test]
+fn no_rate_of_connections_is_a_part_of_the_discovery_time() {
+    refused(
+        "plan.kind = \"rfc8456\"\nswitches.connect-rate = 50\n",
+        "probe.toml:2: switches.connect-rate: 5.1.1 opens all connections at once, because its time \
+         includes them; write a plan without 5.1.1, or no switches.connect-rate",
+    );
+    config("plan.kind = \"rfc8456:5.1.4,5.2\"\nswitches.connect-rate = 50\n");
+}
+
+#[test]
 fn topology_files_are_read_before_the_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("links.ini"), "1:1==2:1\nnonsense\n").expect("a file");

@@ -206,6 +206,7 @@ fn run_boxed(scene: &Scene, known: Known, bypass: bool, procedure: Box<dyn Proce
         controllers: 1,
         patience: 5 * SECOND,
         settle: 100 * MILLISECOND,
+        connect_spacing: 0,
         announces: false,
     };
     let bench = Bench::new(emulator, procedure, preparation);
@@ -818,4 +819,35 @@ fn reprovisioning_is_as_long_as_the_repair() {
     let line = self::scene(4, &TopologySource::Linear);
     let measured = run(&line, Reprovisioning::new(terms, line.clone()));
     assert!(measured.remark.unwrap().contains("no second path"));
+}
+
+#[test]
+fn connections_begin_no_faster_than_their_rate() {
+    let scene = scene(4, &TopologySource::Linear);
+    let devices = (0..4).map(|_| Table::default()).collect();
+    let emulator = Emulator::new(devices, scene.topology.clone(), scene.hosts.clone(), KEY);
+    let procedure = Box::new(TopologyDiscovery::new(terms(), &scene.topology));
+    let preparation = Preparation {
+        controllers: 1,
+        patience: SECOND,
+        settle: 0,
+        connect_spacing: 10 * MILLISECOND,
+        announces: false,
+    };
+    let mut bench = Bench::new(emulator, procedure, preparation);
+    let mut turn = |now: u64| {
+        let mut orders = Vec::new();
+        bench.turn(now, &mut orders);
+        (orders, bench.due())
+    };
+    let mut now = 1000;
+    for switch in 0..4 {
+        let (orders, due) = turn(now);
+        assert_eq!(orders, [Order::Connect { switch }]);
+        if switch < 3 {
+            assert_eq!(due, now + 10 * MILLISECOND);
+            assert_eq!(turn(due - 1).0, []);
+        }
+        now = due;
+    }
 }
