@@ -87,13 +87,17 @@ fn main() -> ExitCode {
     })
 }
 
-/// Removes the `--` from a command line of `planimeter switch`. The options that simple_switch_grpc
-/// accepts only after a `--` are ordinary options here.
+/// Rewrites the command lines that clap cannot parse as they are. The `--` of `planimeter switch` is
+/// removed, because the options that simple_switch_grpc accepts only after it are ordinary options
+/// here; boolean flags of `planimeter probe` are joined with their values.
 fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|verb| verb == "switch")
         && let Some(position) = words.iter().position(|word| word == "--")
     {
         words.remove(position);
+    }
+    if words.get(1).is_some_and(|verb| verb == "probe") {
+        words = probe::arguments::with_joined_booleans(words);
     }
     words
 }

@@ -4,6 +4,7 @@
 //! line; values are checked together with the configuration files, so that the user sees all errors
 //! at once.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -53,7 +54,7 @@ Values:
   durations     500ms, 5s, 1m30s, 100us; units are h, m, s, ms, us and ns
   rates         1000, 100k, 1.5M, per second
   numbers       16, 10k; ids also 0x1f
-  booleans      the flag alone, or --flag=true and --flag=false
+  booleans      the flag alone, --flag true or --flag=true, --flag false or --flag=false
   lists         100,200,500, ranges 100..1000:100 and 10..10k:x10, or the flag several times
   files         relative to the current folder, in a TOML file relative to the folder of that file
   unset         an empty value, such as --p4info ''";
@@ -231,6 +232,33 @@ fn argument(setting: &'static Setting, section: Section) -> Arg {
             .default_missing_value("true"),
         Kind::List | Kind::Tables => argument.action(ArgAction::Append),
     }
+}
+
+/// Joins each boolean flag with a `true` or `false` that follows it, since clap accepts a value of a
+/// flag that may stand alone only after an equals sign. Without the sign, clap would read the `n` of
+/// `-qn 4` as a value.
+pub(crate) fn with_joined_booleans(words: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::with_capacity(words.len());
+    for word in words {
+        match joined.last_mut() {
+            Some(flag) if (word == "true" || word == "false") && is_boolean_flag(flag) => {
+                flag.push("=");
+                flag.push(word);
+            }
+            _ => joined.push(word),
+        }
+    }
+    joined
+}
+
+/// Whether a word of the command line is the flag or the key of a boolean setting.
+fn is_boolean_flag(word: &OsStr) -> bool {
+    let Some(word) = word.to_str() else { return false };
+    let names = |setting: &Setting| match word.strip_prefix("--") {
+        Some(name) => name == setting.flag || name == setting.key,
+        None => setting.short.is_some_and(|short| word == format!("-{short}")),
+    };
+    Setting::all().any(|setting| setting.kind == Kind::Flag && names(setting))
 }
 
 /// Returns the section of the manual that lists the metrics which thresholds may name, with their

@@ -74,6 +74,38 @@ fn every_setting_is_a_flag() {
 }
 
 #[test]
+fn every_boolean_is_given_alone_or_with_a_value() {
+    let parsed = |words: &[&str]| {
+        let words = words.iter().map(|word| OsString::from(*word)).collect();
+        command().try_get_matches_from(with_joined_booleans(words))
+    };
+    let mut booleans = 0;
+    for setting in Setting::all().filter(|setting| ["true", "false"].contains(&setting.default)) {
+        assert_eq!(setting.kind, Kind::Flag, "{}", setting.key);
+        booleans += 1;
+        let short = setting.short.map(|short| format!("-{short}"));
+        let long = [setting.flag, setting.key].map(|name| format!("--{name}"));
+        for flag in short.into_iter().chain(long) {
+            for value in ["true", "false"] {
+                let equals = format!("{flag}={value}");
+                for words in [["probe", &equals, "-n", "4"].as_slice(), &["probe", &flag, value]] {
+                    let matches = parsed(words).unwrap_or_else(|error| panic!("{error}"));
+                    let given = matches.get_one::<String>(setting.key).map(String::as_str);
+                    assert_eq!(given, Some(value), "{words:?}");
+                }
+            }
+            let matches = parsed(&["probe", &flag, "-n", "4"]).expect("the flag stands alone");
+            let given = matches.get_one::<String>(setting.key).map(String::as_str);
+            assert_eq!(given, Some("true"), "{flag}");
+        }
+    }
+    assert_eq!(booleans, 10);
+    assert!(parsed(&["probe", "-qn", "4"]).is_ok());
+    // Other flags do not swallow a word.
+    assert!(parsed(&["probe", "--print-config", "true"]).is_err());
+}
+
+#[test]
 fn flags_become_a_configuration() {
     let line = "probe -p of10 -n 64 -r 1.5k -d 1m -c localhost -w 8 -m closed -t 'loss == 0' \
                 --threshold 'rtt.p99 < 5ms' --switch 0-9:start-delay=2s --json --arp-first=false";
