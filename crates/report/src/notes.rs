@@ -18,6 +18,18 @@ pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     remarks.iter().map(Remark::text).collect()
 }
 
+/// Returns the commonest text among those that differ only in numbers, with the number of times that
+/// it occurs; of equally common ones, the first. Returns `None` if there is no text.
+pub(crate) fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Option<(String, usize)> {
+    let mut remarks = Vec::new();
+    for text in texts {
+        add(&mut remarks, text, "");
+    }
+    // `max_by_key` returns the last of several maxima.
+    let commonest = remarks.iter().rev().max_by_key(|remark| remark.count)?;
+    Some((commonest.text(), commonest.count))
+}
+
 /// Returns the position of a remark among others, by its importance. It is 0 for remarks that
 /// measured latencies are mainly those of the probe itself, 2 for remarks on tails of distributions
 /// or the machine in general, and 1 for all others.

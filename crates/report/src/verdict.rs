@@ -128,7 +128,10 @@ pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
         [] => None,
         [point] => {
             let verdict = of_point(point);
-            let further = reasons(point, verdict.side).into_iter().take(2).collect();
+            let further = reason(point, verdict.side).map(|Reason { text, share }| {
+                if share.is_empty() { text } else { format!("{}: {text}", capital(&share)) }
+            });
+            let further = further.into_iter().collect();
             Some(RunVerdict { side: verdict.side, sentence: verdict.sentence(), further })
         }
         points => Some(of_points(points)),
@@ -160,8 +163,10 @@ fn of_points(points: &[Point]) -> RunVerdict {
         });
         if side != Saturated::Neither {
             sentences.push(places(&at, points));
-            if let Some(reason) = reasons(first, side).first() {
-                sentences.push(format!("For example {}: {reason}", describe::place(first, points)));
+            if let Some(Reason { text, share }) = reason(first, side) {
+                let place = describe::place(first, points);
+                let share = if share.is_empty() { share } else { format!(", {share}") };
+                sentences.push(format!("For example {place}{share}: {text}"));
             }
         }
     }
@@ -180,9 +185,18 @@ fn places(points: &[&Point], among: &[Point]) -> String {
     names.join("; ") + "."
 }
 
-/// Returns the reasons for which trials of a point name `side` as the limit. Reasons that differ
-/// only in numbers are merged.
-fn reasons(point: &Point, side: Saturated) -> Vec<String> {
+/// The reason why a side was the limit of a point.
+struct Reason {
+    text: String,
+    /// The share of the trials to which the reason applies, such as `in 3 of 5 trials`; empty if it
+    /// applies to all of them.
+    share: String,
+}
+
+/// Returns the commonest reason for which trials of a point name `side` as the limit. Reasons that
+/// differ only in numbers count as one. Less common ones are left out, because they may contradict
+/// it: in one trial everything may have left on time, and in another one not.
+fn reason(point: &Point, side: Saturated) -> Option<Reason> {
     let said =
         point.trials.iter().filter(|t| t.verdict.saturated == side).map(|t| &t.verdict.because);
     let reasons = said.filter(|because| !because.is_empty()).map(|because| {
@@ -190,7 +204,11 @@ fn reasons(point: &Point, side: Saturated) -> Vec<String> {
         if text.ends_with('.') { text } else { text + "." }
     });
     let reasons: Vec<String> = reasons.collect();
-    notes::merged(reasons.iter().map(String::as_str))
+    let (text, times) = notes::commonest(reasons.iter().map(String::as_str))?;
+    let trials = point.trials.len();
+    let share =
+        if times < trials { format!("in {times} of {trials} trials") } else { String::new() };
+    Some(Reason { text, share })
 }
 
 /// Returns the word for a side that may limit the rate.

@@ -18,6 +18,24 @@ fn a_point_with_repetitions_at_which_the_controller_saturates() {
 }
 
 #[test]
+fn the_verdict_on_several_trials_gives_one_reason_and_its_share() {
+    let mut run = support::figure_7();
+    let trials = &mut run.points[0].trials;
+    let (count, side) = (trials.len(), trials[0].verdict.saturated);
+    for (place, trial) in trials.iter_mut().enumerate() {
+        trial.verdict.saturated = side;
+        trial.verdict.because = match place {
+            0 => "Not everything left on time (send lag 3 ms at p99).".to_owned(),
+            _ => format!("Nearly everything left on time (send lag {place} ms at p99)."),
+        };
+    }
+    let text = table(&run, WIDE).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = format!("In {} of {count} trials: Nearly everything left", count - 1);
+    assert!(text.contains(&expected), "{text}");
+    assert!(!text.contains("Not everything left"), "{text}");
+}
+
+#[test]
 fn a_sweep_on_a_narrow_terminal() {
     insta::assert_snapshot!(table(&support::rates(), NARROW));
 }
