@@ -131,7 +131,7 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
         (Kind::FromDue, "RTT from due"),
         (Kind::FromSent, "RTT from sent"),
         (Kind::InWindow, "RTT in window"),
-        (Kind::Lag, "behind schedule"),
+        (Kind::Lag, "send lag"),
         (Kind::Unread, "read delay"),
     ];
     let applies = |kind: Kind| kind != Kind::InWindow || has_earlier(point);

@@ -245,14 +245,8 @@ fn round_trip(point: &Point) -> Figure {
 
 fn lag(point: &Point) -> Figure {
     let mut lines = trial_curves(point, Kind::Lag, 2);
-    lines.push(pooled(point, Kind::Lag, "behind schedule", Style::series(2)));
-    curve(
-        "Delay of packet-ins behind their due time, by percentile",
-        "delay behind schedule",
-        lines,
-        point,
-        Kind::Lag,
-    )
+    lines.push(pooled(point, Kind::Lag, "send lag", Style::series(2)));
+    curve("Send lag by percentile", "send lag", lines, point, Kind::Lag)
 }
 
 fn curve(title: &str, label: &str, lines: Vec<Line>, point: &Point, kind: Kind) -> Figure {

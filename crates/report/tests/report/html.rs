@@ -150,7 +150,7 @@ fn a_single_point_shows_its_course_and_its_percentiles() {
         "Rates over time",
         "Packet-ins outstanding, per switch",
         "Round-trip time by percentile",
-        "Delay of packet-ins behind their due time",
+        "Send lag by percentile",
         "CPU over time",
         "Rates by switch",
     ] {
