@@ -1,7 +1,7 @@
 //! Prints the results of the RFC 8456 tests on the terminal, with a row for each test.
 
 use super::{Candidate, deviation, name, remarks, trials, value};
-use crate::format::{duration, printable};
+use crate::format::{duration, plural, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// Returns the results of the RFC 8456 tests of one or several controllers as text that fits the
@@ -9,7 +9,10 @@ use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 #[must_use]
 pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
     let mut out = String::new();
-    for Candidate { name: called, result } in candidates {
+    for (place, Candidate { name: called, result }) in candidates.iter().enumerate() {
+        if place > 0 {
+            out.push('\n');
+        }
         out.push_str(&layout.paragraph(
             "",
             &format!("RFC 8456: {}", printable(called)),
@@ -17,13 +20,13 @@ pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
         ));
         let parameters = &result.parameters;
         let text = format!(
-            "controller {}; {}, {} switches, {} links, {}; {} trials of {} each; {}, took {}",
+            "controller {}; {}, {}, {}, {}; {} of {}; {}, took {}",
             printable(&parameters.controller),
             crate::describe::protocol(&parameters.southbound),
-            parameters.switches,
-            parameters.links,
+            plural(parameters.switches.into(), "switch", "switches"),
+            plural(parameters.links, "link", "links"),
             printable(&parameters.topology),
-            parameters.trials,
+            plural(parameters.trials.into(), "trial", "trials"),
             duration(parameters.trial_s),
             printable(&result.provenance.started_at),
             duration(result.provenance.elapsed_s),
@@ -61,7 +64,6 @@ pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
                 out.push_str(&layout.paragraph("  - ", &printable(&note), Paint::Plain));
             }
         }
-        out.push('\n');
     }
     out
 }

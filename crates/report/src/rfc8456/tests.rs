@@ -72,6 +72,18 @@ fn results_are_as_the_schema_has_them_and_are_read_again() {
 }
 
 #[test]
+fn counts_agree_with_their_nouns_and_the_text_ends_without_an_empty_line() {
+    let mut one = result(&[0.001]);
+    one.parameters = Parameters { switches: 1, links: 2, trials: 1, ..one.parameters };
+    let candidate = Candidate { name: "one", result: &one };
+    let text = table(&[candidate], Layout { width: 120, colour: false });
+    assert!(text.contains("1 switch, 2 links") && text.contains("1 trial of"), "{text}");
+    assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text}");
+    let both = table(&[candidate, candidate], Layout { width: 120, colour: false });
+    assert!(both.contains("\n\nRFC 8456: one"), "{both}");
+}
+
+#[test]
 fn controllers_stand_side_by_side() {
     let (one, other) = (result(&[0.001, 0.002, 0.003]), result(&[0.004]));
     let candidates =

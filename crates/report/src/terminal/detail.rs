@@ -6,7 +6,7 @@ use statistics::Unit;
 use super::{Cell, Column, Grid, Layout, Paint};
 use crate::describe;
 use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, metric, usable};
-use crate::format::{estimate, figure, optional, printable, whole};
+use crate::format::{estimate, figure, optional, plural, printable, whole};
 use crate::put::put;
 
 /// Returns all figures of a single point as text.
@@ -157,7 +157,8 @@ fn handshake(point: &Point, layout: Layout) -> String {
         }
     }
     for (error, switches) in &worst.errors {
-        let text = format!("{} met: {}", whole((*switches).into()), printable(error));
+        let switches = plural((*switches).into(), "switch", "switches");
+        let text = format!("{switches}: {}", printable(error));
         out.push_str(&layout.paragraph("  - ", &text, Paint::Plain));
     }
     out

@@ -172,8 +172,7 @@ impl Procedure for FlowCapacity {
                         )
                     } else {
                         done.then(|| {
-                            "all flows that there were to offer were offered: the capacity is at least \
-                             this; see --rfc8456-flows"
+                            "all flows were offered: the capacity is at least this (--rfc8456-flows)"
                                 .into()
                         })
                     };
