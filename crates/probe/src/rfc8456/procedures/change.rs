@@ -1,10 +1,11 @@
 //! Network topology change detection time, 5.1.8.
 //!
 //! The test switches a switch off: its session ends, and its neighbours report that their links are
-//! down. The time runs from the first of these notifications to the first discovery message that
-//! the controller then has a neighbour send. If no controller is notified, the time runs from when
-//! the switch is off. (P4Runtime has no message for the state of a port; only a controller with a
-//! gNMI subscription is notified.)
+//! down, by a port-status message of OpenFlow, or by gNMI where switches use P4Runtime, which has no
+//! message for it. The time runs from the first of these notifications to the first discovery
+//! message that the controller then has a neighbour send. If no switch notifies the controller, for
+//! instance because it has not subscribed to the links over gNMI, the time runs from when the
+//! switch is off.
 //!
 //! Many controllers send discovery messages periodically, so a message may follow a change by
 //! chance, after a time that depends on where in the period the change falls. A trial therefore has
