@@ -225,3 +225,41 @@ fn links(text: &str) -> Vec<String> {
         .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
         .collect()
 }
+
+/// Returns the anchor of a heading: its words in lower case, with a hyphen for each space.
+fn anchor(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let words: String = heading.trim().to_lowercase().chars().filter(kept).collect();
+    words.replace(' ', "-")
+}
+
+#[test]
+fn links_between_pages_lead_to_headings_that_exist() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(&docs).expect("the folder of pages") {
+        let page = entry.expect("a page").path();
+        if page.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        for (file, wanted) in targets.filter_map(|(target, _)| target.split_once('#')) {
+            if file.contains("://") {
+                continue;
+            }
+            let target = if file.is_empty() { page.clone() } else { docs.join(file) };
+            let there = std::fs::read_to_string(&target).expect("a page");
+            let headings = there.lines().filter(|line| line.starts_with('#'));
+            let mut anchors = headings.map(|line| anchor(line.trim_start_matches('#')));
+            assert!(
+                anchors.any(|anchor| anchor == wanted),
+                "{}: no heading {wanted} in {}",
+                page.display(),
+                target.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 0, "no link has an anchor");
+}
