@@ -144,7 +144,7 @@ impl Quiet {
         let told = levels.filter(|(share, _)| self.told(*share));
         let own = told.map(|(share, value)| (place(share), value));
         let bound = Value::new(0.01, Unit::Fraction);
-        let published = [0.5, SHARES[SHARES.len() - 1]].map(|share| (place(share), bound.clone()));
+        let published = [0.5, SHARES[SHARES.len() - 1]].map(|share| (place(share), bound));
         let lines = vec![
             Line::of_values("worst of 30 combinations", Origin::Measured, own),
             Line::of_values("always below", Origin::Published, published),
