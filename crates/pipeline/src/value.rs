@@ -9,6 +9,13 @@ use ir::bits::Bits;
 use num_bigint::BigInt;
 use std::fmt;
 
+/// The headers in a value whose fields are part of its bit pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Headers {
+    Valid,
+    All,
+}
+
 /// A value of any P4 type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -222,14 +229,22 @@ impl Value {
     /// Calls `visit` with the bit pattern of each number in the value, in order. Invalid headers
     /// are left out.
     pub(crate) fn each_pattern(&self, visit: &mut dyn FnMut(&Bits)) {
+        self.each_pattern_of(Headers::Valid, visit);
+    }
+
+    /// Calls `visit` with the bit pattern of each number in the value, in order. `headers` says
+    /// whether fields of invalid headers are included. A header union has only its valid member in
+    /// either case.
+    pub(crate) fn each_pattern_of(&self, headers: Headers, visit: &mut dyn FnMut(&Bits)) {
         match self {
-            Self::Struct(values) | Self::Union(values) | Self::Stack { elements: values, .. } => {
-                values.iter().for_each(|value| value.each_pattern(visit));
+            Self::Struct(values) | Self::Stack { elements: values, .. } => {
+                values.iter().for_each(|value| value.each_pattern_of(headers, visit));
             }
-            Self::Header { valid: true, fields } => {
-                fields.iter().for_each(|value| value.each_pattern(visit));
+            Self::Union(values) => values.iter().for_each(|value| value.each_pattern(visit)),
+            Self::Header { valid: false, .. } if headers == Headers::Valid => {}
+            Self::Header { fields, .. } => {
+                fields.iter().for_each(|value| value.each_pattern_of(headers, visit));
             }
-            Self::Header { valid: false, .. } => {}
             Self::Bits(bits) | Self::Varbits(bits) => visit(bits),
             _ => {
                 if let Some(pattern) = self.to_pattern() {

@@ -15,7 +15,7 @@ use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;
 use crate::layout::Member;
 use crate::sync::read;
-use crate::value::Value;
+use crate::value::{Headers, Value};
 use ir::bits::Bits;
 use ir::{Argument, ExternCallee, ExternId, Location};
 
@@ -118,7 +118,7 @@ impl<'p> Interpreter<'p> {
 
     /// Appends the bits of an argument to the input of a hash. In v1model, fields of invalid
     /// headers are left out, as in BMv2 (`src/bm_sim/calculations.cpp`); the externs of psa_switch
-    /// include them.
+    /// include them. A whole header has the same bits as a list of its fields.
     pub(crate) fn append_data(
         &self,
         expression: &ir::Expression,
@@ -126,6 +126,11 @@ impl<'p> Interpreter<'p> {
         used: &mut u32,
     ) -> Result<(), Stop> {
         use ir::ExpressionKind;
+        let headers = match self.layout.dialect.hashes_valid_headers_only() {
+            true => Headers::Valid,
+            false => Headers::All,
+        };
+        let mut append = |bits: &Bits| *used = bits.append_to_packet(data, *used);
         match &expression.kind {
             ExpressionKind::Composite(fields) => {
                 for field in fields {
@@ -133,21 +138,15 @@ impl<'p> Interpreter<'p> {
                 }
             }
             ExpressionKind::Read(place) => {
-                let leaves_out = self.layout.dialect.hashes_valid_headers_only();
-                let mut append = |bits: &Bits| *used = bits.append_to_packet(data, *used);
+                let leaves_out = headers == Headers::Valid;
                 match self.peek_validity(place) {
                     Some((_, true)) if leaves_out => {}
-                    Some((value, _)) => {
-                        value.each_pattern(&mut append);
-                    }
+                    Some((value, _)) => value.each_pattern_of(headers, &mut append),
                     None if leaves_out && self.is_in_invalid_header(place)? => {}
-                    None => self.evaluate(expression)?.each_pattern(&mut append),
+                    None => self.evaluate(expression)?.each_pattern_of(headers, &mut append),
                 }
             }
-            _ => {
-                let value = self.evaluate(expression)?;
-                value.each_pattern(&mut |bits| *used = bits.append_to_packet(data, *used));
-            }
+            _ => self.evaluate(expression)?.each_pattern_of(headers, &mut append),
         }
         Ok(())
     }

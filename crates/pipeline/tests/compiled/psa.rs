@@ -15,6 +15,8 @@ struct Parts {
     /// assignment.
     normal: (&'static str, &'static str),
     ingress_deparser: &'static str,
+    /// The instances of externs in the egress control.
+    egress_instances: &'static str,
     egress: &'static str,
     egress_deparser: &'static str,
 }
@@ -22,12 +24,14 @@ struct Parts {
 const PLAIN: Parts = Parts {
     normal: ("Bridged", "n.x = m.kind; n.y = h.k.value;"),
     ingress_deparser: "p.emit(h.front); p.emit(h.k); p.emit(h.t);",
+    egress_instances: "",
     egress: "",
     egress_deparser: "p.emit(h.k); p.emit(h.t); p.emit(h.last);",
 };
 
 fn program(parts: Parts) -> String {
-    let Parts { normal: (normal, sets), ingress_deparser, egress, egress_deparser } = parts;
+    let Parts { normal: (normal, sets), ingress_deparser, .. } = parts;
+    let Parts { egress_instances, egress, egress_deparser, .. } = parts;
     let egress_sees = if normal == "Bridged" { "m.port = n.x; h.k.more[15:0] = n.y;" } else { "" };
     format!(
         "#include <core.p4>
@@ -79,7 +83,7 @@ fn program(parts: Parts) -> String {
             state tag_again {{ p.extract(h.last); transition accept; }}
             state tag {{ p.extract(h.t); transition accept; }} }}
         control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) {{
-            Counter<bit<32>, bit<8>>(16, PSA_CounterType_t.BYTES) left;
+            Counter<bit<32>, bit<8>>(16, PSA_CounterType_t.BYTES) left; {egress_instances}
             action mark(bit<8> by) {{ h.k.kind = h.k.kind + by; }}
             action gone() {{ egress_drop(o); }}
             table out_ {{ key = {{ h.k.key: exact; m.port: exact; }} actions = {{ mark; gone; NoAction; }} default_action = mark(1); }}
@@ -250,6 +254,23 @@ fn deparsers_may_have_more_statements_than_emit() {
         ..PLAIN
     };
     for (follows, seed) in [(false, 7), (true, 8)] {
+        compare(parts, follows, seed, None);
+    }
+}
+
+/// Half of the packets have no tag, and those with a parser error have no key. Fields of the
+/// headers that are then invalid are part of the data.
+#[test]
+fn whole_headers_are_hashed_whether_or_not_they_are_valid() {
+    let parts = Parts {
+        egress_instances: "InternetChecksum() sum; Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc;
+            Hash<bit<32>>(PSA_HashAlgorithm_t.IDENTITY) same;",
+        egress: "sum.clear(); sum.add(h.k); sum.subtract({ h.t, h.last }); bit<16> v = sum.get();
+            v = v ^ crc.get_hash({ h.t, h.k.value }); v = v + same.get_hash({ h.last, h.t })[15:0];
+            h.t.setInvalid(); h.k.value = v ^ crc.get_hash(h.t);",
+        ..PLAIN
+    };
+    for (follows, seed) in [(false, 9), (true, 10)] {
         compare(parts, follows, seed, None);
     }
 }

@@ -224,6 +224,35 @@ fn a_checksum_covers_all_updates_since_clear() {
     assert_eq!(packet(&mut switch, 0, &[1, 2, 3, 4])[..2], crc.to_be_bytes());
 }
 
+/// A hash or checksum of a whole header covers the fields that a list of them would, whether or not
+/// the header is valid.
+#[test]
+fn a_whole_header_is_hashed_like_its_fields_even_if_it_is_invalid() {
+    let locals = "Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) updated; InternetChecksum() sum;
+        Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) hashed;";
+    let sum = |data: &str| format!("sum.clear(); sum.add({data}); bit<16> v = sum.get();");
+    let difference =
+        |data: &str| format!("sum.clear(); sum.subtract({data}); bit<16> v = sum.get();");
+    let hash = |data: &str| format!("bit<16> v = hashed.get_hash({data});");
+    let update =
+        |data: &str| format!("updated.clear(); updated.update({data}); bit<16> v = updated.get();");
+    let calls: [&dyn Fn(&str) -> String; 4] = [&sum, &difference, &hash, &update];
+    for (position, call) in calls.into_iter().enumerate() {
+        let run = |data: &str| {
+            let call = call(data);
+            let ingress = format!(
+                "send_to_port(o, (PortId_t) 1); h.r.setInvalid(); {call} h.r.setValid(); h.r.a = v[15:8]; h.r.b = v[7:0];"
+            );
+            both(Psa { locals, ingress: &ingress, ..Psa::default() })
+                .map(|mut switch| packet(&mut switch, 0, &[0x12, 0x34, 0x56, 0x78])[..2].to_vec())
+        };
+        let fields = run("{ h.r.a, h.r.b, h.r.c, h.r.d }");
+        for data in ["h.r", "{ h.r }", "h"] {
+            assert_eq!(run(data), fields, "call {position} of {data}");
+        }
+    }
+}
+
 /// Sections 7.7 to 7.9: with an index beyond the end, nothing is counted, metered or written.
 #[test]
 fn an_index_beyond_the_end_has_no_effect() {
