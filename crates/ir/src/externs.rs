@@ -25,6 +25,9 @@ macro_rules! names {
         }
 
         impl $name {
+            /// The names of all variants except `Other`.
+            pub const NAMES: &[&str] = &[$($text,)*];
+
             /// Returns the variant for a name in the declarations of the architectures.
             #[must_use]
             pub fn named(name: &str) -> Self {

@@ -10,22 +10,6 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternFunction, ExternId, ExternMethod};
 
-/// Returns whether only BPF has a function of this name. Programs for other architectures may
-/// declare a function of their own with this name.
-pub(super) fn is_of_bpf(function: &ExternFunction) -> bool {
-    use ExternFunction as Of;
-    matches!(
-        function,
-        Of::BpfKtimeGetNs
-            | Of::BpfPerfEventOutput
-            | Of::CsumReplace2
-            | Of::CsumReplace4
-            | Of::EbpfIpv4Checksum
-            | Of::MarkToPass
-            | Of::UbpfTimeGetNs
-    )
-}
-
 impl Interpreter<'_> {
     /// Calls a function if it is one of BPF's and the program is for BPF. Returns its result, which
     /// is `Some(None)` for a function without a result. Returns `None` for any other function.

@@ -1,7 +1,6 @@
 //! Dispatches calls of externs, and implements the functions that several architectures share.
 
 use super::Call;
-use super::bpf::is_of_bpf;
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, Stop};
 use crate::layout::MetadataField;
@@ -14,16 +13,66 @@ use num_bigint::BigInt;
 /// Returns whether the interpreter implements this extern function or method.
 pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     match callee {
-        ExternCallee::Function(function) => {
-            let for_bpf = matches!(program.architecture, Architecture::Other(_));
-            !matches!(function, ExternFunction::Other(_)) && (for_bpf || !is_of_bpf(function))
-        }
+        ExternCallee::Function(function) => has_function(&program.architecture, function),
         ExternCallee::Method { instance, method } => {
             program.externs.get(instance.index()).is_some_and(|instance| {
                 program.architecture.may_have_extern(&instance.extern_type)
                     && super::methods::known(&instance.extern_type, method)
             })
         }
+    }
+}
+
+/// Returns whether a function runs in programs for an architecture. User-defined architectures have
+/// the functions that only compute: the drivers of other architectures apply the effects of the
+/// other functions on packets and entries.
+fn has_function(architecture: &Architecture, function: &ExternFunction) -> bool {
+    use ExternFunction as Of;
+    let is_v1model = *architecture == Architecture::V1model;
+    let is_pna = *architecture == Architecture::Pna;
+    let is_for_bpf = architecture.is_for_bpf();
+    match function {
+        Of::Assert | Of::Assume | Of::LogMsg | Of::StaticAssert => true,
+        Of::Hash | Of::Random | Of::UpdateChecksum | Of::UpdateChecksumWithPayload => {
+            is_v1model || matches!(architecture, Architecture::Other(_))
+        }
+        Of::MarkToDrop | Of::Truncate => is_v1model || is_for_bpf,
+        Of::Recirculate => is_v1model || is_pna,
+        Of::Clone
+        | Of::Clone3
+        | Of::ClonePreservingFieldList
+        | Of::Digest
+        | Of::RecirculatePreservingFieldList
+        | Of::Resubmit
+        | Of::ResubmitPreservingFieldList
+        | Of::VerifyChecksum
+        | Of::VerifyChecksumWithPayload => is_v1model,
+        Of::PsaCloneE2e
+        | Of::PsaCloneI2e
+        | Of::PsaNormal
+        | Of::PsaRecirculate
+        | Of::PsaResubmit => *architecture == Architecture::Psa,
+        Of::AddEntry
+        | Of::AddEntryIf
+        | Of::AllocateFlowId
+        | Of::DropPacket
+        | Of::IsHostPort
+        | Of::IsNetPort
+        | Of::MirrorPacket
+        | Of::RestartExpireTimer
+        | Of::SelectByDirection
+        | Of::SendToPort
+        | Of::SetEntryExpireTime
+        | Of::SetEntryExpireTimeIf
+        | Of::UpdateExpireInfo => is_pna,
+        Of::BpfKtimeGetNs
+        | Of::BpfPerfEventOutput
+        | Of::CsumReplace2
+        | Of::CsumReplace4
+        | Of::EbpfIpv4Checksum
+        | Of::MarkToPass
+        | Of::UbpfTimeGetNs => is_for_bpf,
+        Of::Other(_) => false,
     }
 }
 
@@ -205,5 +254,52 @@ mod tests {
         let data = Value::Struct(vec![Value::Bits(Bits::unsigned(8, 7)), Value::Bool(true)]);
         assert_eq!(filled_in("a {} b {} c {}", Some(&data)), "a 7 b true c {}");
         assert_eq!(filled_in("plain", None), "plain");
+    }
+
+    /// The functions that run in any program that declares them.
+    const ANYWHERE: [&str; 4] = ["assert", "assume", "log_msg", "static_assert"];
+
+    /// Returns the names of the extern functions that built-in files declare.
+    fn declared(files: &[&str]) -> Vec<&'static str> {
+        let declared = files.iter().flat_map(|file| {
+            let text = p4lang::arch::file(file).expect("a built-in file").text();
+            text.lines().filter_map(|line| {
+                let (before, _) = line.strip_prefix("extern ")?.split_once('(')?;
+                // Type parameters follow the name.
+                let name = before.split_once(' ')?.1.trim();
+                name.split('<').next().map(str::trim)
+            })
+        });
+        declared.collect()
+    }
+
+    /// A program may call the functions that its architecture declares, and those that only
+    /// compute. All other functions are refused when the program is loaded.
+    #[test]
+    fn each_architecture_has_the_functions_that_its_files_declare() {
+        let other = |package: &str| Architecture::Other(package.to_owned());
+        let bpf = ["ebpf_model.p4", "ubpf_model.p4", "xdp_model.p4"];
+        let pna = ["pna.p4", "pna/common.p4", "bmv2/pna.p4", "dpdk/pna.p4", "tc/pna.p4"];
+        let computing = ["hash", "random", "update_checksum", "update_checksum_with_payload"];
+        let architectures: [(Architecture, &[&str], &[&str]); 7] = [
+            (Architecture::V1model, &["v1model.p4"], &[]),
+            (Architecture::Psa, &["psa.p4", "dpdk/psa.p4"], &[]),
+            (Architecture::Pna, &pna, &[]),
+            (other("ebpfFilter"), &bpf, &computing),
+            (other("ubpf"), &bpf, &computing),
+            (other("xdp"), &bpf, &computing),
+            (other("MySwitch"), &[], &computing),
+        ];
+        for (architecture, files, more) in architectures {
+            let declared = [&declared(files)[..], more, &ANYWHERE[..]].concat();
+            let program = Program::empty(architecture.clone());
+            for name in ExternFunction::NAMES {
+                let callee = ExternCallee::Function(ExternFunction::named(name));
+                let expected = declared.contains(name);
+                assert_eq!(known(&program, &callee), expected, "{name} in {architecture:?}");
+            }
+            let unknown = ExternCallee::Function(ExternFunction::named("fly"));
+            assert!(!known(&program, &unknown), "{architecture:?}");
+        }
     }
 }
