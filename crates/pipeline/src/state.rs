@@ -163,6 +163,13 @@ impl State {
         })
     }
 
+    /// Adopts the settings in `previous` that belong to the device rather than to its program.
+    pub(crate) fn adopt_settings(&mut self, previous: &Self) {
+        self.ports_down = Arc::new(RwLock::new(read(&previous.ports_down).clone()));
+        self.host_ports = RwLock::new(read(&previous.host_ports).clone());
+        self.priority_queues = AtomicU32::new(previous.priority_queues.load(Ordering::Relaxed));
+    }
+
     /// Returns the number of bytes that those arrays of registers and counters take whose elements
     /// are contiguous. All other arrays take memory as they are used.
     pub(crate) fn array_bytes(layout: &Layout) -> u64 {

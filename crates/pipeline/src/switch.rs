@@ -352,12 +352,14 @@ impl Switch {
     }
 
     /// Resets the switch to its state after loading: the program's entries, the initial values of
-    /// registers, and the same seed.
+    /// registers, and the same seed. The settings of the device itself remain: its drop port, its
+    /// priority queues, the work that a packet may take, and which ports are host ports or down.
     ///
     /// # Errors
     /// Fails as [`Switch::new`] does.
     pub fn reset(&mut self) -> Result<(), LoadError> {
-        let state = State::new(&self.core.layout)?;
+        let mut state = State::new(&self.core.layout)?;
+        state.adopt_settings(&self.core.state);
         if let Some(code) = &self.core.code {
             code.activate_tables(&state).map_err(|_| LoadError::Memory)?;
         }

@@ -47,6 +47,8 @@ fn ports_belong_to_the_network_or_to_the_host() {
     switch.set_host_port(3, true);
     assert_eq!(packet(&mut switch, 2, &[5, 0, 6]), [0, 5, 6]);
     assert_eq!(packet(&mut switch, 3, &[5, 0, 6]), [1, 6, 6]);
+    switch.reset().expect("loads as before");
+    assert_eq!(packet(&mut switch, 3, &[5, 0, 6]), [1, 6, 6]);
 }
 
 const LEARNING: &str = "action hit(bit<8> value) { h.r.b = value; }

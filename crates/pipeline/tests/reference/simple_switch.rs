@@ -53,6 +53,9 @@ fn a_priority_without_a_queue_drops() {
     assert_eq!(outputs(&mut switch, 0, &[1, 0, 0]), []);
     switch.set_priority_queues(8);
     assert_eq!(outputs(&mut switch, 0, &[7, 0, 0]).len(), 1);
+    // The number of queues is a setting of the switch, as its drop port is.
+    switch.reset().expect("loads as before");
+    assert_eq!(outputs(&mut switch, 0, &[7, 0, 0]).len(), 1);
 }
 
 /// `simple_switch.h`: priority 0 is the lowest. Each queue of a port has its own depth.
