@@ -368,7 +368,7 @@ impl Shared {
                 id: table.id,
                 name: table.name.clone(),
                 entries: state.len() as u64,
-                size: table.size,
+                size: self.size(table),
                 hits,
                 misses,
             })

@@ -60,8 +60,9 @@ pub struct TableUsage {
     pub name: String,
     /// The number of entries, not counting the default entry.
     pub entries: u64,
-    /// The number of entries that the table declares in P4Info, or `None` if it declares none. The
-    /// limit of [`crate::InterpreterTarget::with_searched_entries`] may be smaller.
+    /// The largest number of entries: the size that the table declares in P4Info, or the limit of
+    /// [`crate::InterpreterTarget::with_searched_entries`] if it applies and is smaller. `None` if
+    /// there is no maximum.
     pub size: Option<u64>,
     /// The number of lookups that found an entry, since the program was committed.
     pub hits: u64,

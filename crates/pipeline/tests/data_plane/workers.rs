@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use entities::schema::DigestId;
-use entities::{Data, EntityError};
+use entities::{Data, EntityError, Target as _};
+use p4runtime::p4info::Schema;
 use p4runtime::proto::v1;
 use p4runtime::proto::v1::entity::Entity as Kind;
 use p4runtime::proto::v1::update::Type;
@@ -13,7 +14,7 @@ use pipeline::{Batch, Event, Heads, InterpreterTarget, Output, Path, TableUsage}
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::both::{Both, DEVICE, compile, config, update};
+use crate::both::{Both, DEVICE, PROGRAM, compile, config, update};
 use crate::written::{T0, exact};
 
 const NOW: Duration = Duration::from_nanos(T0.0);
@@ -43,6 +44,23 @@ fn no_packet_leaves_while_no_pipeline_runs() {
         outputs.is_empty() && ports.take_digests().is_empty() && ports.table_usage().is_empty()
     );
     assert_eq!((worker.counts().received, worker.counts().without_output), (1, 1));
+}
+
+/// The size in the report is the one that inserts are checked against.
+#[test]
+fn a_searched_table_reports_the_limit_of_the_switch_if_it_is_smaller() {
+    for (limit, expected) in [(4, 4), (100, 6)] {
+        let target = InterpreterTarget::new(Box::new(compile)).with_searched_entries(limit);
+        let (ports, config) = (target.ports(), config(PROGRAM));
+        let schema = Schema::new(config.p4info.expect("P4Info")).expect("valid");
+        let mut plane = target.load(schema.objects(), PROGRAM.as_bytes()).expect("runs");
+        plane.activate();
+        let sizes = |name: &str| {
+            let tables = ports.table_usage().into_iter().filter(|table| table.name.contains(name));
+            tables.map(|table| table.size).collect::<Vec<_>>()
+        };
+        assert_eq!((sizes("acl"), sizes("exact_match")), (vec![Some(expected)], vec![Some(5)]));
+    }
 }
 
 /// Returns a program whose egress runs the statements `reads`, which may read the queue's depths.
