@@ -46,7 +46,7 @@ pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Vio
             }
         }
     }
-    match open.iter().position(|left| *left > 0) {
+    match graph.recursive(&open) {
         Some(node) => Err(graph.violation(program, node, "calls itself".to_owned(), None)),
         None => Ok(()),
     }
@@ -124,6 +124,23 @@ impl Graph {
         calls.extend(actions.iter().map(|action| Call { callee: number(action), blocks: 0 }));
         self.calls.push(calls);
         self.blocks.push(deepest);
+    }
+
+    /// Returns a callable that calls itself, directly or through others, or `None` if there is none.
+    /// `open` holds the number of callees of each callable that are on a cycle of calls or lead to
+    /// one.
+    fn recursive(&self, open: &[usize]) -> Option<usize> {
+        // Each of these callables has such a callee, so following one call after another ends on a
+        // cycle. The callable that is met first again is on it; the first one may only lead there.
+        let is_open = |node: usize| open.get(node).is_some_and(|left| *left > 0);
+        let mut node = (0..open.len()).find(|node| is_open(*node))?;
+        let mut met = vec![false; open.len()];
+        while !std::mem::replace(met.get_mut(node)?, true) {
+            super::meter::count(1);
+            node =
+                self.calls.get(node)?.iter().map(|call| call.callee).find(|node| is_open(*node))?;
+        }
+        Some(node)
     }
 
     fn number(&self, callee: Callee) -> usize {
@@ -271,5 +288,24 @@ mod tests {
         *function = FunctionId(2);
         let violation = program.validate().expect_err("it calls itself");
         assert_eq!((violation.limit, violation.problem.as_str()), (None, "calls itself"));
+    }
+
+    /// The first function calls the second, which calls itself.
+    #[test]
+    fn recursion_names_a_callable_on_the_cycle() {
+        let call = |function| Statement {
+            location: None,
+            kind: StatementKind::CallFunction { function, arguments: Vec::new(), result: None },
+        };
+        for (called, cycle) in
+            [([1, 1, 0], ["function `f1`"; 2]), ([2, 2, 1], ["function `f2`", "function `f1`"])]
+        {
+            let mut program = chain(3, 0);
+            for (function, called) in program.functions.iter_mut().zip(called) {
+                function.body = vec![call(FunctionId(called))];
+            }
+            let violation = program.validate().expect_err("it calls itself");
+            assert!(cycle.contains(&violation.part.as_str()), "{violation}");
+        }
     }
 }
