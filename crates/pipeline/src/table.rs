@@ -143,11 +143,12 @@ impl TableState {
         let default_action = entry::from_program(layout, table, &table.default_action)?;
         let empty_group_action = match &table.empty_group_action {
             Some(call) => Some(entry::from_program(layout, table, call)?),
-            // `NoAction` is the default of PSA (specification, section 7.12).
-            None if layout.program.architecture == ir::Architecture::Psa => {
-                no_action(layout, table)
-            }
-            None => None,
+            // `NoAction` is the default of PSA (specification, section 7.12), whose action
+            // selectors PNA adopts.
+            None => match layout.program.architecture {
+                ir::Architecture::Psa | ir::Architecture::Pna => no_action(layout, table),
+                ir::Architecture::V1model | ir::Architecture::Other(_) => None,
+            },
         };
         let needs_priority = keys.iter().any(KeyShape::needs_priority);
         let ageing = Ageing::of(table);

@@ -387,6 +387,26 @@ fn an_empty_group_runs_the_action_that_the_table_names() {
     assert_eq!([1, 2, 3].map(|key| packet(&mut switch, 0, &[key, 0, 0, 0])[1]), [77, 5, 0]);
 }
 
+/// PNA adopts the action selectors of PSA, where the action is `NoAction` if the table names none.
+#[test]
+fn an_empty_group_runs_no_action_by_default() {
+    let locals = "ActionSelector(PNA_HashAlgorithm_t.CRC32, 8, 8) selector; action set(bit<8> v) { h.r.b = v; }
+        table t { key = { h.r.a: exact; h.r.d: selector; } actions = { NoAction; set; }
+            default_action = set(9); pna_implementation = selector; }";
+    let apply = "send_to_port((PortId_t)1);
+        switch (t.apply().action_run) { NoAction: { h.r.c = 7; } default: { h.r.c = 8; } }";
+    let mut switch = pna("", locals, apply);
+    let table = switch.table_named("t").expect("table");
+    let selector = switch.extern_named("selector").expect("selector");
+    switch.add_group(selector, 1, Group::default()).expect("group");
+    let matches = vec![exact(1), FieldMatch::Any];
+    let entry =
+        TableEntry { matches, priority: 0, action: EntryAction::Group(1), idle_timeout: None };
+    switch.add_entry(table, entry, Duration::ZERO).expect("entry");
+    assert_eq!(packet(&mut switch, 0, &[1, 0, 0, 0])[1..3], [0, 7]);
+    assert_eq!(packet(&mut switch, 0, &[2, 0, 0, 0])[1..3], [9, 8]);
+}
+
 /// The deparser of later versions may write headers. With the `tc` architecture it also gets the
 /// socket buffer.
 #[test]
