@@ -10,7 +10,8 @@ use crate::window::{Operation, Phase, Refusal, Shape};
 /// The settings of the test.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The number of updates in a request.
+    /// The largest number of updates in a request. Requests to small tables are smaller, so that
+    /// the rate is known at several occupancies.
     pub batch: usize,
     /// The number of requests that wait for their answers at the same time.
     pub window: usize,
@@ -53,7 +54,7 @@ pub struct Measured {
     pub is_freed: Option<bool>,
 }
 
-/// The number of steps into which the entries of the session are divided.
+/// The number of steps in which a table is filled to its declared size.
 const STEPS: usize = 40;
 
 /// Fills the table until the switch refuses entries, and empties it again.
@@ -68,7 +69,10 @@ pub(crate) async fn measure(
 ) -> Result<Measured, DutError> {
     let numbers = session.numbers().to_vec();
     let shape = Shape { window: settings.window, time: None };
-    let length = numbers.len().div_ceil(STEPS).max(settings.batch * settings.window);
+    let size = session.maker().table().size.and_then(|size| usize::try_from(size).ok());
+    let length = size.map_or(numbers.len(), |size| size.min(numbers.len())).div_ceil(STEPS).max(1);
+    // Each step has several windows of requests.
+    let batch = (length / (4 * settings.window)).clamp(1, settings.batch.max(1));
     let mut measured = Measured {
         entries: session.present(),
         first_refusal: None,
@@ -79,7 +83,7 @@ pub(crate) async fn measure(
     let mut inserted = Vec::new();
     let mut unused = None;
     for step in numbers.chunks(length) {
-        let phase = session.write((Operation::Insert, step), settings.batch, shape, stop).await?;
+        let phase = session.write((Operation::Insert, step), batch, shape, stop).await?;
         measured.note(&phase);
         inserted.extend_from_slice(&phase.accepted);
         progress(inserted.len() as u64, numbers.len() as u64);

@@ -334,7 +334,7 @@ fn document(
     };
     if environment.quick {
         document.notes.push(
-            "Measured with --quick: points are few, trials short, and intervals of three rounds wide.".to_owned(),
+            "Measured with --quick: points are few, trials short, and intervals of few rounds wide.".to_owned(),
         );
     }
     if environment.resumes {
