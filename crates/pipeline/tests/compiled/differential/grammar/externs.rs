@@ -57,8 +57,20 @@ impl Grammar<'_, '_> {
 
     fn parts(&mut self) -> Parts {
         let data: &[&str] = match self.is_simple {
-            true => &["{ h.a.d, h.a.q }", "{ h.a.v, h.a.l, h.a.s, h.a.c }", "{ m.k, h.a.d }"],
+            true => &[
+                "{ h.a.d, h.a.q }",
+                "{ h.a.v, h.a.l, h.a.s, h.a.c }",
+                "{ m.k, h.a.d }",
+                // These headers may be invalid.
+                "h.kept",
+                "{ h.a.q, h.w }",
+                "{ h.a.d, h.kept }",
+            ],
             false => &[
+                "h.kept",
+                "{ h.a.d, h.s[1], h.w }",
+                "{ h.a.d, h.kept }",
+                "{ h.u, h.s, h.a.c }",
                 "{ h.a.d, h.w.a }",
                 "{ h.a.v, h.a.l, h.a.s, h.a.c, m.n.i, h.a.v, h.a.l }",
                 "{ h.w.z, h.s[0].t }",
@@ -94,15 +106,21 @@ impl Grammar<'_, '_> {
             2 => format!("counted.count({index});"),
             3 => format!("if (metered.execute({index}) == {color}) {{ m.color = 1; }}"),
             4 => format!("if (metered.execute({index}, {before}) == {color}) {{ m.color = 2; }}"),
-            5 => format!("m.csum = crc16.get_hash({data});"),
+            5 => format!("h.a.c = crc16.get_hash({data});"),
             6 => format!("m.k = crc32.get_hash(32w{low}, {data}, 32w{high});"),
-            7 if !self.is_simple => format!("ones.clear(); ones.update({data}); h.a.c = ones.get();"),
+            7 if !self.is_simple => {
+                format!("ones.clear(); ones.update({data}); h.a.c = ones.get();")
+            }
             8 if !self.is_simple => format!("ones.update({data}); m.csum = ones.get();"),
-            9 => "sum.clear(); sum.add({ h.a.d, h.a.q }); sum.subtract({ h.a.c }); m.csum = sum.get();"
+            // Packets show the sums of headers that are invalid and whose fields are not zero.
+            9 => "if (h.a.l[0:0] == 1) { h.kept = h.a; h.kept.setInvalid(); } sum.clear();
+        sum.add({ h.a.d, h.kept }); sum.subtract({ h.a.c }); h.a.c = sum.get();"
                 .to_owned(),
-            10 => "sum.add({ h.a.d, m.csum }); sum.add({ h.a.v, h.a.l, h.w.p }); h.a.c = sum.get();"
-                .to_owned(),
-            11 => "sum.set_state(h.a.c); sum.subtract({ h.a.d }); m.csum = sum.get_state();".to_owned(),
+            10 => {
+                "sum.add({ h.a.d, m.csum }); sum.add({ h.a.v, h.a.l, h.w.p }); h.a.c = sum.get();"
+                    .to_owned()
+            }
+            11 => "sum.set_state(h.a.c); sum.subtract(h.kept); h.a.c = sum.get_state();".to_owned(),
             12 if !self.is_simple => "m.k = drawn.read();".to_owned(),
             13 => "h.a.c = started.read((bit<8>) h.a.l); started.write((bit<8>) h.a.v, h.a.c + 1);"
                 .to_owned(),

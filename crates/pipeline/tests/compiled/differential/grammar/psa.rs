@@ -179,7 +179,7 @@ impl Grammar<'_, '_> {
         let condition = self.condition(0);
         let message = self.message();
         let mut kinds = vec![
-            "sum.add({ h.a.d, h.a.q }); h.a.c = sum.get();".to_owned(),
+            "sum.add({ h.kept, h.a.d, h.a.q }); h.a.c = sum.get();".to_owned(),
             format!(
                 "if ({condition}) {{ sum.set_state(h.a.c); }} sum.subtract({{ h.a.d }}); h.a.c = sum.get_state();"
             ),

@@ -139,7 +139,7 @@ impl Grammar<'_, '_> {
         let (low, high) = (self.below(5), self.below(20));
         let algorithm = self.one_of(&ALGORITHMS);
         let data: &[&str] = match self.is_simple {
-            true => &["{ h.a.d, h.a.q }", "{ h.a.v, h.a.l, h.a.c }"],
+            true => &["{ h.a.d, h.a.q }", "{ h.a.v, h.a.l, h.a.c }", "{ h.kept, h.a.q }"],
             false => &[
                 "{ h.a.d, h.w.a }",
                 "{ h.a, m.x }",
@@ -215,13 +215,16 @@ impl Grammar<'_, '_> {
             if self.is_simple { &["h.a.c", "m.csum"] } else { &["h.a.c", "m.csum", "h.u.b.b"] };
         let to = self.one_of(to);
         let data: &[&str] = match self.is_simple {
-            true => &["{ h.a.v, h.a.l, h.a.s, h.a.d, h.a.q }", "{ h.a.d, m.k }"],
+            true => {
+                &["{ h.a.v, h.a.l, h.a.s, h.a.d, h.a.q }", "{ h.a.d, m.k }", "{ h.a.d, h.kept }"]
+            }
             false => &[
                 "{ h.a.v, h.a.l, h.a.s, h.a.d, h.a.q }",
                 "{ h.w.a, h.w.b, h.w.x, h.w.y }",
                 "{ h.a.d, h.u.a.a, h.s[0].w }",
                 "{ h.o.n, h.o.o, h.a.q }",
                 "{ h.w.x, h.w.a, m.x }",
+                "{ h.kept, h.s[1], h.a.d }",
             ],
         };
         let data = self.one_of(data);
