@@ -44,6 +44,8 @@ pub(crate) struct Job<'a> {
     /// The settings of the probe besides the protocol, the number of switches and the controller's
     /// address.
     pub(crate) settings: &'a [(&'a str, &'a str)],
+    /// Further arguments of the controller.
+    pub(crate) more: &'a [&'a str],
     /// The name of the run directory of this measurement, below the run directory of the command.
     pub(crate) folder: &'a str,
     /// The description of this measurement on the progress line.
@@ -57,9 +59,9 @@ pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<Ru
     let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
     ports.apply(&mut config);
     let controller = match job.protocol {
-        Protocol::OpenFlow => Controller::openflow("reactive", &[])?,
+        Protocol::OpenFlow => Controller::openflow("reactive", job.more)?,
         Protocol::P4Runtime => {
-            Controller::p4runtime("reactive", &probe::device_addresses(&config), &[])?
+            Controller::p4runtime("reactive", &probe::device_addresses(&config), job.more)?
         }
     };
     let resolved = job.resolve(Some(&controller))?;

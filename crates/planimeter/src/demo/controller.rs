@@ -42,6 +42,7 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
                 ("timing.measure", measure),
                 ("timing.drain", "300ms"),
             ],
+            more: &[],
             folder: &folder,
             about: protocol.name(),
         };

@@ -136,6 +136,9 @@ impl System {
 pub(super) enum Strongest {
     Reproduced,
     InShape,
+    /// The system is a model, whose figures are known in advance: measurements of it show that the
+    /// probe finds them, and nothing on the paper.
+    RecoversModel,
 }
 
 /// A kind of system that may decide a claim, and the strongest verdict that it allows.
@@ -158,14 +161,14 @@ impl TryFrom<String> for Deciders {
     fn try_from(text: String) -> Result<Self, String> {
         let decider = |letter: char| {
             let small = letter.to_ascii_lowercase();
-            let strongest = match letter.is_ascii_uppercase() {
+            let found = System::LETTERS.into_iter().find(|(own, _)| *own == small);
+            let strongest = |system| match letter.is_ascii_uppercase() {
+                _ if system == System::Model => Strongest::RecoversModel,
                 true => Strongest::Reproduced,
                 false => Strongest::InShape,
             };
-            let found = System::LETTERS.into_iter().find(|(own, _)| *own == small);
-            let system = found.map(|(_, system)| system);
-            system
-                .map(|system| Decider { system, strongest })
+            found
+                .map(|(_, system)| Decider { system, strongest: strongest(system) })
                 .ok_or_else(|| format!("no system has the letter `{letter}`"))
         };
         let letters = text.chars().filter(|letter| !letter.is_whitespace());
@@ -182,6 +185,55 @@ pub(super) struct Part {
     pub(super) what: String,
     pub(super) unit: Unit,
     pub(super) criterion: Criterion,
+    /// The figure by which a measurement of [`System::Model`] is judged; `None` if the model says
+    /// nothing on this part.
+    model: Option<OfModel>,
+}
+
+/// A figure of the modelled controller that a measurement must recover. A data file names it by its
+/// kind, or by its kind, a colon and a name, if it is not the figure of the part itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct OfModel {
+    figure: Option<String>,
+    /// The measured value over that of the model.
+    region: Region,
+}
+
+impl TryFrom<String> for OfModel {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (kind, figure) = match text.split_once(": ") {
+            Some((kind, figure)) => (kind, Some(figure.to_owned())),
+            None => (text.as_str(), None),
+        };
+        // Times in overload vary more than rates, since stalls of the host lengthen them.
+        let region = match kind {
+            "rate" => "0.95..1.05",
+            "time" => "0.9..1.1",
+            _ => return Err(format!("`{kind}` is neither rate nor time")),
+        };
+        let region = region.parse().map_err(|error| format!("{region}: {error}"))?;
+        Ok(Self { figure, region })
+    }
+}
+
+impl Part {
+    /// Returns the part as a measurement of `system` is judged by it; `None` if no such measurement
+    /// says anything on the part.
+    pub(super) fn for_system(&self, system: System) -> Option<Self> {
+        if system != System::Model {
+            return Some(self.clone());
+        }
+        let OfModel { figure, region } = self.model.as_ref()?;
+        Some(Self {
+            what: format!("{}, measured over model", figure.as_ref().unwrap_or(&self.what)),
+            unit: Unit::Index,
+            criterion: Criterion::of_shape(*region),
+            ..self.clone()
+        })
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -193,6 +245,7 @@ struct PartFile {
     unit: Option<PublishedUnit>,
     equivalent: Option<String>,
     shape: String,
+    model: Option<OfModel>,
 }
 
 impl TryFrom<PartFile> for Part {
@@ -208,7 +261,7 @@ impl TryFrom<PartFile> for Part {
                 .map_err(|error| format!("{}: {error}", file.key))?,
         };
         let unit = file.unit.map_or(Unit::Index, PublishedUnit::unit);
-        Ok(Self { key: file.key, what: file.what, unit, criterion })
+        Ok(Self { key: file.key, what: file.what, unit, criterion, model: file.model })
     }
 }
 

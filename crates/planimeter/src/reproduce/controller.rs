@@ -1,6 +1,7 @@
 //! The figures of the P4RCProbe paper, measured with the reference controller.
 
 mod evidence;
+mod model;
 
 use ::probe::outcome::{Point, RunResult, Saturated};
 use ::probe::paths::Plan;
@@ -99,8 +100,14 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
     for (protocol, key) in [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")] {
         let folder = format!("one-switch-{key}");
         let about = format!("{}, one switch", protocol.name());
-        let job =
-            Job { protocol, switches: 1, settings: &settings, folder: &folder, about: &about };
+        let job = Job {
+            protocol,
+            switches: 1,
+            settings: &settings,
+            more: &[],
+            folder: &folder,
+            about: &about,
+        };
         let Some(result) = until_interrupted(&job, environment)? else { break };
         measured.links.push(link(&folder));
         let offered = |point: &Point| point.offered_rate;
@@ -161,6 +168,7 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
     let all: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
     measured.remarks.extend(limited_by_probe(&all));
     evidence::put_one_switch(&mut measured, &results);
+    model::one_switch(&mut model::Bench::new(&mut measured, environment)?)?;
     Ok(measured)
 }
 
@@ -181,8 +189,14 @@ pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, F
         for &switches in counts {
             let folder = format!("switches-{key}-{switches}");
             let about = format!("{}, {switches} switches", protocol.name());
-            let job =
-                Job { protocol, switches, settings: &settings, folder: &folder, about: &about };
+            let job = Job {
+                protocol,
+                switches,
+                settings: &settings,
+                more: &[],
+                folder: &folder,
+                about: &about,
+            };
             let Some(result) = until_interrupted(&job, environment)? else { break 'measuring };
             measured.links.push(link(&folder));
             points.extend(result.points.iter().map(|point| (protocol, key, point.clone())));
@@ -235,6 +249,7 @@ pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, F
     }
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
     evidence::put_many_switches(&mut measured, &points);
+    model::many_switches(&mut model::Bench::new(&mut measured, environment)?)?;
     Ok(measured)
 }
 
@@ -263,6 +278,7 @@ pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failu
             protocol: Protocol::P4Runtime,
             switches: SWITCHES,
             settings: &settings,
+            more: &[],
             folder: &folder,
             about: &about,
         };
@@ -308,6 +324,7 @@ pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failu
         Figure::plot(plot, remark),
     ));
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
+    model::over_time(&mut model::Bench::new(&mut measured, environment)?)?;
     Ok(measured)
 }
 
@@ -344,5 +361,6 @@ pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> 
     measured.links.push(link("paths"));
     evidence::put_paths(&mut measured, &plan, &found.points().collect::<Vec<_>>());
     measured.remarks.extend(document.findings);
+    model::paths(&mut model::Bench::new(&mut measured, environment)?)?;
     Ok(measured)
 }

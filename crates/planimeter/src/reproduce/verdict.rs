@@ -110,15 +110,17 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
         let is = |one: &&&Evidence| one.key == part.key && one.system == decider.system;
         run.evidence.iter().find(is).map(|one| &one.found)
     };
-    if claim.parts.iter().all(|part| of(part).is_none()) {
+    let judged_by = claim.parts.iter().filter_map(|part| part.for_system(decider.system));
+    let judged_by: Vec<Part> = judged_by.collect();
+    if judged_by.iter().all(|part| of(part).is_none()) {
         return None;
     }
     let confidence =
-        Confidence::new(1.0 - RISK / claim.parts.len() as f64).unwrap_or(Confidence::P99);
+        Confidence::new(1.0 - RISK / judged_by.len() as f64).unwrap_or(Confidence::P99);
     let mut parts = Vec::new();
     let mut agreements = Agreements::default();
     let mut reasons = Vec::new();
-    for part in &claim.parts {
+    for part in &judged_by {
         let measured = of(part).and_then(|found| measured(found, part.unit, confidence));
         let agreement = measured.map(|measured| part.criterion.judge(measured.interval));
         let reason = reason(part, of(part), agreement, confidence);
@@ -153,9 +155,14 @@ fn verdict(agreements: &Agreements, strongest: Strongest, reason: &str) -> Verdi
     let is_equivalent =
         !values.is_empty() && values.iter().all(|one| *one == Agreement::Equivalent);
     match strongest {
+        // A figure that the probe does not recover says nothing on the paper.
+        Strongest::RecoversModel if any(Agreement::Contradicted) => {
+            Verdict::NotTold("the probe does not recover the model".to_owned())
+        }
         _ if any(Agreement::Contradicted) => Verdict::NotReproduced,
         _ if any(Agreement::Undecided) => Verdict::NotTold(reason.to_owned()),
         Strongest::Reproduced if is_equivalent => Verdict::Reproduced,
+        Strongest::RecoversModel => Verdict::RecoversModel,
         Strongest::Reproduced | Strongest::InShape => Verdict::InShape,
     }
 }
@@ -247,6 +254,11 @@ mod tests {
         for claim in papers().expect("the files").iter().flat_map(|paper| &paper.claims) {
             for decider in &claim.decided_by.0 {
                 let name = format!("{} by {:?}", claim.id, decider.system);
+                let parts: Vec<Part> =
+                    claim.parts.iter().filter_map(|part| part.for_system(decider.system)).collect();
+                let judged_as = |part: &Part| {
+                    parts.iter().find(|one| one.key == part.key).unwrap_or(part).clone()
+                };
                 // A number at the end of a region is avoided, because there the rounding of a mean
                 // would decide.
                 let within = |region: Region| {
@@ -258,31 +270,39 @@ mod tests {
                     found.unwrap_or_else(|| panic!("{name}"))
                 };
                 let outside = |part: &Part| {
-                    let shape = part.criterion.shape();
+                    let shape = judged_as(part).criterion.shape();
                     number(|value| !shape.contains(value)).unwrap_or_else(|| panic!("{name}"))
                 };
                 let best = |part: &Part| {
+                    let part = judged_as(part);
                     within(part.criterion.equivalent().unwrap_or(part.criterion.shape()))
                 };
                 let rounds = |value: f64| Found::Rounds(vec![value; 3]);
                 let found = judged(claim, *decider, &|part| rounds(best(part)));
                 let has_value = !claim.published.is_empty();
+                let refuted = match decider.strongest {
+                    Strongest::RecoversModel => {
+                        Verdict::NotTold("the probe does not recover the model".to_owned())
+                    }
+                    Strongest::Reproduced | Strongest::InShape => Verdict::NotReproduced,
+                };
                 let expected = match decider.strongest {
+                    Strongest::RecoversModel => Verdict::RecoversModel,
                     Strongest::Reproduced if has_value => Verdict::Reproduced,
                     _ => Verdict::InShape,
                 };
                 assert_eq!(found.verdict, expected, "{name}");
                 assert_eq!(found.system, Some(decider.system), "{name}");
                 let found = judged(claim, *decider, &|part| rounds(outside(part)));
-                assert_eq!(found.verdict, Verdict::NotReproduced, "{name}");
+                assert_eq!(found.verdict, refuted, "{name}");
                 // One refuted part refutes the claim, even if another part is not decided.
                 let noise =
                     |part: &Part| Found::Rounds(vec![best(part), outside(part), best(part)]);
-                let found = judged(claim, *decider, &|part| match part.key == claim.parts[0].key {
+                let found = judged(claim, *decider, &|part| match part.key == parts[0].key {
                     true => rounds(outside(part)),
                     false => noise(part),
                 });
-                assert_eq!(found.verdict, Verdict::NotReproduced, "{name}");
+                assert_eq!(found.verdict, refuted, "{name}");
                 let found = judged(claim, *decider, &noise);
                 assert!(found.verdict.reason().contains("what would tell"), "{name}");
             }

@@ -53,6 +53,9 @@ pub enum Verdict {
     /// The measured figures are not equivalent to the published ones, but lie in the wider region,
     /// called the shape, in which the claim still holds.
     InShape,
+    /// The measured system is a model, and the measurement finds the model's figures. This shows that
+    /// the measurement is right, and nothing on the publication.
+    RecoversModel,
     /// The measured figures contradict the claim.
     NotReproduced,
     /// The run cannot decide the claim, for the given reason.
@@ -86,16 +89,22 @@ pub struct Measured {
 
 impl Verdict {
     /// The words for each kind of verdict, in the order of reports.
-    pub const WORDS: [&'static str; 4] =
-        ["reproduced", "reproduced in shape", "not reproduced", "not told"];
+    pub const WORDS: [&'static str; 5] = [
+        "reproduced",
+        "reproduced in shape",
+        "the probe recovers the model",
+        "not reproduced",
+        "not told",
+    ];
 
     /// Returns the verdict in words, without the reason.
     #[must_use]
     pub fn words(&self) -> &'static str {
-        let [reproduced, in_shape, not_reproduced, not_told] = Self::WORDS;
+        let [reproduced, in_shape, recovers_model, not_reproduced, not_told] = Self::WORDS;
         match self {
             Self::Reproduced => reproduced,
             Self::InShape => in_shape,
+            Self::RecoversModel => recovers_model,
             Self::NotReproduced => not_reproduced,
             Self::NotTold(_) => not_told,
         }
@@ -106,7 +115,7 @@ impl Verdict {
     pub fn reason(&self) -> &str {
         match self {
             Self::NotTold(reason) => reason,
-            Self::Reproduced | Self::InShape | Self::NotReproduced => "",
+            Self::Reproduced | Self::InShape | Self::RecoversModel | Self::NotReproduced => "",
         }
     }
 
@@ -114,7 +123,7 @@ impl Verdict {
         match self {
             Self::Reproduced | Self::InShape => Tone::Good,
             Self::NotReproduced => Tone::Bad,
-            Self::NotTold(_) => Tone::Plain,
+            Self::RecoversModel | Self::NotTold(_) => Tone::Plain,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::format::printable;
 use crate::terminal::{Layout, Paint};
 
 /// The width of the column that contains verdicts, in characters.
-const VERDICT: usize = 20;
+const VERDICT: usize = 28;
 
 /// Formats each claim with its verdict, the published figures and the measured ones.
 pub(in super::super) fn text(groups: &[ClaimGroup], layout: Layout) -> String {
