@@ -37,6 +37,7 @@ fn claims() -> Vec<ClaimGroup> {
         claims: vec![
             claim("C1", Verdict::InShape, Some(measured)),
             claim("C2", Verdict::NotTold(reason), None),
+            claim("C3", Verdict::RecoversModel, Some(measured)),
         ],
     }]
 }
@@ -46,7 +47,7 @@ fn every_output_has_the_claims_with_their_verdicts_and_reasons() {
     let document = document();
     assert_eq!(
         counts(&document.claims),
-        "2 claims: 0 reproduced, 1 reproduced in shape, 0 not reproduced, 1 not told."
+        "3 claims: 1 reproduced in shape, 1 where the probe recovers the model, 1 not told."
     );
     let html = document.page().html();
     let text = terminal::text(&document, Layout { width: 160, colour: false });

@@ -89,7 +89,7 @@ pub struct Measured {
 
 impl Verdict {
     /// The words for each kind of verdict, in the order of reports.
-    pub const WORDS: [&'static str; 5] = [
+    const WORDS: [&'static str; 5] = [
         "reproduced",
         "reproduced in shape",
         "the probe recovers the model",
@@ -186,15 +186,20 @@ impl Claim {
     }
 }
 
-/// Returns a sentence with the number of claims for each verdict: `36 claims: 2 reproduced, ...`.
+/// Returns a sentence with the number of claims of each verdict that occurs: `36 claims:
+/// 2 reproduced, 34 not told.`
 #[must_use]
 pub fn counts(groups: &[ClaimGroup]) -> String {
     let verdicts = || groups.iter().flat_map(|group| &group.claims).map(|claim| &claim.verdict);
     let parts: Vec<String> = Verdict::WORDS
         .into_iter()
-        .map(|words| {
-            let count = verdicts().filter(|verdict| verdict.words() == words).count();
-            format!("{count} {words}")
+        .filter_map(|words| {
+            let counted = || verdicts().filter(|verdict| verdict.words() == words);
+            let link = match counted().next()? {
+                Verdict::RecoversModel => "where ",
+                _ => "",
+            };
+            Some(format!("{} {link}{words}", counted().count()))
         })
         .collect();
     format!("{} claims: {}.", verdicts().count(), parts.join(", "))
