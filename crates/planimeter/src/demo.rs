@@ -82,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         quick: arguments.quick,
         quiet: arguments.quiet,
         resumes: false,
+        yours: None,
         papers: arguments.papers.into(),
     };
     let started = invocation::start();

@@ -21,6 +21,7 @@ use statistics::Unit;
 use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
 use crate::invocation;
+use crate::reproduce::Yours;
 use crate::tables;
 
 /// The seed of all random choices in the measurements.
@@ -38,6 +39,9 @@ pub(crate) struct Environment<'a> {
     /// Whether the run continues an interrupted one. Run directories of measurements that are
     /// repeated then replace those of the interrupted run.
     pub(crate) resumes: bool,
+    /// The user's controller, which `reproduce` measures beside the reference controller if the user
+    /// names one.
+    pub(crate) yours: Option<&'a Yours>,
     /// The files for papers that are written beside each report, such as LaTeX tables.
     pub(crate) papers: Papers,
 }

@@ -65,17 +65,33 @@ pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<Ru
         }
     };
     let resolved = job.resolve(Some(&controller))?;
+    let note = "The controller is Planimeter's own reference controller, with reactive forwarding.";
+    run_probe(job, &resolved, Attended { ports: Some(ports), note }, environment)
+}
+
+/// What a measurement needs to know of the controller besides the probe's configuration.
+pub(crate) struct Attended<'a> {
+    /// The ports of P4Runtime switches, if the controller knows them already.
+    pub(crate) ports: Option<HeldPorts>,
+    /// A description of the controller for readers of the report.
+    pub(crate) note: &'a str,
+}
+
+/// Measures a controller that runs already, and writes a run directory.
+pub(crate) fn run_probe(
+    job: &Job<'_>,
+    resolved: &Resolved,
+    controller: Attended<'_>,
+    environment: &Environment<'_>,
+) -> Result<RunResult, Failure> {
     let mut directory = environment.make(job.folder)?;
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
         command: invocation::command_line(),
         configuration: resolved.values(),
-        notes: vec![
-            "The controller is Planimeter's own reference controller, with reactive forwarding."
-                .to_owned(),
-        ],
-        ports: Some(ports),
+        notes: vec![controller.note.to_owned()],
+        ports: controller.ports,
         live: live.clone(),
         interrupt: environment.interrupt.clone(),
     };

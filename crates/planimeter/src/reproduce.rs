@@ -33,8 +33,9 @@ use crate::interrupt;
 use crate::invocation;
 use crate::output::{self, ForPapers};
 use crate::rank_group::{Items, RankGroup};
+pub(crate) use controller::Yours;
 use published::{Exhibit, Experiment, Paper};
-use resume::Records;
+use resume::{Options, Records};
 use section::Measured;
 
 const ABOUT: &str =
@@ -89,6 +90,8 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
+    yours: Yours,
+    #[command(flatten)]
     papers: ForPapers,
 }
 
@@ -99,6 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let chosen = choose(&papers, &arguments.figures)?;
+    arguments.yours.check()?;
     let mut ranks = RankGroup::join()?;
     let interrupt = interrupt::flag();
     let directory = || run_directory(arguments);
@@ -106,11 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // The files of another rank's measurement are written here and then sent to the first rank.
     let scratch = tempfile::tempdir().map_err(Failure::run)?;
     let place = directory.as_ref().map_or(scratch.path(), RunDirectory::path).to_owned();
+    let options = Options { is_quick: arguments.quick, controller: arguments.yours.words() };
     let records = match &directory {
-        Some(directory) if arguments.resume.is_some() => {
-            Records::of_run(directory, arguments.quick)?
-        }
-        _ => Records::new(&place, arguments.quick),
+        Some(directory) if arguments.resume.is_some() => Records::of_run(directory, options)?,
+        _ => Records::new(&place, options),
     };
     let environment = Environment {
         directory: &place,
@@ -118,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         quick: arguments.quick,
         quiet: arguments.quiet || !ranks.leads(),
         resumes: arguments.resume.is_some(),
+        yours: Some(&arguments.yours).filter(|yours| !yours.protocols().is_empty()),
         papers: arguments.papers.into(),
     };
     let started = invocation::start();
@@ -156,8 +160,14 @@ fn run_directory(arguments: &Arguments) -> Result<RunDirectory, Failure> {
 fn how_to_continue(arguments: &Arguments, directory: &RunDirectory) -> String {
     let figures = arguments.figures.join(",");
     let quick = if arguments.quick { " --quick" } else { "" };
-    let command =
-        format!("planimeter reproduce {figures}{quick} --resume {}", directory.path().display());
+    let yours = match arguments.yours.words() {
+        words if words.is_empty() => words,
+        words => format!(" {words}"),
+    };
+    let command = format!(
+        "planimeter reproduce {figures}{quick}{yours} --resume {}",
+        directory.path().display()
+    );
     format!("interrupted; continue with: {}", invocation::typed(&command))
 }
 

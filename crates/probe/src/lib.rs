@@ -38,5 +38,5 @@ pub use engine::control::{Live, Phase};
 pub use engine::p4runtime::{
     HeldPorts, PortsError, addresses as device_addresses, fit_to_file_limit,
 };
-pub use run::{RunContext, RunError, Watcher, follow, lead, run, serve};
+pub use run::{RunContext, RunError, Watcher, between, follow, lead, run, serve};
 pub use trial::TrialError;

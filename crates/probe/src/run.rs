@@ -520,8 +520,12 @@ impl Runner<'_> {
     }
 }
 
-/// Runs the command between trials; an interrupt stops it.
-pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunError> {
+/// Runs the command between trials, `plan.between`; an interrupt stops it.
+///
+/// # Errors
+///
+/// Returns [`RunError::Between`] if the command cannot be started, or does not end with status 0.
+pub fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunError> {
     let Some(command) = command else { return Ok(()) };
     let failed = |outcome: String| RunError::Between { command: command.to_owned(), outcome };
     let mut child = Command::new("sh")

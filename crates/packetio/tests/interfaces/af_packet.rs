@@ -243,6 +243,7 @@ fn a_ring_has_the_requested_memory_even_after_the_port_comes_back() {
                 wait_until("that both are up", || {
                     [&mut left, &mut right].iter_mut().all(|port| port.queues[0].reopen())
                 });
+                namespace.wait_until_running(&["left", "right"]);
             }
         }
     });

@@ -1,20 +1,27 @@
-//! The figures of the P4RCProbe paper, measured with the reference controller.
+//! The figures of the P4RCProbe paper, measured with the reference controller, and with the user's
+//! if the user names one.
 
+mod backlog;
 mod evidence;
 mod model;
+mod overload;
+mod subject;
 
 use ::probe::outcome::{Point, RunResult, Saturated};
 use ::probe::paths::Plan;
-use report::page::{Cell, Figure};
+use report::page::{Cell, Figure, Graphic};
 use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::Unit;
 
-use super::section::Measured;
+use super::claims::System;
+use super::section::{Beside, Measured};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::probe::paths;
-use crate::reference::{self, Job, Protocol, series, value};
+use crate::reference::{Job, Protocol, series, value};
+use subject::Subject;
+pub(crate) use subject::Yours;
 
 /// The TOML plan of the measured paths through the reference controller, which is also an example
 /// for users.
@@ -75,20 +82,52 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     })
 }
 
-/// Measures a reference controller as `job` describes. Returns `None` if the user interrupts the
-/// measurement before it has a result, so that the results of earlier measurements are kept.
-fn until_interrupted(
-    job: &Job<'_>,
+/// Measures the reference controller by `measure`, then the model of the paper's controller by
+/// `recover`, and then the user's controller by `measure` if the user names one. The values of the
+/// user's controller are put beside those of the reference controller.
+fn each_controller(
     environment: &Environment<'_>,
-) -> Result<Option<RunResult>, Failure> {
-    match reference::measure(job, environment) {
-        Err(_) if environment.interrupted() => Ok(None),
-        measured => measured.map(Some),
+    measure: fn(&Environment<'_>, Subject<'_>) -> Result<Measured, Failure>,
+    recover: fn(&mut model::Bench<'_>) -> Result<(), Failure>,
+) -> Result<Measured, Failure> {
+    let mut measured = measure(environment, Subject::Reference)?;
+    recover(&mut model::Bench::new(&mut measured, environment)?)?;
+    let Some(yours) = environment.yours.filter(|_| !environment.interrupted()) else {
+        return Ok(measured);
+    };
+    match measure(environment, Subject::Yours(yours)) {
+        Ok(own) => put_beside(&mut measured, own),
+        Err(failure) => {
+            measured.remarks.push(format!("Your controller was not measured: {failure}"));
+        }
     }
+    Ok(measured)
+}
+
+/// Adds the results of the user's controller to those of the reference controller.
+fn put_beside(measured: &mut Measured, own: Measured) {
+    measured.beside = Some(Beside { name: "your controller".to_owned(), values: own.values });
+    measured.evidence.extend(own.evidence);
+    measured.links.extend(own.links);
+    let remarks = own.remarks.into_iter().map(|remark| format!("Your controller: {remark}"));
+    measured.remarks.extend(remarks);
+    measured.figures.extend(own.figures.into_iter().map(|(exhibit, chart, mut figure)| {
+        if let Graphic::Plot(plot) = &mut figure.graphic {
+            plot.title = format!("Your controller, {}", plot.title);
+        }
+        (exhibit, chart, figure)
+    }));
 }
 
 /// Measures Fig. 4 of the P4RCProbe paper: one switch at increasing rates of packet-ins.
 pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Failure> {
+    each_controller(environment, sweep_of_one_switch, model::one_switch)
+}
+
+fn sweep_of_one_switch(
+    environment: &Environment<'_>,
+    subject: Subject<'_>,
+) -> Result<Measured, Failure> {
     let rates = match environment.quick {
         true => "1k,20k,60k",
         false => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
@@ -97,8 +136,8 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
     settings.extend(lengths(environment));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     let mut results = Vec::new();
-    for (protocol, key) in [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")] {
-        let folder = format!("one-switch-{key}");
+    for (protocol, key) in subject.protocols() {
+        let folder = subject.folder(&format!("one-switch-{key}"));
         let about = format!("{}, one switch", protocol.name());
         let job = Job {
             protocol,
@@ -108,7 +147,7 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
             folder: &folder,
             about: &about,
         };
-        let Some(result) = until_interrupted(&job, environment)? else { break };
+        let Some(result) = subject.measure(&job, environment)? else { break };
         measured.links.push(link(&folder));
         let offered = |point: &Point| point.offered_rate;
         let lossless = result
@@ -167,8 +206,7 @@ pub(super) fn one_switch(environment: &Environment<'_>) -> Result<Measured, Fail
     measured.figures.push(("controller-fig-4".to_owned(), "cpu".to_owned(), figure));
     let all: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
     measured.remarks.extend(limited_by_probe(&all));
-    evidence::put_one_switch(&mut measured, &results);
-    model::one_switch(&mut model::Bench::new(&mut measured, environment)?)?;
+    evidence::Claims::new(&mut measured, subject.system()).put_one_switch(&results);
     Ok(measured)
 }
 
@@ -177,17 +215,22 @@ const RATES: [u32; 3] = [10, 50, 100];
 
 /// Measures Fig. 5 and 6 of the P4RCProbe paper: an increasing number of switches.
 pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, Failure> {
+    each_controller(environment, sweeps_of_switches, model::many_switches)
+}
+
+fn sweeps_of_switches(
+    environment: &Environment<'_>,
+    subject: Subject<'_>,
+) -> Result<Measured, Failure> {
     let counts: &[u32] = if environment.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
     settings.extend(lengths(environment));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     let mut points: Vec<(Protocol, &str, Point)> = Vec::new();
     let mut results = Vec::new();
-    'measuring: for (protocol, key) in
-        [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")]
-    {
+    'measuring: for (protocol, key) in subject.protocols() {
         for &switches in counts {
-            let folder = format!("switches-{key}-{switches}");
+            let folder = subject.folder(&format!("switches-{key}-{switches}"));
             let about = format!("{}, {switches} switches", protocol.name());
             let job = Job {
                 protocol,
@@ -197,7 +240,7 @@ pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, F
                 folder: &folder,
                 about: &about,
             };
-            let Some(result) = until_interrupted(&job, environment)? else { break 'measuring };
+            let Some(result) = subject.measure(&job, environment)? else { break 'measuring };
             measured.links.push(link(&folder));
             points.extend(result.points.iter().map(|point| (protocol, key, point.clone())));
             results.push(result);
@@ -248,27 +291,45 @@ pub(super) fn many_switches(environment: &Environment<'_>) -> Result<Measured, F
         measured.figures.push((exhibit.to_owned(), name.to_owned(), Figure::plot(plot, "")));
     }
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
-    evidence::put_many_switches(&mut measured, &points);
-    model::many_switches(&mut model::Bench::new(&mut measured, environment)?)?;
+    evidence::Claims::new(&mut measured, subject.system()).put_many_switches(&points);
     Ok(measured)
 }
 
 /// Measures Fig. 7 of the P4RCProbe paper: the number of packet-ins without an answer, over time.
 pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failure> {
-    const SWITCHES: u32 = 50;
+    each_controller(environment, growth_over_time, model::over_time)
+}
+
+/// The number of switches of Fig. 7.
+const SWITCHES: u32 = 50;
+
+fn growth_over_time(
+    environment: &Environment<'_>,
+    subject: Subject<'_>,
+) -> Result<Measured, Failure> {
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     measured.set_up.retain(|(aspect, _)| aspect != "repetitions");
+    if !subject.has(Protocol::P4Runtime) {
+        return Ok(measured);
+    }
     let length = if environment.quick { "3s" } else { "60s" };
-    measured.set_up.push(("repetitions".to_owned(), "1".to_owned()));
+    // The reference controller is too fast for the paper's claims on overload to be at stake.
+    let repetitions = match subject {
+        Subject::Reference => "1",
+        Subject::Yours(_) if environment.quick => "3",
+        Subject::Yours(_) => "5",
+    };
+    measured.set_up.push(("repetitions".to_owned(), repetitions.to_owned()));
     measured.set_up.push(("length".to_owned(), length.to_owned()));
     let mut lines = Vec::new();
     let mut results = Vec::new();
     for rate in RATES {
-        let folder = format!("over-time-{rate}");
+        let folder = subject.folder(&format!("over-time-{rate}"));
         let about = format!("{SWITCHES} switches, {rate}/s each");
         let text = rate.to_string();
         let settings = [
             ("traffic.rate", text.as_str()),
+            ("plan.repetitions", repetitions),
             ("timing.settle", "1s"),
             ("timing.warm-up", "0s"),
             ("timing.measure", length),
@@ -282,7 +343,7 @@ pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failu
             folder: &folder,
             about: &about,
         };
-        let Some(result) = until_interrupted(&job, environment)? else { break };
+        let Some(result) = subject.measure(&job, environment)? else { break };
         measured.links.push(link(&folder));
         let trial = result.points.first().and_then(|point| point.trials.first());
         if let Some(trial) = trial {
@@ -324,7 +385,9 @@ pub(super) fn over_time(environment: &Environment<'_>) -> Result<Measured, Failu
         Figure::plot(plot, remark),
     ));
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
-    model::over_time(&mut model::Bench::new(&mut measured, environment)?)?;
+    if let (Subject::Yours(_), [_, fifty, hundred]) = (subject, &results[..]) {
+        overload::put(&mut measured, environment, subject, overload::Growth { fifty, hundred })?;
+    }
     Ok(measured)
 }
 
@@ -359,7 +422,8 @@ pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> 
     let gain = gain.map(|(after, before)| Value::new(after / before - 1.0, Unit::Fraction));
     measured.put("gain.P3", gain);
     measured.links.push(link("paths"));
-    evidence::put_paths(&mut measured, &plan, &found.points().collect::<Vec<_>>());
+    evidence::Claims::new(&mut measured, System::Reference)
+        .put_paths(&plan, &found.points().collect::<Vec<_>>());
     measured.remarks.extend(document.findings);
     model::paths(&mut model::Bench::new(&mut measured, environment)?)?;
     Ok(measured)

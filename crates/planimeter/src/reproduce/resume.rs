@@ -27,33 +27,46 @@ struct Conditions {
     planimeter_version: String,
     build: Build,
     host: Host,
-    is_quick: bool,
+    options: Options,
+}
+
+/// The options of a run on which its measurements depend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Options {
+    pub(super) is_quick: bool,
+    /// The options that name the user's controller, as they are typed; empty without one.
+    pub(super) controller: String,
 }
 
 impl Conditions {
-    fn here(is_quick: bool) -> Self {
+    fn here(options: Options) -> Self {
         Self {
             planimeter_version: env!("CARGO_PKG_VERSION").to_owned(),
             build: invocation::build(),
             host: Host::read(),
-            is_quick,
+            options,
         }
     }
 
     /// Returns a description of what differs from the conditions `before`; `None` if nothing does.
-    fn difference(&self, before: &Self) -> Option<&'static str> {
-        if self.is_quick != before.is_quick {
-            return Some(match before.is_quick {
-                true => "it was started with --quick",
-                false => "it was started without --quick",
+    fn difference(&self, before: &Self) -> Option<String> {
+        if self.options.is_quick != before.options.is_quick {
+            let with = if before.options.is_quick { "with" } else { "without" };
+            return Some(format!("it was started {with} --quick"));
+        }
+        if self.options.controller != before.options.controller {
+            return Some(match before.options.controller.as_str() {
+                "" => "it was started without a controller of yours".to_owned(),
+                controller => format!("it was started with {controller}"),
             });
         }
         if self.host != before.host {
-            return Some("it was started on another host, or one with another kernel or memory");
+            let other = "it was started on another host, or one with another kernel or memory";
+            return Some(other.to_owned());
         }
         let is_same =
             (&self.planimeter_version, &self.build) == (&before.planimeter_version, &before.build);
-        (!is_same).then_some("it was started with another build of Planimeter")
+        (!is_same).then(|| "it was started with another build of Planimeter".to_owned())
     }
 }
 
@@ -66,8 +79,8 @@ pub(super) struct Records {
 
 impl Records {
     /// Returns the records of a new run, of which there are none yet.
-    pub(super) fn new(directory: &Path, is_quick: bool) -> Self {
-        Self { folder: directory.join(FOLDER), conditions: Conditions::here(is_quick) }
+    pub(super) fn new(directory: &Path, options: Options) -> Self {
+        Self { folder: directory.join(FOLDER), conditions: Conditions::here(options) }
     }
 
     /// Returns the records of a run that is to be continued.
@@ -75,8 +88,8 @@ impl Records {
     /// # Errors
     /// Returns an error if the directory contains no records, or records of a run under other
     /// conditions.
-    pub(super) fn of_run(directory: &RunDirectory, is_quick: bool) -> Result<Self, Failure> {
-        let own = Self::new(directory.path(), is_quick);
+    pub(super) fn of_run(directory: &RunDirectory, options: Options) -> Result<Self, Failure> {
+        let own = Self::new(directory.path(), options);
         let shown = directory.path().display();
         let text = std::fs::read(own.folder.join(CONDITIONS)).map_err(|error| {
             Failure::input(format!(
@@ -123,10 +136,12 @@ impl Records {
 mod tests {
     use super::*;
 
+    const QUICK: Options = Options { is_quick: true, controller: String::new() };
+
     #[test]
     fn a_complete_experiment_is_read_back_and_others_are_not() {
         let folder = tempfile::tempdir().expect("a folder");
-        let records = Records::new(folder.path(), true);
+        let records = Records::new(folder.path(), QUICK);
         let mut measured = Measured::default();
         measured.exact("entries", 178_734.0);
         measured.remarks.push("A remark.".to_owned());
@@ -141,20 +156,24 @@ mod tests {
     fn a_run_is_resumed_under_the_same_conditions_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let run = || RunDirectory::reopen(folder.path()).expect("a directory");
-        let refusal = |is_quick| match Records::of_run(&run(), is_quick) {
+        let refusal = |options: Options| match Records::of_run(&run(), options) {
             Ok(_) => String::new(),
             Err(failure) => failure.to_string(),
         };
-        assert!(refusal(true).contains("start a new run without --resume"));
-        let records = Records::new(folder.path(), true);
+        assert!(refusal(QUICK).contains("start a new run without --resume"));
+        let records = Records::new(folder.path(), QUICK);
         records.write(Experiment::Equations, &Measured::default()).expect("room");
-        assert_eq!(refusal(true), "");
-        assert!(refusal(false).contains("it was started with --quick"), "{}", refusal(false));
+        assert_eq!(refusal(QUICK), "");
+        let full = refusal(Options { is_quick: false, ..QUICK });
+        assert!(full.contains("it was started with --quick"), "{full}");
+        let yours = Options { controller: "--controller 10.0.0.1:6653".to_owned(), ..QUICK };
+        let with_yours = refusal(yours);
+        assert!(with_yours.contains("without a controller of yours"), "{with_yours}");
 
-        let mut other = Conditions::here(true);
+        let mut other = Conditions::here(QUICK);
         other.host.hostname.push('x');
         let text = serde_json::to_vec(&other).expect("JSON");
         std::fs::write(folder.path().join(FOLDER).join(CONDITIONS), text).expect("room");
-        assert!(refusal(true).contains("on another host"), "{}", refusal(true));
+        assert!(refusal(QUICK).contains("on another host"), "{}", refusal(QUICK));
     }
 }

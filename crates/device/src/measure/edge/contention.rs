@@ -95,12 +95,23 @@ mod tests {
     #[test]
     fn the_times_of_this_process_grow() {
         let competitors = Competitors::new([0, 0], Vec::new());
-        let Some(before) = competitors.read() else { return };
-        let begin = std::time::Instant::now();
-        while begin.elapsed() < Duration::from_millis(30) {
-            std::hint::spin_loop();
+        let time = || {
+            let read = competitors.read()?;
+            Some(read.ran + read.waited)
+        };
+        if time().is_none() {
+            eprintln!("SKIPPED: this kernel does not record how long threads wait");
+            return;
         }
-        let after = competitors.read().expect("the kernel records it");
-        assert!(after.ran + after.waited > before.ran + before.waited);
+        // A thread of another test that ends in between takes its time with it.
+        let grows = (0..20).any(|_| {
+            let before = time();
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < Duration::from_millis(30) {
+                std::hint::spin_loop();
+            }
+            time() > before
+        });
+        assert!(grows, "the times of this process do not grow");
     }
 }

@@ -9,21 +9,18 @@ use super::super::claims::System;
 use super::super::section::{Measured, ratios};
 use crate::reference::Protocol;
 
-/// The kind of system that this module measures: this project's reference controller.
-const SYSTEM: System = System::Reference;
-
 /// Returns the value of a metric in each trial of a measured point; empty if a trial has no such
 /// value.
-fn rounds(point: &Point, metric: &str) -> Vec<f64> {
+pub(super) fn rounds(point: &Point, metric: &str) -> Vec<f64> {
     let Some(metric) = Metric::by_name(metric) else { return Vec::new() };
     point.trials.iter().map(|trial| metric.of(trial)).collect::<Option<_>>().unwrap_or_default()
 }
 
-fn is_limited_by_probe(trial: &Trial) -> bool {
+pub(super) fn is_limited_by_probe(trial: &Trial) -> bool {
     trial.verdict.saturated == Saturated::Probe
 }
 
-fn received(trial: &Trial) -> f64 {
+pub(super) fn received(trial: &Trial) -> f64 {
     Metric::by_name("received_rate").and_then(|metric| metric.of(trial)).unwrap_or(0.0)
 }
 
@@ -74,98 +71,123 @@ fn saturation(protocol: Protocol, result: &RunResult) -> Result<Saturation, Stri
     Ok(found)
 }
 
-/// Adds to `measured` the figures of controllers with one switch, by which claims are judged, or
-/// the reasons why there are none.
-pub(super) fn put_one_switch(measured: &mut Measured, results: &[(Protocol, RunResult)]) {
-    let find = |protocol: Protocol| {
-        let own = results.iter().find(|(of, _)| *of == protocol);
-        own.map_or_else(
-            || Err(format!("{} was not measured", protocol.name())),
-            |(_, result)| saturation(protocol, result),
-        )
-    };
-    let (openflow, p4runtime) = (find(Protocol::OpenFlow), find(Protocol::P4Runtime));
-    let mut put = |key: &str, figures: Result<Vec<f64>, &String>| match figures {
-        Ok(figures) => measured.rounds(SYSTEM, key, figures),
-        Err(reason) => measured.untold(SYSTEM, key, reason),
-    };
-    let over = openflow.as_ref().map(|one| ratios(&one.saturated, &one.loss_free));
-    put("openflow.saturated-over-loss-free", over);
-    let both = openflow.as_ref().and_then(|one| Ok((one, p4runtime.as_ref()?)));
-    let over = both.map(|(one, other)| ratios(&one.saturated, &other.saturated));
-    put("openflow-over-p4runtime.saturated", over);
-    let cores = provenance::Host::read().cpus as f64;
-    let shares = p4runtime
-        .as_ref()
-        .map(|one| one.use_of_cores.iter().map(|percent| percent / 100.0 / cores).collect());
-    put("p4runtime.use-over-cores", shares);
+/// The figures of one controller by which claims are judged.
+pub(super) struct Claims<'m> {
+    measured: &'m mut Measured,
+    /// The kind of the measured controller.
+    system: System,
 }
 
-/// Adds to `measured` the figures of controllers with 50 switches, by which claims are judged, or
-/// the reasons why there are none.
-pub(super) fn put_many_switches(measured: &mut Measured, points: &[(Protocol, &str, Point)]) {
-    let find = |protocol: Protocol, rate: f64, metric: &str| {
-        let own = points.iter().find(|(of, _, point)| {
-            *of == protocol && point.switches == 50 && point.rate_per_switch == Some(rate)
+impl<'m> Claims<'m> {
+    pub(super) fn new(measured: &'m mut Measured, system: System) -> Self {
+        Self { measured, system }
+    }
+
+    /// Adds a figure with one value for each repetition, or the reason why there is none.
+    pub(super) fn put(&mut self, key: &str, figures: Result<Vec<f64>, String>) {
+        match figures {
+            Ok(figures) => self.measured.rounds(self.system, key, figures),
+            Err(reason) => self.measured.untold(self.system, key, reason),
+        }
+    }
+
+    /// Adds the figures of a controller with one switch, or the reasons why there are none.
+    pub(super) fn put_one_switch(&mut self, results: &[(Protocol, RunResult)]) {
+        let find = |protocol: Protocol| {
+            let own = results.iter().find(|(of, _)| *of == protocol);
+            own.map_or_else(
+                || Err(format!("{} was not measured", protocol.name())),
+                |(_, result)| saturation(protocol, result),
+            )
+        };
+        let (openflow, p4runtime) = (find(Protocol::OpenFlow), find(Protocol::P4Runtime));
+        let mut put = |key: &str, figures: Result<Vec<f64>, &String>| {
+            self.put(key, figures.map_err(Clone::clone));
+        };
+        let over = openflow.as_ref().map(|one| ratios(&one.saturated, &one.loss_free));
+        put("openflow.saturated-over-loss-free", over);
+        let both = openflow.as_ref().and_then(|one| Ok((one, p4runtime.as_ref()?)));
+        let over = both.map(|(one, other)| ratios(&one.saturated, &other.saturated));
+        put("openflow-over-p4runtime.saturated", over);
+        let cores = provenance::Host::read().cpus as f64;
+        let shares = p4runtime
+            .as_ref()
+            .map(|one| one.use_of_cores.iter().map(|percent| percent / 100.0 / cores).collect());
+        put("p4runtime.use-over-cores", shares);
+    }
+
+    /// Adds the figures of a controller with 50 switches, or the reasons why there are none.
+    pub(super) fn put_many_switches(&mut self, points: &[(Protocol, &str, Point)]) {
+        let with = |protocol: Protocol, switches: u32, rate: f64, metric: &str| {
+            let own = points.iter().find(|(of, _, point)| {
+                *of == protocol && point.switches == switches && point.rate_per_switch == Some(rate)
+            });
+            let (_, _, point) = own?;
+            let is_usable = !point.trials.iter().any(is_limited_by_probe);
+            Some(if is_usable { Ok(rounds(point, metric)) } else { Err(()) })
+        };
+        let find = |protocol, rate, metric: &str| with(protocol, 50, rate, metric);
+        let limit = "the probe, which shares the machine, was the limit with 50 switches";
+        let mut put = |key: &str, figures: Option<Result<Vec<f64>, ()>>| match figures {
+            Some(figures) => self.put(key, figures.map_err(|()| limit.to_owned())),
+            None => {}
+        };
+        put("openflow.100.50.loss", find(Protocol::OpenFlow, 100.0, "loss"));
+        let ratio = |above: Option<Result<Vec<f64>, ()>>, below: Option<Result<Vec<f64>, ()>>| {
+            let (above, below) = above.zip(below)?;
+            Some(above.and_then(|above| Ok(ratios(&above, &below?))))
+        };
+        let times = |rate: f64| find(Protocol::OpenFlow, rate, "rtt_from_sent.mean");
+        put("openflow.rtt.100-over-10", ratio(times(100.0), times(10.0)));
+        let use_of = |protocol| find(protocol, 100.0, "controller.cpu");
+        let over = ratio(use_of(Protocol::P4Runtime), use_of(Protocol::OpenFlow));
+        put("use.p4runtime-over-openflow", over);
+        put("p4runtime.10.50.loss", find(Protocol::P4Runtime, 10.0, "loss"));
+        let of_p4runtime =
+            |switches| with(Protocol::P4Runtime, switches, 10.0, "rtt_from_sent.mean");
+        // By Little's law, a switch has as many outstanding as its rate times the time.
+        let outstanding = of_p4runtime(50).map(|found| {
+            found.map(|times: Vec<f64>| times.iter().map(|time| time * 10.0).collect())
         });
-        let (_, _, point) = own?;
-        let is_usable = !point.trials.iter().any(is_limited_by_probe);
-        Some(if is_usable { Ok(rounds(point, metric)) } else { Err(()) })
-    };
-    let limit = "the probe, which shares the machine, was the limit with 50 switches";
-    let mut put = |key: &str, figures: Option<Result<Vec<f64>, ()>>| match figures {
-        Some(Ok(figures)) => measured.rounds(SYSTEM, key, figures),
-        Some(Err(())) => measured.untold(SYSTEM, key, limit),
-        None => {}
-    };
-    put("openflow.100.50.loss", find(Protocol::OpenFlow, 100.0, "loss"));
-    let ratio = |above: Option<Result<Vec<f64>, ()>>, below: Option<Result<Vec<f64>, ()>>| {
-        let (above, below) = above.zip(below)?;
-        Some(above.and_then(|above| Ok(ratios(&above, &below?))))
-    };
-    let times = |rate: f64| find(Protocol::OpenFlow, rate, "rtt_from_sent.mean");
-    put("openflow.rtt.100-over-10", ratio(times(100.0), times(10.0)));
-    let use_of = |protocol| find(protocol, 100.0, "controller.cpu");
-    let over = ratio(use_of(Protocol::P4Runtime), use_of(Protocol::OpenFlow));
-    put("use.p4runtime-over-openflow", over);
-}
+        put("p4runtime.10.50.outstanding", outstanding);
+        put("p4runtime.rtt.50-over-1", ratio(of_p4runtime(50), of_p4runtime(1)));
+    }
 
-/// Adds to `measured` the rates of the paths through the controller, by which claims are judged. On
-/// the path P1, and on P2 without the bottleneck, the controller may answer all packet-ins that are
-/// offered. These rates are then lower bounds, which makes the claims harder to meet. On all other
-/// paths, the controller must be the limit.
-pub(super) fn put_paths(measured: &mut Measured, plan: &Plan, points: &[Option<&Point>]) {
-    let point = |variant: &str, name: &str| {
-        let paths = plan.paths.iter().zip(points);
-        let mut own = paths.filter(|(path, _)| path.variant == variant && path.name == name);
-        own.next().and_then(|(_, point)| *point)
-    };
-    let all = |variant: &str, name: &str, metric: &str| {
-        point(variant, name).map(|point| rounds(point, metric)).unwrap_or_default()
-    };
-    let free = [("original", "P2"), ("original", "P3"), ("enhanced", "P3")];
-    let not_limit = free.into_iter().find(|(variant, name)| {
-        let trials = point(variant, name).map(|point| &point.trials[..]).unwrap_or_default();
-        trials.iter().any(|trial| is_loss_free(trial) || is_limited_by_probe(trial))
-    });
-    let mut put = |key: &str, figures: Vec<f64>| match not_limit {
-        None => measured.rounds(SYSTEM, key, figures),
-        Some((variant, name)) => measured.untold(
-            SYSTEM,
-            key,
-            format!("{variant}, {name}: the controller was not the limit"),
-        ),
-    };
-    let rate = |variant: &str, name: &str| all(variant, name, "received_rate");
-    let gain = |name: &str| -> Vec<f64> {
-        let ratios = ratios(&rate("enhanced", name), &rate("original", name));
-        ratios.into_iter().map(|ratio| ratio - 1.0).collect()
-    };
-    put("paths.original.P2-over-P1", ratios(&rate("original", "P2"), &rate("original", "P1")));
-    put("paths.original.P3-over-P2", ratios(&rate("original", "P3"), &rate("original", "P2")));
-    put("paths.enhanced.P3-over-P2", ratios(&rate("enhanced", "P3"), &rate("enhanced", "P2")));
-    put("paths.gain.P2", gain("P2"));
-    put("paths.gain.P3", gain("P3"));
-    let uses = |variant: &str| all(variant, "P2", "controller.cpu");
-    put("paths.use.P2", ratios(&uses("enhanced"), &uses("original")));
+    /// Adds the rates of the paths through the controller. On
+    /// the path P1, and on P2 without the bottleneck, the controller may answer all packet-ins that are
+    /// offered. These rates are then lower bounds, which makes the claims harder to meet. On all other
+    /// paths, the controller must be the limit.
+    pub(super) fn put_paths(&mut self, plan: &Plan, points: &[Option<&Point>]) {
+        let point = |variant: &str, name: &str| {
+            let paths = plan.paths.iter().zip(points);
+            let mut own = paths.filter(|(path, _)| path.variant == variant && path.name == name);
+            own.next().and_then(|(_, point)| *point)
+        };
+        let all = |variant: &str, name: &str, metric: &str| {
+            point(variant, name).map(|point| rounds(point, metric)).unwrap_or_default()
+        };
+        let free = [("original", "P2"), ("original", "P3"), ("enhanced", "P3")];
+        let not_limit = free.into_iter().find(|(variant, name)| {
+            let trials = point(variant, name).map(|point| &point.trials[..]).unwrap_or_default();
+            trials.iter().any(|trial| is_loss_free(trial) || is_limited_by_probe(trial))
+        });
+        let mut put = |key: &str, figures: Vec<f64>| {
+            let reason = not_limit.map(|(variant, name)| {
+                format!("{variant}, {name}: the controller was not the limit")
+            });
+            self.put(key, reason.map_or(Ok(figures), Err));
+        };
+        let rate = |variant: &str, name: &str| all(variant, name, "received_rate");
+        let gain = |name: &str| -> Vec<f64> {
+            let ratios = ratios(&rate("enhanced", name), &rate("original", name));
+            ratios.into_iter().map(|ratio| ratio - 1.0).collect()
+        };
+        put("paths.original.P2-over-P1", ratios(&rate("original", "P2"), &rate("original", "P1")));
+        put("paths.original.P3-over-P2", ratios(&rate("original", "P3"), &rate("original", "P2")));
+        put("paths.enhanced.P3-over-P2", ratios(&rate("enhanced", "P3"), &rate("enhanced", "P2")));
+        put("paths.gain.P2", gain("P2"));
+        put("paths.gain.P3", gain("P3"));
+        let uses = |variant: &str| all(variant, "P2", "controller.cpu");
+        put("paths.use.P2", ratios(&uses("enhanced"), &uses("original")));
+    }
 }

@@ -14,6 +14,8 @@ use ::probe::outcome::{Point, Saturated, Trial};
 
 use super::super::claims::System;
 use super::super::section::{Measured, ratios};
+use super::backlog::{Sample, evenness, samples, slope};
+use super::subject::Subject;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::reference::{Job, Protocol};
@@ -108,7 +110,7 @@ impl<'e> Bench<'e> {
             folder: &folder,
             about: &about,
         };
-        let Some(result) = super::until_interrupted(&job, self.environment)? else {
+        let Some(result) = Subject::Reference.measure(&job, self.environment)? else {
             return Ok(None);
         };
         self.measured.links.push(super::link(&folder));
@@ -219,41 +221,6 @@ impl Found {
     fn outstanding(&self, at: f64) -> Option<Vec<u64>> {
         Some(self.forecast.outstanding(Duration::try_from_secs_f64(at).ok()?))
     }
-}
-
-/// The number of packet-ins that are outstanding at a time in seconds.
-#[derive(Clone, Copy)]
-struct Sample {
-    at: f64,
-    count: f64,
-}
-
-/// Returns the samples that were taken while packet-ins were sent.
-fn samples(trial: &Trial) -> Vec<Sample> {
-    let series = &trial.series;
-    let sample = |(place, count): (usize, &u64)| Sample {
-        at: (place as f64 + 1.0) * series.sample_interval_s,
-        count: *count as f64,
-    };
-    let all = series.outstanding.iter().enumerate().map(sample);
-    all.filter(|sample| sample.at <= series.measure_to_s + 1e-6).collect()
-}
-
-/// Returns the slope of the line with the least squares of distances; `None` for fewer than two
-/// samples.
-fn slope(samples: &[Sample]) -> Option<f64> {
-    let count = samples.len() as f64;
-    let mean = |value: fn(&Sample) -> f64| samples.iter().map(value).sum::<f64>() / count;
-    let (at, level) = (mean(|sample| sample.at), mean(|sample| sample.count));
-    let square: f64 = samples.iter().map(|sample| (sample.at - at).powi(2)).sum();
-    let product: f64 = samples.iter().map(|sample| (sample.at - at) * (sample.count - level)).sum();
-    (samples.len() > 1 && square > 0.0).then(|| product / square)
-}
-
-/// Returns the least over the greatest of some counts; `None` without counts above zero.
-fn evenness(counts: &[u64]) -> Option<f64> {
-    let (least, most) = (counts.iter().min()?, counts.iter().max()?);
-    (*most > 0).then(|| *least as f64 / *most as f64)
 }
 
 /// Returns the ratio of two figures in each repetition, or the first reason why there is none.

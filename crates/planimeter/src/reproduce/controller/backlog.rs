@@ -1,0 +1,38 @@
+//! The packet-ins that are outstanding over the time of a trial.
+
+use ::probe::outcome::Trial;
+
+/// The number of packet-ins that are outstanding at a time in seconds.
+#[derive(Clone, Copy)]
+pub(super) struct Sample {
+    pub(super) at: f64,
+    pub(super) count: f64,
+}
+
+/// Returns the samples that were taken while packet-ins were sent.
+pub(super) fn samples(trial: &Trial) -> Vec<Sample> {
+    let series = &trial.series;
+    let sample = |(place, count): (usize, &u64)| Sample {
+        at: (place as f64 + 1.0) * series.sample_interval_s,
+        count: *count as f64,
+    };
+    let all = series.outstanding.iter().enumerate().map(sample);
+    all.filter(|sample| sample.at <= series.measure_to_s + 1e-6).collect()
+}
+
+/// Returns the slope of the line with the least squares of distances; `None` for fewer than two
+/// samples.
+pub(super) fn slope(samples: &[Sample]) -> Option<f64> {
+    let count = samples.len() as f64;
+    let mean = |value: fn(&Sample) -> f64| samples.iter().map(value).sum::<f64>() / count;
+    let (at, level) = (mean(|sample| sample.at), mean(|sample| sample.count));
+    let square: f64 = samples.iter().map(|sample| (sample.at - at).powi(2)).sum();
+    let product: f64 = samples.iter().map(|sample| (sample.at - at) * (sample.count - level)).sum();
+    (samples.len() > 1 && square > 0.0).then(|| product / square)
+}
+
+/// Returns the least over the greatest of some counts; `None` without counts above zero.
+pub(super) fn evenness(counts: &[u64]) -> Option<f64> {
+    let (least, most) = (counts.iter().min()?, counts.iter().max()?);
+    (*most > 0).then(|| *least as f64 / *most as f64)
+}

@@ -1,0 +1,212 @@
+//! The P4RCProbe paper's claims on overload, judged by a P4Runtime controller of the user's.
+
+use ::probe::metrics::Metric;
+use ::probe::outcome::{Point, RunResult, Trial};
+
+use super::super::section::{Measured, ratios};
+use super::backlog::{Sample, evenness, samples, slope};
+use super::evidence::{Claims, is_limited_by_probe, received};
+use super::subject::Subject;
+use super::{SWITCHES, link};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::reference::{Job, Protocol};
+
+/// The results of Fig. 7 at rates that overloaded the paper's controller.
+#[derive(Clone, Copy)]
+pub(super) struct Growth<'r> {
+    /// At 50 packet-ins per second and switch.
+    pub(super) fifty: &'r RunResult,
+    /// At 100 packet-ins per second and switch.
+    pub(super) hundred: &'r RunResult,
+}
+
+/// A figure of each repetition, or the reason why there is none.
+type Rounds = Result<Vec<f64>, String>;
+
+/// Adds the figures of a controller in overload by which claims are judged, or the reasons why there
+/// are none. Two further loads are measured: one switch that overloads the controller, and, in a
+/// full run, an overload whose answers are awaited.
+pub(super) fn put(
+    measured: &mut Measured,
+    environment: &Environment<'_>,
+    subject: Subject<'_>,
+    growth: Growth<'_>,
+) -> Result<(), Failure> {
+    let (fifty, hundred) = (overloaded(growth.fifty), overloaded(growth.hundred));
+    let of = |point: &Result<&Point, String>, figure: fn(&Trial) -> Option<f64>| -> Rounds {
+        let trials = &point.as_ref().map_err(Clone::clone)?.trials;
+        let rounds: Option<Vec<f64>> = trials.iter().map(figure).collect();
+        rounds.ok_or_else(|| "a trial has no value".to_owned())
+    };
+    let queue: Rounds = fifty.clone().and_then(|point| {
+        let rounds: Option<Vec<f64>> =
+            point.trials.iter().map(|trial| over_queue(trial, point.offered_rate?)).collect();
+        rounds.ok_or_else(|| "a trial has no time of answers".to_owned())
+    });
+    let rounds = [
+        ("p4runtime.rtt-over-queue", queue),
+        ("p4runtime.overload-rtt", of(&fifty, time_in_window)),
+        ("outstanding.50.slope", of(&fifty, growth_per_switch)),
+        ("outstanding.100.slope", of(&hundred, growth_per_switch)),
+        ("outstanding.bend", of(&fifty, |trial| bend(&samples(trial)))),
+        ("p4runtime.least-over-most-outstanding", of(&fifty, fairness)),
+    ];
+    let mut claims = Claims::new(measured, subject.system());
+    for (key, rounds) in rounds {
+        claims.put(key, rounds);
+    }
+    let repetitions = if environment.quick { "3" } else { "5" };
+    let one = Load { name: "one-switch-saturated", switches: 1, rate: "3000", measure: "10s" };
+    let settings = [("plan.repetitions", repetitions), ("timing.drain", "2s")];
+    let Some(one) = one.measure(measured, environment, subject, &settings)? else {
+        return Ok(());
+    };
+    let over = fifty.clone().and_then(|fifty| {
+        let rates = |point: &Point| point.trials.iter().map(received).collect::<Vec<f64>>();
+        let (many, one) = (rates(fifty), rates(overloaded(&one)?));
+        let count = many.len().min(one.len());
+        Ok(ratios(&many[..count], &one[..count]))
+    });
+    Claims::new(measured, subject.system()).put("p4runtime.rate-at-50-over-1", over);
+    let lost = match environment.quick {
+        true => Err("to await all answers takes minutes, which only the full run has".to_owned()),
+        false => {
+            let load =
+                Load { name: "overload-drained", switches: SWITCHES, rate: "50", measure: "10s" };
+            let settings =
+                [("plan.repetitions", repetitions), ("timing.drain", "until-empty:120s")];
+            let Some(drained) = load.measure(measured, environment, subject, &settings)? else {
+                return Ok(());
+            };
+            let was_overloaded = fifty.map(|_| ());
+            was_overloaded.and_then(|()| {
+                let loss = Metric::by_name("loss").ok_or("no metric loss")?;
+                let trials = drained.points.first().map(|point| &point.trials[..]);
+                let each = trials.unwrap_or_default().iter().map(|trial| loss.of(trial));
+                each.collect::<Option<Vec<f64>>>().ok_or_else(|| "a trial has no loss".to_owned())
+            })
+        }
+    };
+    Claims::new(measured, subject.system()).put("p4runtime.lost-after-drain", lost);
+    Ok(())
+}
+
+/// A load beside those of Fig. 7.
+struct Load<'a> {
+    /// The name of the run directory.
+    name: &'a str,
+    switches: u32,
+    /// The packet-ins per second and switch.
+    rate: &'a str,
+    /// The length of the measurement.
+    measure: &'a str,
+}
+
+impl Load<'_> {
+    /// Measures a load over P4Runtime. Returns `None` if the user interrupts the measurement.
+    fn measure(
+        &self,
+        measured: &mut Measured,
+        environment: &Environment<'_>,
+        subject: Subject<'_>,
+        settings: &[(&str, &str)],
+    ) -> Result<Option<RunResult>, Failure> {
+        if environment.interrupted() {
+            return Ok(None);
+        }
+        let own = [
+            ("traffic.rate", self.rate),
+            ("timing.warm-up", "0s"),
+            ("timing.measure", self.measure),
+        ];
+        let settings = [&own[..], settings].concat();
+        let folder = subject.folder(self.name);
+        let about = format!("{} switches, {}/s each", self.switches, self.rate);
+        let job = Job {
+            protocol: Protocol::P4Runtime,
+            switches: self.switches,
+            settings: &settings,
+            more: &[],
+            folder: &folder,
+            about: &about,
+        };
+        let result = subject.measure(&job, environment)?;
+        if result.is_some() {
+            measured.links.push(link(&folder));
+        }
+        Ok(result)
+    }
+}
+
+/// Returns the measured point of a run, or the reason why it does not show a controller in overload.
+fn overloaded(result: &RunResult) -> Result<&Point, String> {
+    let point = result.points.first().ok_or("nothing was measured")?;
+    if point.trials.iter().any(is_limited_by_probe) {
+        return Err("the probe was the limit in overload".to_owned());
+    }
+    let offered = point.offered_rate.unwrap_or(f64::INFINITY);
+    // Within this share of the offered rate, what was outstanding at the end would explain the rest.
+    if point.trials.iter().any(|trial| received(trial) > 0.95 * offered) {
+        return Err(format!("{offered:.0} packet-ins per second do not overload the controller"));
+    }
+    Ok(point)
+}
+
+/// Returns the mean time of the packet-ins that were answered in the window, in seconds.
+fn time_in_window(trial: &Trial) -> Option<f64> {
+    Metric::by_name("rtt_in_window.mean")?.of(trial)
+}
+
+/// Returns the mean time of the answers in the window over that in a queue: packet-ins arrive at the
+/// offered rate from the start of the window on, and leave in their order at the measured rate.
+/// The answer at time t then waited t (1 - measured / offered), which over a window of the length T
+/// is T / 2 (1 - measured / offered) on average.
+fn over_queue(trial: &Trial, offered: f64) -> Option<f64> {
+    let series = &trial.series;
+    let length = series.measure_to_s - series.measure_from_s;
+    let of_queue = length / 2.0 * (1.0 - received(trial) / offered);
+    (of_queue > 0.0).then_some(time_in_window(trial)? / of_queue)
+}
+
+/// Returns the growth of the packet-ins outstanding per switch and second.
+fn growth_per_switch(trial: &Trial) -> Option<f64> {
+    Some(slope(&samples(trial))? / f64::from(SWITCHES))
+}
+
+/// Returns the greatest distance of the samples from the line through the first and the last one,
+/// as a share of the last count.
+fn bend(samples: &[Sample]) -> Option<f64> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let rise = (last.count - first.count) / (last.at - first.at);
+    let distance =
+        |sample: &Sample| (sample.count - first.count - rise * (sample.at - first.at)).abs();
+    let greatest = samples.iter().map(distance).reduce(f64::max)?;
+    (last.count > 0.0 && rise.is_finite()).then_some(greatest / last.count)
+}
+
+/// Returns the least over the most outstanding packet-ins of the switches at the end of the window.
+fn fairness(trial: &Trial) -> Option<f64> {
+    let place = samples(trial).len().checked_sub(1)?;
+    let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));
+    let counts: Option<Vec<u64>> = counts.map(|count| count.map(|one| u64::from(*one))).collect();
+    evenness(&counts?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(count: impl Fn(f64) -> f64) -> Vec<Sample> {
+        (1..=60).map(|at| Sample { at: f64::from(at), count: count(f64::from(at)) }).collect()
+    }
+
+    #[test]
+    fn a_line_has_no_bend_and_a_parabola_a_quarter() {
+        assert!(bend(&line(|at| 42.5 * at)).expect("samples") < 1e-12);
+        let parabola = bend(&line(|at| at * at)).expect("samples");
+        assert!((parabola - 0.25).abs() < 0.01, "{parabola}");
+        assert_eq!(bend(&[]), None);
+        assert_eq!(bend(&line(|_| 0.0)), None);
+    }
+}

@@ -1,0 +1,260 @@
+//! The controllers that the figures of the P4RCProbe paper are measured with: the reference
+//! controller, and one of the user's.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::probe::config::{self, Settings};
+use ::probe::outcome::RunResult;
+use clap::Args;
+
+use super::super::claims::System;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::reference::{self, Attended, Job, Protocol};
+
+/// How the user's controller is reached.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Yours {
+    /// Measure your controller too, which listens for OpenFlow switches at this address
+    #[arg(long, value_name = "ADDRESS")]
+    controller: Option<String>,
+    /// Measure your controller too, an ONOS that is told of P4Runtime switches at this URL
+    #[arg(long, value_name = "URL")]
+    onos_rest: Option<String>,
+    /// Measure your controller too, over P4Runtime; --controller-config says how it finds switches
+    ///
+    /// Measure your controller too, over P4Runtime. It must know the emulated switches, for example
+    /// by controller.list-file or controller.netcfg-file in the file of --controller-config.
+    #[arg(long)]
+    p4runtime: bool,
+    /// Shell command before each trial but the first of your controller, for instance to restart it
+    #[arg(long, value_name = "COMMAND")]
+    between: Option<String>,
+    /// Whether the controller was measured before, so that the command must be run.
+    #[arg(skip)]
+    was_measured: Arc<AtomicBool>,
+    /// Settings of the probe for your controller
+    ///
+    /// Settings of the probe for your controller: a file as `planimeter probe --config` reads it,
+    /// with its pipeconf, time-outs, process and the like. Switches, rates and the plan are those of
+    /// the figures.
+    #[arg(long, value_name = "FILE")]
+    controller_config: Option<PathBuf>,
+}
+
+impl Yours {
+    /// Returns the protocols over which the controller is measured; empty if none is named.
+    pub(crate) fn protocols(&self) -> Vec<Protocol> {
+        let openflow = self.controller.as_ref().map(|_| Protocol::OpenFlow);
+        let has_p4runtime = self.p4runtime || self.onos_rest.is_some();
+        openflow.into_iter().chain(has_p4runtime.then_some(Protocol::P4Runtime)).collect()
+    }
+
+    /// Returns a failure if options for a controller are given, but none that names one.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let has_options = self.between.is_some() || self.controller_config.is_some();
+        if has_options && self.protocols().is_empty() {
+            return Err(Failure::input(
+                "--between and --controller-config need a controller: name it by --controller ADDRESS over OpenFlow, and by \
+                 --onos-rest URL or --p4runtime over P4Runtime",
+            ));
+        }
+        for protocol in self.protocols() {
+            let job = Job {
+                protocol,
+                switches: 1,
+                settings: &[("traffic.rate", "1")],
+                more: &[],
+                folder: "",
+                about: "",
+            };
+            self.settings(&job).resolve().map_err(Failure::input)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a description of the options for a run that continues this one, which must have the
+    /// same.
+    pub(crate) fn words(&self) -> String {
+        let flag = |name: &str, value: &Option<String>| {
+            value.as_ref().map(|value| format!("{name} {value}"))
+        };
+        let file = self.controller_config.as_ref().map(|file| file.display().to_string());
+        let all = [
+            flag("--controller", &self.controller),
+            flag("--onos-rest", &self.onos_rest),
+            self.p4runtime.then(|| "--p4runtime".to_owned()),
+            flag("--between", &self.between.as_ref().map(|command| quoted(command))),
+            flag("--controller-config", &file),
+        ];
+        all.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the settings of the probe for a measurement of this controller.
+    fn settings(&self, job: &Job<'_>) -> Settings {
+        let mut settings = Settings::new();
+        // A real controller learns its switches and translates its code while it runs. The user's
+        // file may give other times.
+        for (key, value) in [("timing.settle", "5s"), ("timing.warm-up", "5s")] {
+            settings.set(key, value, config::Origin::Default);
+        }
+        if let Some(file) = &self.controller_config {
+            settings.read_file(file);
+        }
+        let switches = job.switches.to_string();
+        let protocol = match job.protocol {
+            Protocol::OpenFlow => "openflow13",
+            Protocol::P4Runtime => "p4runtime",
+        };
+        let mut own = vec![("protocol", protocol), ("switches.count", switches.as_str())];
+        let address = self.controller.as_deref().filter(|_| job.protocol == Protocol::OpenFlow);
+        own.extend(address.map(|address| ("controller.address", address)));
+        own.extend(self.onos_rest.as_deref().map(|url| ("controller.onos-rest", url)));
+        own.extend(self.between.as_deref().map(|command| ("plan.between", command)));
+        let is_of_reference = |key: &str| ["timing.settle", "timing.warm-up"].contains(&key);
+        own.extend(job.settings.iter().copied().filter(|(key, _)| !is_of_reference(key)));
+        for (key, value) in own {
+            settings.set(key, value, config::Origin::Flag);
+        }
+        settings
+    }
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A controller that is measured.
+#[derive(Clone, Copy)]
+pub(super) enum Subject<'a> {
+    Reference,
+    Yours(&'a Yours),
+}
+
+impl Subject<'_> {
+    pub(super) fn system(self) -> System {
+        match self {
+            Self::Reference => System::Reference,
+            Self::Yours(_) => System::Yours,
+        }
+    }
+
+    /// Returns the protocols over which the controller is measured, with their keys in the files of
+    /// published values.
+    pub(super) fn protocols(self) -> Vec<(Protocol, &'static str)> {
+        let protocols = match self {
+            Self::Reference => Protocol::BOTH.to_vec(),
+            Self::Yours(yours) => yours.protocols(),
+        };
+        let key = |protocol| match protocol {
+            Protocol::OpenFlow => "openflow",
+            Protocol::P4Runtime => "p4runtime",
+        };
+        protocols.into_iter().map(|protocol| (protocol, key(protocol))).collect()
+    }
+
+    pub(super) fn has(self, protocol: Protocol) -> bool {
+        self.protocols().iter().any(|(own, _)| *own == protocol)
+    }
+
+    /// Returns the name of the run directory of a measurement.
+    pub(super) fn folder(self, name: &str) -> String {
+        match self {
+            Self::Reference => name.to_owned(),
+            Self::Yours(_) => format!("yours-{name}"),
+        }
+    }
+
+    /// Measures the controller as `job` describes. Returns `None` if the user interrupts the
+    /// measurement before it has a result, so that the results of earlier measurements are kept.
+    pub(super) fn measure(
+        self,
+        job: &Job<'_>,
+        environment: &Environment<'_>,
+    ) -> Result<Option<RunResult>, Failure> {
+        let measured = match self {
+            Self::Reference => reference::measure(job, environment),
+            Self::Yours(yours) => {
+                let resolved = yours.settings(job).resolve().map_err(Failure::run)?;
+                // The probe runs the command between the trials of one measurement.
+                if yours.was_measured.swap(true, Ordering::Relaxed) {
+                    ::probe::between(yours.between.as_deref(), environment.interrupt)
+                        .map_err(|error| Failure::of_probe(&error))?;
+                }
+                let controller = Attended { ports: None, note: "The controller is the user's." };
+                reference::run_probe(job, &resolved, controller, environment)
+            }
+        };
+        match measured {
+            Err(_) if environment.interrupted() => Ok(None),
+            measured => measured.map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        yours: Yours,
+    }
+
+    fn yours(line: &str) -> Yours {
+        Line::parse_from(line.split_whitespace()).yours
+    }
+
+    fn job<'a>(protocol: Protocol, settings: &'a [(&'a str, &'a str)]) -> Job<'a> {
+        Job { protocol, switches: 50, settings, more: &[], folder: "f", about: "a" }
+    }
+
+    #[test]
+    fn each_protocol_is_measured_that_the_options_reach() {
+        assert!(yours("x").protocols().is_empty());
+        assert_eq!(yours("x --controller 10.0.0.1:6653").protocols(), [Protocol::OpenFlow]);
+        let both = yours("x --controller 10.0.0.1:6653 --onos-rest http://10.0.0.1:8181");
+        assert_eq!(both.protocols(), Protocol::BOTH);
+        assert_eq!(yours("x --p4runtime").protocols(), [Protocol::P4Runtime]);
+        assert!(both.check().is_ok() && yours("x --between true").check().is_err());
+        assert!(yours("x --controller nowhere").check().is_err());
+    }
+
+    #[test]
+    fn the_figures_settings_stand_above_the_users_file_and_its_times_above_ours() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("mine.toml");
+        let text = "[timing]\nsettle = \"30s\"\nmeasure = \"9s\"\n[switches]\nports = 3\n";
+        std::fs::write(&file, text).expect("a file");
+        let one = yours(&format!(
+            "x --onos-rest http://127.0.0.1:8181 --between true --controller-config {}",
+            file.display()
+        ));
+        let settings = [("timing.measure", "1s"), ("timing.settle", "200ms")];
+        let resolved =
+            one.settings(&job(Protocol::P4Runtime, &settings)).resolve().expect("settings");
+        let values = resolved.values();
+        for (key, value) in [
+            ("protocol", "p4runtime"),
+            ("switches.count", "50"),
+            ("switches.ports", "3"),
+            ("timing.settle", "30s"),
+            ("timing.warm-up", "5s"),
+            ("timing.measure", "1s"),
+            ("plan.between", "true"),
+        ] {
+            assert_eq!(values.get(key).map(String::as_str), Some(value), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_quoted_for_the_shell() {
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}
