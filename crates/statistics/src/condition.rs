@@ -166,7 +166,9 @@ fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, S
         return Ok(1.0);
     }
     let (spellings, example) = unit.spellings();
-    if let Some((_, scale)) = spellings.iter().find(|(name, _)| *name == spelling) {
+    // The Greek letter and the micro sign look alike.
+    let common = spelling.replace('\u{3bc}', "\u{b5}");
+    if let Some((_, scale)) = spellings.iter().find(|(name, _)| *name == common) {
         return Ok(*scale);
     }
     let known: Vec<&str> =
@@ -294,6 +296,14 @@ mod tests {
         assert!(loss.holds(0.0, Some(0.0)) && !loss.holds(1e-6, Some(0.0)));
         // Ten percent more than a negative base lies above it.
         assert!(slower.holds(-0.95, Some(-1.0)) && !slower.holds(-0.85, Some(-1.0)));
+    }
+
+    #[test]
+    fn microseconds_are_written_in_three_ways() {
+        for text in ["rtt.p50 < 5us", "rtt.p50 < 5\u{b5}s", "rtt.p50 < 5 \u{3bc}s"] {
+            let limit = parse(text).expect("a condition").limit();
+            assert!(matches!(limit, Limit::Value(value) if (value - 5e-6).abs() < 1e-18), "{text}");
+        }
     }
 
     #[test]

@@ -95,15 +95,15 @@ fn is_not_finite(text: &str) -> bool {
     ["nan", "inf", "infinity", "infinite"].iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
-/// Splits the text of a quantity into its number and its unit, which begins at the first ASCII
-/// letter that is not an exponent.
+/// Splits the text of a quantity into its number and its unit, which begins at the first letter
+/// that is not an exponent. All characters beyond ASCII, such as `µ`, count as letters.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let mut end = 0;
     while let Some(byte) = bytes.get(end) {
         let exponent = matches!(byte, b'e' | b'E')
             && bytes.get(end + 1).is_some_and(|next| matches!(next, b'0'..=b'9' | b'+' | b'-'));
-        if byte.is_ascii_alphabetic() && !exponent {
+        if (byte.is_ascii_alphabetic() || !byte.is_ascii()) && !exponent {
             break;
         }
         end += 1;
@@ -182,7 +182,10 @@ mod tests {
         assert_eq!(read("2/3 Mbps", Dimension::Rate), Some(ratio(2_000_000, 3)));
         assert_eq!(read("1.5kB", Dimension::Data), Some(ratio(12_000, 1)));
         assert_eq!(read("1e-2", Dimension::Time), Some(ratio(1, 100)));
-        assert_eq!(read("12us", Dimension::Time), Some(ratio(3, 250_000)));
+        // The prefix is written as a letter u, with the micro sign, or with the Greek letter.
+        for text in ["12us", "12\u{b5}s", "12 \u{b5}s", "12\u{3bc}s"] {
+            assert_eq!(read(text, Dimension::Time), Some(ratio(3, 250_000)), "{text}");
+        }
         assert_eq!(read("10 Gb/s", Dimension::Rate), Some(ratio(10_000_000_000, 1)));
         assert_eq!(read("1KiB", Dimension::Data), Some(ratio(8192, 1)));
     }
