@@ -312,7 +312,7 @@ fn toml_value<'t>(
             }
             Tree::Array(nodes)
         }
-        DeValue::Table(table) => return toml_table(text, table, place, depth + 1),
+        DeValue::Table(table) => return toml_table(text, table, place, depth),
     };
     Ok(Node { place, value })
 }
@@ -417,4 +417,21 @@ fn json<'t>(
         _ => Tree::Number(part),
     };
     Ok(Node { place, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A level counts once in either format.
+    #[test]
+    fn both_formats_nest_as_deep() {
+        for (depth, is_accepted) in [(DEEPEST, true), (DEEPEST + 1, false)] {
+            let toml = format!("{}1{}", "{a=".repeat(depth - 1), "}".repeat(depth - 1));
+            let toml = format!("a = {toml}");
+            let json = format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+            assert_eq!(Node::of_toml(&toml).is_ok(), is_accepted, "TOML, {depth}");
+            assert_eq!(Node::of_json(&json).is_ok(), is_accepted, "JSON, {depth}");
+        }
+    }
 }
