@@ -36,6 +36,11 @@ pub(super) fn statement(source: &str, line: usize) -> Result<Statement, MppgErro
     }
 }
 
+/// Returns whether a name is a spelling of infinity. Other names may begin in the same way.
+fn is_infinity(name: &str) -> bool {
+    ["inf", "infinity"].iter().any(|word| name.eq_ignore_ascii_case(word))
+}
+
 impl Parser<'_> {
     fn peek(&self) -> &Token {
         self.look(0)
@@ -205,9 +210,7 @@ impl Parser<'_> {
         };
         let part = match self.peek().clone() {
             Token::Text(text) => Part::Literal(text),
-            Token::Name(name) if name.to_ascii_lowercase().starts_with("inf") => {
-                Part::Literal(format!("{sign}inf"))
-            }
+            Token::Name(name) if is_infinity(&name) => Part::Literal(format!("{sign}inf")),
             Token::Name(name) => Part::Variable(name, column),
             Token::Number(number) => {
                 let divisor = match (self.look(1), self.look(2)) {

@@ -187,6 +187,18 @@ fn plots_and_texts_are_handed_out() {
     assert_eq!(outputs.get(3), Some(&Output::Text("ratency(1, 2)".to_owned())));
 }
 
+/// Names that begin like infinity are variables in plot options, as they are everywhere else.
+#[test]
+fn a_variable_of_a_plot_option_may_begin_with_inf() {
+    let program = "inflow := 3\nf := ratency(1, 2)\nplot(f, main=\"J=\" + inflow, xlim=[0, inf])";
+    let outputs = run(program).expect("outputs");
+    let Some(Output::Plot { options, .. }) = outputs.last() else {
+        panic!("no plot: {outputs:?}");
+    };
+    let expected = [("main", "J=3"), ("xlim", "[0,inf]")];
+    assert_eq!(options, &expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
 #[test]
 fn an_operator_goes_on_with_the_line_before() {
     let program = "f := affine(2, 3) // wrapped\n  /\\ affine(1, 5) % twice\n* zero\nf(0)";
