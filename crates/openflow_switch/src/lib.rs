@@ -372,9 +372,10 @@ impl OpenFlowSwitch {
         std::mem::take(&mut self.answered_by_rules)
     }
 
-    /// Receives a packet-out, and carries out its actions up to the first output to
-    /// [`PortNumber::TABLE`], which sends the packet through the tables. A packet-out without such
-    /// an output is carried out only if the switch keeps the packets that it sends out of ports.
+    /// Receives a packet-out and carries out its actions. An output to [`PortNumber::TABLE`] sends
+    /// the packet through the tables, and one to [`PortNumber::CONTROLLER`] back in a packet-in. A
+    /// packet-out that only sends to ports is carried out only if the switch keeps the packets that
+    /// it sends out of ports.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;

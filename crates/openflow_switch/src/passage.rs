@@ -14,7 +14,7 @@ pub(super) const ACTION: u8 = 1;
 pub(super) const MOST_ACTIONS: u32 = 4096;
 
 /// The results of passing one packet through the tables.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Passage {
     /// The packets for the controller, in the order in which they are sent.
     pub(super) to_controller: Vec<ToController>,
@@ -27,6 +27,22 @@ pub(super) struct Passage {
     pub(super) keeps: bool,
     /// The packets that were sent to ports, each with the port in the form in which rules name it.
     pub(super) left: Vec<(PortNumber, Vec<u8>)>,
+    /// The number of actions that may still be executed for the packet, including the further
+    /// passes on which a packet-out sends it.
+    pub(super) actions_left: u32,
+}
+
+impl Default for Passage {
+    fn default() -> Self {
+        Self {
+            to_controller: Vec::new(),
+            forwarded: false,
+            outputs: Vec::new(),
+            keeps: false,
+            left: Vec::new(),
+            actions_left: MOST_ACTIONS,
+        }
+    }
 }
 
 /// A packet on its way to the controller.
@@ -55,11 +71,19 @@ impl Passage {
         self.forwarded = false;
         self.outputs.clear();
         self.left.clear();
+        self.actions_left = MOST_ACTIONS;
     }
 
     /// Creates an empty passage that keeps packets in `left` if `self` does.
     pub(super) fn alike(&self) -> Self {
         Self { keeps: self.keeps, ..Self::default() }
+    }
+
+    /// Counts an action that is about to be executed. Returns whether it may be executed.
+    pub(super) fn spend_action(&mut self) -> bool {
+        let left = self.actions_left.checked_sub(1);
+        self.actions_left = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Records that a packet is sent to a port.

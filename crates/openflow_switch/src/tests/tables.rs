@@ -388,6 +388,84 @@ fn a_packet_out_to_the_tables_runs_through_them() {
     assert_eq!(flows(&mut switch)[0].packet_count, 1);
 }
 
+/// The actions behind an output to the tables are executed as well, and those that the packet-out
+/// itself has reach the controller and groups as those of an entry do.
+#[test]
+fn all_actions_of_a_packet_out_are_executed() {
+    let mut switch = running(Version::V1_3);
+    install(&mut switch, rule(0, 1, 4, Match::any(), vec![apply(vec![TO_CONTROLLER])]));
+    let bucket = Bucket::new(vec![to(3)]);
+    let group = GroupMod {
+        command: GroupModCommand::ADD,
+        group_type: GroupType::INDIRECT,
+        group_id: GroupId(1),
+        buckets: vec![bucket],
+    };
+    ask(&mut switch, Message::GroupMod(group));
+    let rewrite = |last| Action::SetField(Oxm::EthDst(mac(last).into()));
+    let through = || Action::output(PortNumber::TABLE);
+    let actions = vec![
+        TO_CONTROLLER,
+        rewrite(7),
+        through(),
+        rewrite(8),
+        through(),
+        Action::Group(GroupId(1)),
+        rewrite(9),
+        TO_CONTROLLER,
+    ];
+    let message = PacketOut::unbuffered(PortNumber(2), actions, tcp(1, 2, 80));
+    let (mut bytes, mut out) = (Vec::new(), Vec::new());
+    Message::PacketOut(message).encode(Xid(1), &mut bytes).expect("a message");
+    switch.packet_out(&bytes, 0, &mut out);
+    let packet_ins: Vec<_> = frames(&out)
+        .iter()
+        .map(|frame| match Message::decode(frame).expect("a message").1 {
+            Message::PacketIn(packet_in) => (packet_in.cookie, packet_in.data[5]),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(packet_ins, [(NO_COOKIE, 2), (4, 7), (4, 8), (NO_COOKIE, 9)]);
+    assert_eq!(flows(&mut switch)[0].packet_count, 2);
+    match multipart(&mut switch, MultipartRequestBody::Group(GroupId(1))) {
+        MultipartReplyBody::Group(groups) => assert_eq!(groups[0].packet_count, 1),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn in_1_0_all_actions_of_a_packet_out_are_executed() {
+    let mut switch = running(Version::V1_0);
+    let port = |port: PortNumber| v1_0::Action::Output {
+        port: v1_0::PortNo(port.0 as u16),
+        max_len: u16::MAX,
+    };
+    let rewrite = |last| v1_0::Action::SetDlDst(mac(last));
+    let message = v1_0::PacketOut {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: v1_0::PortNo(2),
+        actions: vec![
+            port(PortNumber::CONTROLLER),
+            rewrite(7),
+            port(PortNumber::TABLE),
+            rewrite(8),
+            port(PortNumber::TABLE),
+        ],
+        data: tcp(1, 2, 80),
+    };
+    let (mut bytes, mut out) = (Vec::new(), Vec::new());
+    v1_0::Message::PacketOut(message).encode(Xid(1), &mut bytes).expect("a message");
+    switch.packet_out(&bytes, 0, &mut out);
+    let packet_ins: Vec<_> = frames(&out)
+        .iter()
+        .map(|frame| match v1_0::Message::decode(frame).expect("a message").1 {
+            v1_0::Message::PacketIn(packet_in) => packet_in.data[5],
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(packet_ins, [2, 7, 8]);
+}
+
 #[test]
 fn in_1_0_misses_go_to_the_controller_and_exact_entries_win() {
     let mut switch = running(Version::V1_0);

@@ -6,7 +6,7 @@ use openflow::v1_3::{NO_COOKIE, OxmField};
 
 use super::super::flow_key::FlowKey;
 use super::super::packet::Packet;
-use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToController};
+use super::super::passage::{ACTION, NO_MATCH, Passage, ToController};
 use super::{Personality, SwitchOptions, rank};
 
 const VLAN_TYPE: u16 = 0x8100;
@@ -43,10 +43,12 @@ impl Personality {
         self.packet = packet;
     }
 
-    /// Carries out the actions of a packet-out up to the first output to [`PortNumber::TABLE`]
-    /// (5.3.6), which sends the packet through the table. `direct` receives the packets that these
-    /// actions send to ports. A packet-out without such an output is carried out only if `direct`
-    /// keeps packets.
+    /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
+    /// packet, as the actions before it made it, through the table, and the actions behind it
+    /// continue with that packet (5.3.6). `direct` receives the packets that the actions themselves
+    /// send to ports, and `passage` those that the table sends. All packets for the controller are
+    /// in `passage`. A packet-out that only sends to ports is carried out only if `direct` keeps
+    /// packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -57,22 +59,31 @@ impl Personality {
         direct: &mut Passage,
     ) {
         let in_port = in_port.0;
-        let to_table = |action: &Action| {
+        let sends_to = |action: &Action, wanted: PortNumber| {
             matches!(action, Action::Output { port, .. }
-                if PortNumber::from_v1_0(port.0) == PortNumber::TABLE)
+                if PortNumber::from_v1_0(port.0) == wanted)
         };
-        let place = actions.iter().position(to_table);
-        if place.is_none() && !direct.keeps {
+        let to_table = |action: &Action| sends_to(action, PortNumber::TABLE);
+        let beyond_ports =
+            |action: &Action| to_table(action) || sends_to(action, PortNumber::CONTROLLER);
+        if !direct.keeps && !actions.iter().any(beyond_ports) {
             return;
         }
         let mut packet = Packet::default();
         packet.load(data);
-        let key = FlowKey::v1_0(&packet, in_port);
-        let mut walk =
-            Walk { options, in_port, packet: &mut packet, key, priority: 0, passage: direct };
-        walk.apply(&actions[..place.unwrap_or(actions.len())]);
-        if place.is_some() {
-            self.process(options, miss_send_len, in_port, packet.bytes(), now, passage);
+        for actions in actions.split_inclusive(to_table) {
+            let (own, table) = match actions.split_last() {
+                Some((last, before)) if to_table(last) => (before, true),
+                _ => (actions, false),
+            };
+            let key = FlowKey::v1_0(&packet, in_port);
+            let mut walk =
+                Walk { options, in_port, packet: &mut packet, key, priority: 0, passage: direct };
+            walk.apply(own);
+            passage.to_controller.append(&mut direct.to_controller);
+            if table && passage.spend_action() {
+                self.process(options, miss_send_len, in_port, packet.bytes(), now, passage);
+            }
         }
     }
 }
@@ -107,7 +118,10 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Applies actions to the packet in order (3.3).
     fn apply(&mut self, actions: &[Action]) {
-        for action in actions.iter().take(MOST_ACTIONS as usize) {
+        for action in actions {
+            if !self.passage.spend_action() {
+                return;
+            }
             match action {
                 Action::Output { port, max_len } => self.output(*port, *max_len),
                 Action::Enqueue { port, .. } => self.output(*port, u16::MAX),

@@ -16,7 +16,7 @@ use openflow::v1_3::{
 
 use super::super::flow_key::FlowKey;
 use super::super::packet::Packet;
-use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToController};
+use super::super::passage::{ACTION, NO_MATCH, Passage, ToController};
 use super::groups::Groups;
 use super::{Entry, Personality, SwitchOptions};
 
@@ -58,10 +58,12 @@ impl Personality {
         }
     }
 
-    /// Carries out the actions of a packet-out up to the first output to [`PortNumber::TABLE`]
-    /// (7.3.7), which sends the packet through the tables. `direct` receives the packets that these
-    /// actions send to ports. A packet-out without such an output is carried out only if `direct`
-    /// keeps packets.
+    /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
+    /// packet, as the actions before it made it, through the tables, and the actions behind it
+    /// continue with that packet (7.3.7). `direct` receives the packets that the actions themselves
+    /// send to ports, and `passage` those that the tables send. All packets for the controller are
+    /// in `passage`. A packet-out that only sends to ports is carried out only if `direct` keeps
+    /// packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -72,17 +74,38 @@ impl Personality {
     ) {
         let in_port = in_port.0;
         let to_table = |action: &Action| matches!(action, Action::Output { port, .. } if *port == PortNumber::TABLE);
-        let place = actions.iter().position(to_table);
-        if place.is_none() && !direct.keeps {
+        let only_to_ports = actions.iter().all(|action| match action {
+            Action::Output { port, .. } => {
+                ![PortNumber::TABLE, PortNumber::CONTROLLER].contains(port)
+            }
+            Action::Group(_) => false,
+            _ => true,
+        });
+        if only_to_ports && !direct.keeps {
             return;
         }
         let mut packet = Packet::default();
         packet.load(data);
-        let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, direct);
-        walk.key = FlowKey::v1_3(&walk.packet, in_port, 0);
-        if walk.apply(&actions[..place.unwrap_or(actions.len())], 0) && place.is_some() {
-            let changed = walk.packet;
-            self.process(options, in_port, changed.bytes(), now, passage);
+        for actions in actions.split_inclusive(to_table) {
+            let (own, table) = match actions.split_last() {
+                Some((last, before)) if to_table(last) => (before, true),
+                _ => (actions, false),
+            };
+            let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, direct);
+            walk.key = FlowKey::v1_3(&walk.packet, in_port, 0);
+            let exists = walk.apply(own, 0);
+            let Walk { packet: changed, group_hits, .. } = walk;
+            packet = changed;
+            for hit in group_hits {
+                self.groups.count(hit);
+            }
+            passage.to_controller.append(&mut direct.to_controller);
+            if !exists {
+                return;
+            }
+            if table && passage.spend_action() {
+                self.process(options, in_port, packet.bytes(), now, passage);
+            }
         }
     }
 }
@@ -128,7 +151,6 @@ struct Walk<'a> {
     key: FlowKey,
     metadata: u64,
     origin: Origin,
-    actions_left: u32,
     group_hits: Vec<GroupHit>,
     passage: &'a mut Passage,
 }
@@ -150,7 +172,6 @@ impl<'a> Walk<'a> {
             key: FlowKey::ZERO,
             metadata: 0,
             origin: Origin { table: 0, priority: 0, cookie: NO_COOKIE, is_table_miss: false },
-            actions_left: MOST_ACTIONS,
             group_hits: Vec::new(),
             passage,
         }
@@ -214,8 +235,9 @@ impl<'a> Walk<'a> {
     /// it is dropped if its TTL becomes invalid or if it has undergone too many actions.
     fn apply(&mut self, actions: &[Action], depth: u32) -> bool {
         for action in actions {
-            let Some(left) = self.actions_left.checked_sub(1) else { return false };
-            self.actions_left = left;
+            if !self.passage.spend_action() {
+                return false;
+            }
             match action {
                 Action::Output { port, max_len } => self.output(*port, *max_len),
                 Action::Group(group) => self.group(*group, depth),
@@ -296,7 +318,7 @@ impl<'a> Walk<'a> {
             self.execute(actions, depth + 1);
             self.packet = before;
             self.origin = origin;
-            if self.actions_left == 0 {
+            if self.passage.actions_left == 0 {
                 return;
             }
         }
