@@ -141,7 +141,10 @@ impl Personality {
         );
         if changes && self.session.role == ControllerRole::SLAVE {
             refuse(Version::V1_3, ErrorReason::BadRequestIsSlave, xid, request, out);
-            return Received::refused();
+            return match message {
+                Message::FlowMod(_) => Received::refused(),
+                _ => Received::Nothing,
+            };
         }
         let refused = match message {
             Message::FlowMod(flow_mod) => {

@@ -70,8 +70,9 @@ fn a_slave_changes_nothing_and_hears_of_ports_alone() {
         actions: vec![Action::output(PortNumber(3))],
         data: vec![5; 60],
     };
-    let (_, answers) = ask(&mut switch, Message::PacketOut(packet_out));
+    let (received, answers) = ask(&mut switch, Message::PacketOut(packet_out));
     assert_eq!(error(&answers), Some(ErrorReason::BadRequestIsSlave));
+    assert_eq!(received, Received::Nothing, "a packet-out is no rule");
     let mut out = Vec::new();
     assert!(switch.port_status(1, &mut out));
     // The master's rules are visible to both controllers.
