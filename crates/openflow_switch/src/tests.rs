@@ -217,6 +217,18 @@ fn a_slave_may_not_write_and_stale_generations_are_refused() {
     assert_eq!(received, Received::Rules { installed: 1, removed: 0, refused: 0 });
 }
 
+/// Select groups pass over buckets that are not live, which controllers may rely on.
+#[test]
+fn select_groups_state_that_they_know_which_buckets_are_live() {
+    let mut switch = ready(Version::V1_3);
+    match multipart(&mut switch, v1_3::MultipartRequestBody::GroupFeatures) {
+        MultipartReplyBody::GroupFeatures(features) => {
+            assert!(features.capabilities.contains(v1_3::GroupCapabilities::SELECT_LIVENESS));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn every_kind_of_multipart_request_has_an_answer() {
     use v1_3::MultipartRequestBody as Request;

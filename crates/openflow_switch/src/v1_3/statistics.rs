@@ -62,7 +62,9 @@ impl Personality {
             Request::GroupDesc => Reply::GroupDesc(self.groups.descriptions()),
             Request::GroupFeatures => Reply::GroupFeatures(GroupFeatures {
                 types: 0b1111,
-                capabilities: GroupCapabilities::SELECT_WEIGHT | GroupCapabilities::CHAINING,
+                capabilities: GroupCapabilities::SELECT_WEIGHT
+                    | GroupCapabilities::SELECT_LIVENESS
+                    | GroupCapabilities::CHAINING,
                 max_groups: [options.table_size; 4],
                 // Output, push and pop, set-queue, group, set-field and so on.
                 actions: [0x0fff_9801; 4],
