@@ -14,7 +14,7 @@
 
 mod tally;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,12 @@ pub(crate) struct SwitchLedger {
     /// The times of the packet-ins `base..base + ring.len()`.
     ring: VecDeque<Place>,
     base: u64,
+    /// The due times of the packet-ins below `base` that have not left and may still do so, by
+    /// sequence number. A full ring discards the times of its oldest packet-in even if that one
+    /// waits in its connection, and an answer must not be matched to it before it leaves.
+    unsent_below: BTreeMap<u64, u64>,
+    /// No packet-in below this sequence number can be the oldest one without an answer.
+    oldest_from: u64,
     /// Whether each packet-in was answered, by sequence number. The vector is not serialised,
     /// because it is long and no longer needed once the record is closed.
     #[serde(skip)]
@@ -182,11 +188,7 @@ impl SwitchLedger {
             && let Some(forgotten) = self.ring.pop_front()
         {
             if forgotten.sent == NOT_SENT && !self.answered.get(self.base) {
-                tally.pending -= 1;
-                self.unleft -= 1;
-                if self.base < self.refused_to {
-                    self.forget_refused(tally, 1);
-                }
+                self.unsent_below.insert(self.base, forgotten.due);
             }
             self.base += 1;
             tally.places -= 1;
@@ -234,13 +236,14 @@ impl SwitchLedger {
         if self.answered.get(sequence) {
             return;
         }
+        let Some(due) = self.unsent(sequence) else { return };
         let held_back = sequence < self.refused_to;
-        let Some(place) = self.place_mut(sequence) else { return };
-        if place.sent != NOT_SENT {
-            return;
+        match self.place_mut(sequence) {
+            Some(place) => place.sent = at,
+            None => {
+                self.unsent_below.remove(&sequence);
+            }
         }
-        place.sent = at;
-        let due = place.due;
         self.left += 1;
         self.unleft -= 1;
         if held_back {
@@ -286,7 +289,7 @@ impl SwitchLedger {
         }
         let refused = std::mem::take(&mut self.refused_waiting);
         self.forget_refused(tally, refused as u64);
-        for sequence in self.base..self.next_sequence() {
+        for sequence in self.issued() {
             self.abandon(tally, sequence);
         }
     }
@@ -302,7 +305,7 @@ impl SwitchLedger {
         }
         let refused = std::mem::take(&mut self.refused_waiting);
         self.forget_refused(tally, refused as u64);
-        for sequence in self.base..self.next_sequence() {
+        for sequence in self.issued() {
             if let Some(due) = self.take_back(tally, sequence)
                 && sequence < self.refused_to
             {
@@ -319,10 +322,8 @@ impl SwitchLedger {
     /// Takes back a packet-in that was issued and has not left: it is marked as answered, and is no
     /// longer waited for. Returns its due time, or `None` if there is no such packet-in.
     fn take_back(&mut self, tally: &mut Tally, sequence: u64) -> Option<u64> {
-        let place = self.place(sequence)?;
-        if place.sent != NOT_SENT || self.answered.get(sequence) {
-            return None;
-        }
+        let due = self.unsent(sequence).filter(|_| !self.answered.get(sequence))?;
+        self.unsent_below.remove(&sequence);
         self.answered.set(sequence);
         tally.pending -= 1;
         self.unleft -= 1;
@@ -331,7 +332,7 @@ impl SwitchLedger {
         }
         self.in_loop = self.in_loop.saturating_sub(1);
         self.forget_answered_front(tally);
-        Some(place.due)
+        Some(due)
     }
 
     /// Records that the flow rules of the switch handled a packet, so that it caused no packet-in.
@@ -379,10 +380,10 @@ impl SwitchLedger {
         if sequence >= self.next_sequence() {
             return Answer::Unmatched;
         }
-        let place = self.place(sequence);
-        if place.is_some_and(|place| place.sent == NOT_SENT) {
+        if self.unsent(sequence).is_some() {
             return Answer::Unmatched;
         }
+        let place = self.place(sequence);
         if self.answered.get(sequence) {
             if self.window_sequences.contains(&sequence) {
                 self.counts.duplicated += 1;
@@ -449,27 +450,31 @@ impl SwitchLedger {
     /// Records an answer to the oldest packet-in without an answer, and returns the sequence number
     /// of that packet-in.
     pub(crate) fn answer_oldest(&mut self, tally: &mut Tally, at: u64) -> (Answer, Option<u64>) {
-        let oldest = self.base;
-        match self.ring.front() {
-            Some(place) if place.sent != NOT_SENT => (self.answer(tally, oldest, at), Some(oldest)),
-            _ => (Answer::Unmatched, None),
+        let candidates = self.oldest_from..self.next_sequence();
+        let Some(oldest) = candidates.into_iter().find(|one| !self.answered.get(*one)) else {
+            return (Answer::Unmatched, None);
+        };
+        self.oldest_from = oldest;
+        match self.answer(tally, oldest, at) {
+            Answer::Unmatched => (Answer::Unmatched, None),
+            answer => (answer, Some(oldest)),
         }
     }
 
     /// Gives up packet-ins that left before `before` and were not answered, so that their slots in
     /// the closed loop are free, and returns their number. They count as lost unless an answer
-    /// arrives after all.
+    /// arrives after all. A packet-in whose times were discarded left before every packet-in in the
+    /// ring, and is given up with the first of them.
     pub(crate) fn give_up(&mut self, before: u64) -> u32 {
         let mut freed = 0;
         while let Some(place) = self.place(self.given_up.max(self.base)) {
-            if place.sent == NOT_SENT || place.sent >= before {
+            if place.sent == NOT_SENT || place.sent >= before || !self.unsent_below.is_empty() {
                 break;
             }
-            let sequence = self.given_up.max(self.base);
-            if !self.answered.get(sequence) {
-                freed += 1;
-            }
-            self.given_up = sequence + 1;
+            let next = self.given_up.max(self.base) + 1;
+            let unanswered = (self.given_up..next).filter(|one| !self.answered.get(*one));
+            freed += u32::try_from(unanswered.count()).unwrap_or(u32::MAX);
+            self.given_up = next;
         }
         self.in_loop = self.in_loop.saturating_sub(freed);
         self.written_off += u64::from(freed);
@@ -567,6 +572,20 @@ impl SwitchLedger {
         self.rtt_max = self.rtt_max.max(from_due);
         if from_due > tally.late_after {
             self.counts.late += 1;
+        }
+    }
+
+    /// Returns the sequence numbers of the packet-ins that were issued and may not have left.
+    fn issued(&self) -> Vec<u64> {
+        self.unsent_below.keys().copied().chain(self.base..self.next_sequence()).collect()
+    }
+
+    /// Returns the due time of a packet-in that was issued and has not left; `None` if there is no
+    /// such packet-in.
+    fn unsent(&self, sequence: u64) -> Option<u64> {
+        match self.place(sequence) {
+            Some(place) => (place.sent == NOT_SENT).then_some(place.due),
+            None => self.unsent_below.get(&sequence).copied(),
         }
     }
 

@@ -117,6 +117,77 @@ fn forgotten_times_are_reported_and_answers_still_counted() {
 }
 
 #[test]
+fn what_left_after_its_times_were_discarded_is_outstanding_until_its_answer() {
+    let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 1);
+    let mut ledger = SwitchLedger::default();
+    for due in 1..3 {
+        ledger.due(&mut tally, due);
+        ledger.issue(&mut tally, due);
+    }
+    ledger.refuse(&mut tally);
+    assert_eq!((tally.pending(), tally.refused), (2, 2));
+    assert_eq!(ledger.answer(&mut tally, 0, 5), Answer::Unmatched);
+    ledger.left(&mut tally, 0, 6);
+    ledger.left(&mut tally, 0, 7);
+    assert_eq!((tally.pending(), tally.refused, tally.outstanding()), (1, 1, 1));
+    assert_eq!(ledger.answer(&mut tally, 0, 8), Answer::First { frees_place: true });
+    ledger.left(&mut tally, 1, 9);
+    let counts = ledger.counts();
+    assert_eq!((counts.due, counts.sent, counts.answered, counts.untimed), (2, 2, 1, 1));
+    assert_eq!((tally.pending(), tally.refused, tally.outstanding()), (0, 0, 1));
+    assert_eq!((ledger.outstanding(), ledger.hindered().held_back), (1, 2));
+}
+
+#[test]
+fn what_never_leaves_after_its_times_were_discarded_has_its_reason() {
+    for cut_off in [true, false] {
+        let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 1);
+        let mut ledger = SwitchLedger::default();
+        for due in 1..4 {
+            ledger.due(&mut tally, due);
+            ledger.issue(&mut tally, due);
+        }
+        ledger.refuse(&mut tally);
+        if cut_off {
+            ledger.cut_off(&mut tally);
+        }
+        ledger.close(&mut tally);
+        let expected = match cut_off {
+            true => Hindered { cut_off: 3, ..Hindered::default() },
+            false => Hindered { refused: 3, ..Hindered::default() },
+        };
+        assert_eq!((ledger.hindered(), ledger.counts().unsent), (expected, 3));
+        assert_eq!((tally.pending(), tally.refused, ledger.in_loop()), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_lost_packet_in_whose_times_were_discarded_frees_its_place() {
+    let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 1);
+    let mut ledger = SwitchLedger::default();
+    let lost = send(&mut ledger, &mut tally, 1, 1);
+    send(&mut ledger, &mut tally, 2, 2);
+    assert_eq!((ledger.in_loop(), ledger.give_up(2)), (2, 0));
+    assert_eq!(ledger.give_up(3), 2);
+    assert_eq!((ledger.in_loop(), ledger.outstanding()), (0, 0));
+    assert_eq!(ledger.answer(&mut tally, lost, 140), Answer::First { frees_place: false });
+}
+
+#[test]
+fn in_order_matching_takes_the_oldest_even_if_its_times_were_discarded() {
+    let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 1);
+    let mut ledger = SwitchLedger::default();
+    for due in 1..4 {
+        send(&mut ledger, &mut tally, due, due);
+    }
+    for expected in 0..3 {
+        assert_eq!(ledger.answer_oldest(&mut tally, 10).1, Some(expected));
+    }
+    assert_eq!(ledger.answer_oldest(&mut tally, 11), (Answer::Unmatched, None));
+    assert_eq!((ledger.counts().untimed, tally.histograms.rtt_from_sent.len()), (2, 1));
+}
+
+#[test]
 fn what_the_connection_refused_is_held_back_and_nothing_else() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     send(&mut ledger, &mut tally, 100, 100);
