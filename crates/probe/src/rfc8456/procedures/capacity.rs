@@ -119,6 +119,8 @@ pub(in crate::rfc8456) struct FlowCapacity {
     /// The number of entries before the first flow, such as table-miss entries.
     before: Option<u64>,
     most: u64,
+    /// The time by which a controller that installs entries at all has installed the first one.
+    first_by: u64,
     measured: Option<Measured>,
 }
 
@@ -134,8 +136,36 @@ impl FlowCapacity {
             entries: None,
             before: None,
             most: 0,
+            first_by: u64::MAX,
             measured: None,
         }
+    }
+
+    /// Ends the trial at a number of entries that several queries in a row returned. A controller
+    /// that holds no entry of its own has no measured capacity, unless the switches refused all.
+    fn conclude(&mut self, entries: u64, now: u64) {
+        let all_offered = self.flows >= self.terms.most_flows;
+        let (remark, value) = if self.refused > 0 {
+            let limit = "the tables of the emulated switches were the limit; see --table-size";
+            (Some(limit.to_owned()), Some(entries as f64))
+        } else if entries > 0 {
+            let lower_bound =
+                "all flows were offered: the capacity is at least this (--rfc8456-flows)";
+            (all_offered.then(|| lower_bound.to_owned()), Some(entries as f64))
+        } else if self.most > 0 {
+            let gone = "all entries were removed again before three readings in a row were equal";
+            (Some(gone.to_owned()), None)
+        } else if now >= self.first_by {
+            let none = format!("the controller installed no entry for {} new flows", self.flows);
+            (Some(none), None)
+        } else {
+            return;
+        };
+        let measured = Measured { value, remark, ..Measured::default() }
+            .with("flows offered", self.flows.into(), Unit::Count)
+            .with("entries refused by switches", self.refused as f64, Unit::Count)
+            .with("most entries at a time", self.most as f64, Unit::Count);
+        self.measured = Some(measured);
     }
 }
 
@@ -149,6 +179,7 @@ impl Procedure for FlowCapacity {
             What::Flows(Ok(entries)) if self.before.is_none() => {
                 self.before = Some(*entries);
                 (self.next, self.look_at) = (seen.at, seen.at.saturating_add(self.terms.interval));
+                self.first_by = seen.at.saturating_add(self.terms.patience);
             }
             What::Rules { refused, .. } => self.refused += u64::from(*refused),
             What::Flows(Ok(entries)) => {
@@ -159,24 +190,8 @@ impl Procedure for FlowCapacity {
                     _ => 1,
                 };
                 self.entries = Some((*entries, times));
-                let done = self.flows >= self.terms.most_flows;
                 if times >= SAME_ANSWERS {
-                    let mut measured = Measured::of(*entries as f64)
-                        .with("flows offered", self.flows.into(), Unit::Count)
-                        .with("entries refused by switches", self.refused as f64, Unit::Count)
-                        .with("most entries at a time", self.most as f64, Unit::Count);
-                    measured.remark = if self.refused > 0 {
-                        Some(
-                            "the tables of the emulated switches were the limit; see --table-size"
-                                .into(),
-                        )
-                    } else {
-                        done.then(|| {
-                            "all flows were offered: the capacity is at least this (--rfc8456-flows)"
-                                .into()
-                        })
-                    };
-                    self.measured = Some(measured);
+                    self.conclude(*entries, seen.at);
                 }
             }
             What::Flows(Err(error)) => {

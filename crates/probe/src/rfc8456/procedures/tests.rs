@@ -10,7 +10,7 @@ use crate::config::{Switches, TopologySource};
 use crate::rfc8456::bench::{Bench, Measured, Preparation, Procedure, Reach};
 use crate::rfc8456::emulator::{Device, Emulator};
 use crate::rfc8456::scene::Scene;
-use crate::rfc8456::seen::{Census, Hop, Order, What};
+use crate::rfc8456::seen::{Census, Hop, Order, Seen, What};
 use crate::rfc8456::size::largest;
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Hosts, PathFrames, RunKey, is_discovery, read_id};
@@ -773,6 +773,30 @@ fn sessions_and_entries_are_counted_to_the_limit() {
         run(&scene, FlowCapacity::new(Terms { most_flows: 100, ..terms }, scene.clone()));
     assert_eq!(measured.value, Some(200.0), "{measured:?}");
     assert!(measured.remark.unwrap().contains("at least"));
+}
+
+/// Three readings without an entry are no capacity: the controller may be slow, may install nothing,
+/// or its entries may have expired.
+#[test]
+fn a_table_without_entries_of_the_controller_has_no_capacity() {
+    let scene = scene(2, &TopologySource::Linear);
+    let terms = Terms { most_flows: 500, ..terms() };
+    let slow = Known { delay: 3500 * MILLISECOND, ..KNOWN };
+    let measured = run_with(&scene, slow, false, FlowCapacity::new(terms, scene.clone()));
+    assert_eq!(measured.value, Some(1000.0), "{measured:?}");
+    let none = Known { entries: 0, ..KNOWN };
+    let measured = run_with(&scene, none, false, FlowCapacity::new(terms, scene.clone()));
+    assert_eq!((measured.value, figure(&measured, "flows offered")), (None, 500.0));
+    assert!(measured.remark.is_some_and(|remark| remark.contains("installed no entry for 500")));
+
+    let mut expired = FlowCapacity::new(terms, scene.clone());
+    for (at, entries) in [3, 43, 3, 3, 3].into_iter().enumerate() {
+        let at = at as u64 * SECOND;
+        expired.see(&Seen { at, what: What::Flows(Ok(entries)) }, &mut Vec::new());
+    }
+    let measured = expired.measured().expect("three equal readings");
+    assert_eq!((measured.value, figure(&measured, "most entries at a time")), (None, 40.0));
+    assert!(measured.remark.is_some_and(|remark| remark.contains("removed again")));
 }
 
 #[test]
