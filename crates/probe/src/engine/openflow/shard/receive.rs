@@ -142,7 +142,9 @@ impl Shard {
             return Ok(());
         };
         if self.plan.config.switches.flow_tables == FlowTables::Run
-            && packet_out.outputs().any(|port| port == PortNumber::TABLE)
+            && packet_out
+                .outputs()
+                .any(|port| [PortNumber::TABLE, PortNumber::CONTROLLER].contains(&port))
         {
             let member = &mut self.members[index];
             member.switch.packet_out(frame, now, &mut member.connection.out);
