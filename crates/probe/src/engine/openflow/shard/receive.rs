@@ -198,11 +198,7 @@ impl Shard {
         if let (Some(at), Matching::Auto, Ok(flow_mod)) =
             (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
         {
-            let releases = matches!(
-                flow_mod.command(),
-                FlowModCommand::ADD | FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT
-            );
-            if releases && flow_mod.buffer_id().is_buffered() {
+            if installs(flow_mod.command()) && flow_mod.buffer_id().is_buffered() {
                 self.answered_by_buffer(index, flow_mod.buffer_id(), at);
             }
         }
@@ -320,10 +316,10 @@ impl Shard {
         let (mut packet_outs, mut flow_mods) = (0, 0);
         for frame in framer.frames(chunk) {
             let frame = frame?;
-            match MessageType(frame[1]) {
-                MessageType::PACKET_OUT => packet_outs += 1,
-                MessageType::FLOW_MOD => flow_mods += 1,
-                _ => self.receive(index, frame, now, Some(at))?,
+            match Flooded::of(frame) {
+                Flooded::Answer => packet_outs += 1,
+                Flooded::Rule => flow_mods += 1,
+                Flooded::Other => self.receive(index, frame, now, Some(at))?,
             }
         }
         self.recorder.flood_answered(index, packet_outs, at);
@@ -331,5 +327,66 @@ impl Shard {
             self.recorder.rules(index, RuleChange::Installed, flow_mods, at);
         }
         Ok(())
+    }
+}
+
+/// The kind of a message that a controller sends during a flood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flooded {
+    /// A packet-out that may answer a packet-in.
+    Answer,
+    /// A flow-mod that installs or changes rules.
+    Rule,
+    /// Any other message, such as a packet-out of topology discovery or the deletion of rules.
+    Other,
+}
+
+impl Flooded {
+    fn of(frame: &[u8]) -> Self {
+        match MessageType(frame[1]) {
+            MessageType::PACKET_OUT => match PacketOut::new_checked(frame) {
+                Ok(packet_out) if !is_discovery(packet_out.payload()) => Self::Answer,
+                _ => Self::Other,
+            },
+            MessageType::FLOW_MOD => match FlowMod::new_checked(frame) {
+                Ok(flow_mod) if installs(flow_mod.command()) => Self::Rule,
+                _ => Self::Other,
+            },
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns whether a flow-mod with this command installs or changes rules.
+fn installs(command: FlowModCommand) -> bool {
+    matches!(command, FlowModCommand::ADD | FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT)
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow::v1_3::{self, Action, Match, Message};
+
+    use super::*;
+
+    /// Discovery goes on during a flood, and controllers clear tables when switches connect.
+    #[test]
+    fn discovery_and_deletions_answer_no_flood() {
+        let packet_out = |ethernet_type: [u8; 2]| {
+            let data = [&[0; 12][..], &ethernet_type, &[0; 46]].concat();
+            let actions = vec![Action::output(PortNumber(1))];
+            Message::PacketOut(v1_3::PacketOut::unbuffered(PortNumber(2), actions, data))
+        };
+        let add = v1_3::FlowMod::add(Match::any(), Vec::new());
+        for (message, expected) in [
+            (packet_out([0x08, 0x00]), Flooded::Answer),
+            (packet_out([0x88, 0xcc]), Flooded::Other),
+            (Message::FlowMod(add), Flooded::Rule),
+            (Message::FlowMod(v1_3::FlowMod::delete(Match::any())), Flooded::Other),
+            (Message::BarrierRequest, Flooded::Other),
+        ] {
+            let mut frame = Vec::new();
+            message.encode(openflow::Xid(1), &mut frame).expect("a message");
+            assert_eq!(Flooded::of(&frame), expected, "{message:?}");
+        }
     }
 }
