@@ -134,7 +134,7 @@ impl Admission {
         if self.connections.len() >= self.limits.connections {
             self.make_room(Limit::Connections, evicted, |_| true)?;
         }
-        self.make_room_for(FIRST_WINDOW as usize, evicted)?;
+        self.make_room_for(FIRST_WINDOW as usize, None, evicted)?;
         self.last += 1;
         let (id, held) = (ConnectionId(self.last), FIRST_WINDOW as usize);
         let stage = Stage::Handshaking;
@@ -247,7 +247,7 @@ impl Admission {
         if connection.held.saturating_add(bytes) > self.limits.held_per_connection {
             return Err(Limit::HeldPerConnection);
         }
-        self.make_room_for(bytes, evicted)?;
+        self.make_room_for(bytes, Some(id), evicted)?;
         let connection = self.connections.get_mut(&id).ok_or(Limit::Held)?;
         connection.held += bytes;
         self.held += bytes;
@@ -255,15 +255,43 @@ impl Admission {
     }
 
     /// Evicts the connections that hold the most memory until `bytes` more may be held.
-    fn make_room_for(&mut self, bytes: usize, evicted: &mut Vec<Eviction>) -> Result<(), Limit> {
-        while self.held.saturating_add(bytes) > self.limits.held {
-            let unprotected = self.connections.iter().filter(|(_, one)| one.primaries == 0);
-            let largest = unprotected.max_by_key(|(_, one)| one.held);
-            let (id, limit) = (*largest.ok_or(Limit::Held)?.0, Limit::Held);
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Limit::Held`] if `requester`, for which the room is made, is one of these
+    /// connections. Then it alone is evicted, because its bytes need no room any more. The error is
+    /// the same, and no connection is evicted, if all unprotected ones together hold too little.
+    fn make_room_for(
+        &mut self,
+        bytes: usize,
+        requester: Option<ConnectionId>,
+        evicted: &mut Vec<Eviction>,
+    ) -> Result<(), Limit> {
+        let limit = Limit::Held;
+        let mut excess = self.held.saturating_add(bytes).saturating_sub(self.limits.held);
+        if excess == 0 {
+            return Ok(());
+        }
+        let unprotected = self.connections.iter().filter(|(_, one)| one.primaries == 0);
+        let mut candidates: Vec<_> = unprotected.map(|(id, one)| (one.held, *id)).collect();
+        candidates.sort_unstable_by(|one, other| other.cmp(one));
+        let mut chosen = Vec::new();
+        for (held, id) in candidates {
+            if excess == 0 {
+                break;
+            }
+            excess = excess.saturating_sub(held);
+            chosen.push(id);
+        }
+        let requester = requester.filter(|requester| chosen.contains(requester));
+        if requester.is_none() && excess > 0 {
+            return Err(limit);
+        }
+        for id in requester.map_or(chosen, |requester| vec![requester]) {
             self.close(id);
             evicted.push(Eviction { id, limit });
         }
-        Ok(())
+        requester.map_or(Ok(()), |_| Err(limit))
     }
 
     /// Subtracts `bytes` from the memory that a connection holds.

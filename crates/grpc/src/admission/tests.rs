@@ -234,6 +234,35 @@ fn the_connection_with_most_bytes_is_evicted_unless_it_is_primary() {
 }
 
 #[test]
+fn bytes_that_find_no_room_evict_no_other_connection() {
+    let mut server = Server::new(few());
+    let [first, second, other] = [1, 2, 3].map(|number| server.serve(host(number)));
+    for primary in [first, second] {
+        server.admission.protect(primary, true);
+        server.hold(primary, 18 << 20).expect("room");
+    }
+    server.hold(other, 1 << 20).expect("room");
+    server.admission.limits.held_per_connection = 40 << 20;
+    // The primaries alone would exceed the limit, so that evicting the other one is in vain.
+    assert_eq!(server.hold(first, 5 << 20), Err(Limit::Held));
+    assert_eq!(server.evictions(), []);
+    server.hold(first, 3 << 20).expect("room is made");
+    assert_eq!(server.evictions(), [(other, Limit::Held)]);
+
+    // The connection that asks would have to go as well, so that no other one must.
+    let mut server = Server::new(few());
+    let [primary, large, asks] = [1, 2, 3].map(|number| server.serve(host(number)));
+    server.admission.protect(primary, true);
+    for (id, bytes) in [(primary, 19 << 20), (large, 10 << 20), (asks, 9 << 20)] {
+        server.hold(id, bytes).expect("room");
+    }
+    server.admission.limits.held = 41 << 20;
+    server.admission.limits.held_per_connection = 40 << 20;
+    assert_eq!(server.hold(asks, 14 << 20), Err(Limit::Held));
+    assert_eq!(server.evictions(), [(asks, Limit::Held)]);
+}
+
+#[test]
 fn full_windows_take_half_of_the_account_and_evict_no_connection() {
     let mut server = Server::new(few());
     let [first, second] = [1, 2].map(|number| server.serve(host(number)));
