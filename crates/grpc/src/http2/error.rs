@@ -9,11 +9,13 @@ use tonic::{
 
 use crate::admission::Limit;
 
-/// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). An error
-/// of the connection itself without one of the listed reasons is UNAVAILABLE, because the call may
-/// be repeated on another connection.
+/// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). The
+/// mapping of reasons is that of RST_STREAM frames. A connection that ended, whatever the reason of
+/// its GOAWAY frame, makes its calls UNAVAILABLE, because they may be repeated on another
+/// connection.
 pub fn status(error: &h2::Error) -> Status {
     let code = match error.reason() {
+        _ if error.is_go_away() => Code::Unavailable,
         Some(Reason::REFUSED_STREAM) => Code::Unavailable,
         Some(Reason::CANCEL) => Code::Cancelled,
         Some(Reason::ENHANCE_YOUR_CALM) => Code::ResourceExhausted,
@@ -49,6 +51,8 @@ pub(crate) fn too_much(limit: Limit) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
 
     #[test]
@@ -76,5 +80,26 @@ mod tests {
         ] {
             assert_eq!(status(&reason.into()).code(), code, "{reason}");
         }
+    }
+
+    #[test]
+    fn a_connection_that_ended_is_unavailable_whatever_the_reason() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        for reason in [Reason::ENHANCE_YOUR_CALM, Reason::INADEQUATE_SECURITY, Reason::CANCEL] {
+            let error = runtime.block_on(ended_by_goaway(reason));
+            assert!(error.is_go_away(), "{error}");
+            assert_eq!(status(&error).code(), Code::Unavailable, "{reason}");
+        }
+    }
+
+    /// Returns the error of a client's connection whose server sends GOAWAY.
+    async fn ended_by_goaway(reason: Reason) -> h2::Error {
+        let (near, mut far) = tokio::io::duplex(1024);
+        let (_calls, connection) = h2::client::handshake(near).await.expect("a connection");
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        let mut goaway = vec![0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        goaway.extend(u32::from(reason).to_be_bytes());
+        far.write_all(&[&settings[..], &goaway].concat()).await.expect("room");
+        connection.await.expect_err("the server ended the connection")
     }
 }
