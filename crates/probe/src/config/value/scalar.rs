@@ -213,7 +213,8 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, Rejection> {
     while !rest.is_empty() {
         let (number, after) = rest.split_at(rest.find(|c| !is_number(c)).ok_or_else(wrong)?);
         let (unit, after) = after.split_at(after.find(is_number).unwrap_or(after.len()));
-        let unit = if unit == "µs" { "us" } else { unit };
+        // Microseconds are written with the micro sign or with the Greek letter.
+        let unit = if matches!(unit, "\u{b5}s" | "\u{3bc}s") { "us" } else { unit };
         let scale = UNITS.iter().find(|known| known.0 == unit).ok_or_else(wrong)?.1;
         let part = decimal(number, scale).map_err(|()| wrong())?;
         nanoseconds = part
@@ -361,6 +362,8 @@ mod tests {
             ("1.5s", 1_500_000_000, "1500ms"),
             ("1m30s", 90_000_000_000, "90s"),
             ("100us", 100_000, "100us"),
+            ("100\u{b5}s", 100_000, "100us"),
+            ("100\u{3bc}s", 100_000, "100us"),
             ("120s", 120_000_000_000, "2m"),
             ("0", 0, "0s"),
             ("0ms", 0, "0s"),
