@@ -8,6 +8,7 @@ use super::compare::{Expectation, Output, compare, in_order_of_expectations};
 use super::run::{Options, Report};
 use super::script::Pattern;
 use super::{Failure, report};
+use pipeline::RunError;
 
 /// The expected packets and the packets sent during one run of a script.
 pub(super) struct Books {
@@ -63,6 +64,8 @@ impl Books {
         if outputs.is_empty() {
             self.gone.push(line);
         }
+        // Several packets arrive before the first of a burst leaves.
+        self.last_outputs.clear();
         for (port, packet, went_round) in outputs {
             self.report.sent.push((self.now, port, packet.clone()));
             self.report.causes.push(line);
@@ -70,6 +73,12 @@ impl Books {
             self.last_outputs.push((port, of_port.len()));
             of_port.push(Output { cause: line, packet, batch: self.batch, went_round });
         }
+    }
+
+    /// Records that the program could not process the packet at `line`, so that it caused none.
+    pub(super) fn fails(&mut self, line: usize, error: RunError) {
+        self.last_outputs.clear();
+        self.report.failures.push(Failure::Run { line, error });
     }
 
     pub(super) fn expect(&mut self, line: usize, port: u32, pattern: Option<Pattern>) {

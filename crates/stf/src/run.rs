@@ -275,7 +275,7 @@ impl<'s> Runner<'s> {
                     |output: pipeline::Output| (output.port, output.packet, output.generation > 0);
                 self.books.leaves(line, outputs.into_iter().map(of).collect());
             }
-            Err(error) => self.books.report.failures.push(Failure::Run { line, error }),
+            Err(error) => self.books.fails(line, error),
         }
     }
 
@@ -298,10 +298,7 @@ impl<'s> Runner<'s> {
             let mut errors = batch.errors().iter();
             match errors.find(|(failed, _)| *failed == position) {
                 None => self.books.leaves(*line, batch.sent().filter_map(of).collect()),
-                Some((_, error)) => {
-                    let failure = Failure::Run { line: *line, error: error.clone() };
-                    self.books.report.failures.push(failure);
-                }
+                Some((_, error)) => self.books.fails(*line, error.clone()),
             }
         }
     }

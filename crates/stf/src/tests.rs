@@ -675,3 +675,29 @@ fn a_word_that_is_a_statement_but_for_one_slip_is_an_error() {
         assert!(Script::parse(&format!("packet 1 00\n{word} 1 00\n")).is_ok(), "{word}");
     }
 }
+
+/// In a burst, `no_packet` concerns the last packet only, as it does when packets arrive one by one.
+#[test]
+fn no_packet_after_a_burst_is_about_its_last_packet() {
+    let script = "
+        add exact_table hdr.h.a:1 to(port:3)
+        packet 1 0001 00 00
+        expect 3 00010000 $
+        packet 1 0002 00 00
+        no_packet
+        packet 1 0001 00 00
+        no_packet
+        packet 1 0001 00 00
+        expect 3 00010000 $
+    ";
+    let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
+    for together in [false, true] {
+        let options = Options { together, ..Options::default() };
+        let report = run(&mut switch(), &script, options).unwrap();
+        let failures = &report.failures;
+        assert!(
+            matches!(&failures[..], [Failure::Unexpected { port: 3, cause: 7, .. }]),
+            "{together}: {failures:?}"
+        );
+    }
+}
