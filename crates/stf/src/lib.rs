@@ -122,6 +122,9 @@ pub enum StfError {
         "a network has packet, expect, no_packet and wait; what its switches hold is in their runtime files"
     )]
     NotInNetwork,
+    /// A statement names a port that the network does not have.
+    #[error("the network has no port {0} to the outside")]
+    NoPort(u32),
     /// The switch refuses an operation that a statement requests.
     #[error(transparent)]
     Control(#[from] ControlError),

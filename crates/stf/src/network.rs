@@ -125,13 +125,16 @@ pub fn run_network_covered(
         match kind {
             StatementKind::Packet { port, data } => {
                 let Some((end, _)) = network.outside.get(port) else {
-                    return Err((*line, StfError::NotInNetwork));
+                    return Err((*line, StfError::NoPort(*port)));
                 };
                 let end = *end;
                 books.arrives(*port, data);
                 let from = (*port, end);
                 let came = forward(network, *line, from, data, &mut books, options, covered);
                 books.leaves(*line, came);
+            }
+            StatementKind::Expect { port, .. } if !network.outside.contains_key(port) => {
+                return Err((*line, StfError::NoPort(*port)));
             }
             StatementKind::Expect { port, pattern } => books.expect(*line, *port, pattern.clone()),
             StatementKind::NoPacket => books.no_packet(),

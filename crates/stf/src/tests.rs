@@ -701,3 +701,16 @@ fn no_packet_after_a_burst_is_about_its_last_packet() {
         );
     }
 }
+
+#[test]
+fn a_port_that_the_network_does_not_have_is_refused() {
+    for statement in ["packet 4 0001 00 00", "expect 4"] {
+        let mut network = Network::default();
+        let index = network.switch("s1", switch());
+        network.outside(3, End { switch: index, port: 3 }, "s1-p3");
+        let script = Script::parse(statement).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let (line, error) = run_network(&mut network, &script, Options::default()).unwrap_err();
+        let text = error.to_string();
+        assert_eq!((line, text.as_str()), (1, "the network has no port 4 to the outside"));
+    }
+}
