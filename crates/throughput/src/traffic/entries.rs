@@ -230,17 +230,10 @@ impl Filler<'_> {
         match self.entry(switch, id, table, keys) {
             Ok(Some(entry)) => match switch.add_entry(id, entry.clone(), Duration::ZERO) {
                 Ok(_) => self.entries.push((id, entry)),
-                Err(error) => self.refuse(table, &error.to_string()),
+                Err(error) => refuse(&mut self.refused, &table.name, &error.to_string()),
             },
             Ok(None) => {}
-            Err(why) => self.refuse(table, &why),
-        }
-    }
-
-    fn refuse(&mut self, table: &Table, why: &str) {
-        let reason = format!("no entries can be generated for table {}: {why}", table.name);
-        if !self.refused.iter().any(|known| known.starts_with(&format!("table {} ", table.name))) {
-            self.refused.push(reason);
+            Err(why) => refuse(&mut self.refused, &table.name, &why),
         }
     }
 
@@ -348,5 +341,33 @@ fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
             FieldMatch::Range { low, high }
         }
         MatchKind::Selector => FieldMatch::Any,
+    }
+}
+
+/// Notes why no entries can be generated for a table, unless a reason is noted already.
+fn refuse(refused: &mut Vec<String>, table: &str, why: &str) {
+    let beginning = format!("no entries can be generated for table {table}: ");
+    if !refused.iter().any(|known| known.starts_with(&beginning)) {
+        refused.push(beginning + why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_refused_once() {
+        let mut refused = Vec::new();
+        for (table, why) in [("I.t", "value 7"), ("I.t", "value 8"), ("I.t2", "value 9")] {
+            refuse(&mut refused, table, why);
+        }
+        assert_eq!(
+            refused,
+            [
+                "no entries can be generated for table I.t: value 7",
+                "no entries can be generated for table I.t2: value 9"
+            ]
+        );
     }
 }
