@@ -30,6 +30,8 @@ const OUTPUT_BYTES: u64 = 1 << 20;
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
     parent: u32,
+    /// Whether a pipeline follows. One without any field has no bytes.
+    has_pipeline: bool,
     milliseconds: u64,
     memory: u64,
     state: u64,
@@ -45,11 +47,12 @@ pub(crate) struct Header {
 
 impl Header {
     /// Returns the header that this process sends to a child process, which is to load a pipeline
-    /// with `settings`.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// with `settings` if there is one.
+    pub(crate) fn new(settings: &Settings, has_pipeline: bool) -> Self {
         let Settings { limits, path, v1model } = settings;
         Self {
             parent: std::process::id(),
+            has_pipeline,
             milliseconds: u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
             memory: limits.memory,
             state: limits.state,
@@ -106,16 +109,24 @@ fn try_serve(target: impl FnOnce(&Settings) -> Box<dyn Target>) -> io::Result<()
     restrict(&header)?;
     let mut body = Vec::new();
     io::Read::read_to_end(&mut input, &mut body)?;
-    let settings = header.settings().map_err(io::Error::other)?;
-    let outcome = if body.is_empty() {
-        // The check proves that a thread with the large stack can be started.
-        with_large_stack(|| Ok(()))?
-    } else {
-        load(&body, target(&settings))
-    };
+    let outcome = outcome(&header, &body, target)?;
     let mut output = io::stdout().lock();
     serde_json::to_writer(&mut output, &Answer::from(outcome))?;
     output.flush()
+}
+
+/// Loads the pipeline of `body`, if the parent sent one, and returns whether that succeeded.
+fn outcome(
+    header: &Header,
+    body: &[u8],
+    target: impl FnOnce(&Settings) -> Box<dyn Target>,
+) -> io::Result<Result<(), EntityError>> {
+    let settings = header.settings().map_err(io::Error::other)?;
+    match header.has_pipeline {
+        true => Ok(load(body, target(&settings))),
+        // The check proves that a thread with the large stack can be started.
+        false => with_large_stack(|| Ok(())),
+    }
 }
 
 /// Sets the resource limits of this child process, and makes the kernel kill it when its parent
@@ -157,9 +168,22 @@ mod tests {
         let v1model = V1ModelSettings { drop_port: 9, priority_queues: 3 };
         for path in [Path::Interpreter, Path::Compiled] {
             let settings = Settings { limits, path, v1model };
-            let line = serde_json::to_string(&Header::new(&settings)).expect("plain numbers");
+            let header = Header::new(&settings, true);
+            let line = serde_json::to_string(&header).expect("plain numbers");
             let header: Header = serde_json::from_str(&line).expect("it was just written");
             assert_eq!(header.settings(), Ok(settings));
         }
+    }
+
+    /// A pipeline without any field has no bytes, and is still a pipeline that cannot be loaded.
+    #[test]
+    fn an_empty_pipeline_is_loaded_as_any_other() {
+        let settings = Settings::default();
+        let outcome = |has_pipeline| {
+            let header = Header::new(&settings, has_pipeline);
+            outcome(&header, &[], |settings| Box::new(settings.target())).expect("a thread")
+        };
+        assert_eq!(outcome(false), Ok(()));
+        assert!(outcome(true).is_err());
     }
 }

@@ -74,7 +74,8 @@ impl Rehearsals {
     pub fn new(executable: Executable, settings: Settings) -> Result<Self, RehearsalError> {
         let (fingerprints, known) = (Fingerprints::default(), Mutex::default());
         let this = Self { executable, settings, fingerprints, known };
-        let ended = this.run(&[], START_TIME).map_err(|error| RehearsalError(error.to_string()))?;
+        let ended =
+            this.run(None, START_TIME).map_err(|error| RehearsalError(error.to_string()))?;
         let limits = &this.settings.limits;
         ended.outcome(limits).map_err(|error| RehearsalError(error.message().to_owned()))?;
         Ok(this)
@@ -86,13 +87,13 @@ impl Rehearsals {
         &self.settings
     }
 
-    /// Runs a child process that loads the pipeline `body`, until it ends or `time` has passed.
-    /// With an empty `body`, the child only shows that it could be started.
-    fn run(&self, body: &[u8], time: Duration) -> io::Result<Ended> {
+    /// Runs a child process that loads `pipeline`, until it ends or `time` has passed. Without a
+    /// pipeline, the child only shows that it could be started.
+    fn run(&self, pipeline: Option<&[u8]>, time: Duration) -> io::Result<Ended> {
         let mut input = in_memory("pipeline")?;
-        serde_json::to_writer(&mut input, &Header::new(&self.settings))?;
+        serde_json::to_writer(&mut input, &Header::new(&self.settings, pipeline.is_some()))?;
         input.write_all(b"\n")?;
-        input.write_all(body)?;
+        input.write_all(pipeline.unwrap_or_default())?;
         input.rewind()?;
         let (mut output, mut errors) = (in_memory("outcome")?, in_memory("errors")?);
         let child = Command::new(&self.executable.program)
@@ -119,7 +120,7 @@ impl Rehearsal for Rehearsals {
             return outcome.clone();
         }
         let limits = &self.settings.limits;
-        let ended = self.run(&bytes, limits.time).map_err(|error| {
+        let ended = self.run(Some(&bytes), limits.time).map_err(|error| {
             let message = format!("No process can be started that tries the pipeline: {error}");
             EntityError::new(Code::Unavailable, message)
         })?;
