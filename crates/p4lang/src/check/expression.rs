@@ -541,7 +541,11 @@ impl Checker<'_, '_> {
             } else {
                 (low.span, low_value)
             };
-            self.error("out-of-range", span, format!("{value} is not a bit of `bit<{width}>`"));
+            self.error(
+                "out-of-range",
+                span,
+                format!("a value with {width} bits has no bit {value}"),
+            );
             return Info::unknown();
         };
         if top >= width || bottom > top {

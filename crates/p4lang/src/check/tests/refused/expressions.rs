@@ -1,6 +1,7 @@
 //! Rules about expressions: operators, slices, l-values and constants.
 
 use super::super::{accepts, control, diagnostics_of, parser, program, refuses, statements, warns};
+use crate::diagnostic::Severity;
 
 #[test]
 fn both_sides_of_an_operator_fit() {
@@ -48,6 +49,8 @@ fn slices_and_indices_stay_inside() {
     refuses(&statements("v = w[16:9];"), "out-of-range");
     refuses(&statements("v[3:0] = w[0:3];"), "out-of-range");
     refuses(&statements("v = w[8:(0-1)];"), "out-of-range");
+    let (_, shown) = diagnostics_of(&statements("v = w[8:(0-1)];"), Severity::Error);
+    assert!(shown.contains("a value with 16 bits has no bit -1"), "{shown}");
     refuses(&statements("v = w[v:0];"), "not-constant");
     refuses(&statements("v = w[v+:v];"), "not-constant");
     refuses(&statements("v = w[9+:8];"), "out-of-range");
