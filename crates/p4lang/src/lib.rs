@@ -57,6 +57,7 @@ pub mod p4info;
 pub mod parser;
 pub mod preprocess;
 pub mod print;
+mod priorities;
 pub mod source;
 
 pub use compile::{Compiled, compile_file, compile_text};

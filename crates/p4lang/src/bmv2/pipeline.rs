@@ -10,6 +10,7 @@ use super::flow::{self, Next, Node};
 use super::headers::FieldKind;
 use super::json::{self, Pipeline};
 use super::{Loader, Outcome};
+use crate::priorities::{self, Scale};
 use ir::bits::Bits;
 use ir::{
     self, Action, ActionCall, ActionId, ActionReference, ActionScope, Argument, Control, ControlId,
@@ -454,7 +455,7 @@ impl Loader<'_> {
                 let mask = self.hex(mask)?;
                 let Type::Bits { width, signed } = self.program.types.get(expression.type_id)
                 else {
-                    return self.fail("a key of an entry is not a number has a mask");
+                    return self.fail("a key that is not a number has a mask");
                 };
                 let mask = Expression {
                     type_id: expression.type_id,
@@ -535,10 +536,7 @@ impl Loader<'_> {
             .zip(1..)
             .map(|(entry, position)| entry.priority.unwrap_or(position))
             .collect();
-        let (least, most) = (
-            priorities.iter().copied().min().unwrap_or(0),
-            priorities.iter().copied().max().unwrap_or(0),
-        );
+        let priorities = priorities::numbers(&priorities, Scale { largest_wins: false, least: 1 });
         let mut entries = Vec::new();
         for (entry, priority) in table.entries.iter().zip(priorities) {
             let matched = keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
@@ -559,12 +557,11 @@ impl Loader<'_> {
                 entry.action_entry.action_id,
                 &entry.action_entry.action_data,
             )?;
-            let mirrored = least.saturating_add(most.saturating_sub(priority)).max(1);
             let location = self.location(entry.source_info.as_ref());
             entries.push(Entry {
                 key_sets,
                 action,
-                priority: overlapping.then(|| u32::try_from(mirrored).unwrap_or(u32::MAX)),
+                priority: overlapping.then_some(priority),
                 is_const: true,
                 location,
                 annotations: Vec::new(),

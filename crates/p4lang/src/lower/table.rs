@@ -7,6 +7,7 @@ use crate::ast::{
     TablePropertyKind,
 };
 use crate::check::{ActionCallFacts, BoundArgument, Callee, Constant, TableFacts, Type};
+use crate::priorities::{self, Scale};
 use ir::{self, KeySet, Value};
 
 impl<'a> Lowering<'a> {
@@ -322,17 +323,9 @@ impl<'a> Lowering<'a> {
                 .collect();
             (values, false)
         };
-        // If the smaller number wins, the order is reversed, so that the larger number wins.
-        let (least, most) =
-            (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
-        values
-            .into_iter()
-            .map(|value| {
-                let value = if largest_wins { value } else { least + (most - value) };
-                // `@priority` may be negative. Only the order matters, so the numbers are shifted.
-                Some(u32::try_from(value - least.min(0)).unwrap_or(u32::MAX))
-            })
-            .collect()
+        // `@priority` may be negative.
+        let numbers = priorities::numbers(&values, Scale { largest_wins, least: 0 });
+        numbers.into_iter().map(Some).collect()
     }
 
     fn entry_key_sets(
