@@ -16,9 +16,10 @@ use hdrhistogram::Histogram;
 use pipeline::Path;
 use provenance::Provenance;
 use statistics::{Estimate, Unit};
+use std::time::Duration;
 
 use crate::alarm::{self, Alarm};
-use crate::format::{capital, estimate, figure, plural, whole};
+use crate::format::{capital, duration, estimate, figure, plural, whole};
 use crate::page::Note;
 use crate::plot::power_of_two;
 
@@ -148,10 +149,28 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
             cycles(|stages| stages.parser),
             cycles(|stages| stages.after_parser),
             cycles(|stages| stages.around),
-            share.map_or_else(none, |share| estimate(&share, Unit::Fraction)),
+            share.map_or_else(none, |share| saved(&share)),
         ])
     });
     rows.collect()
+}
+
+/// Formats the share of a packet's time that table lookups take. The difference of two measurements
+/// may be negative by chance, in which case only the end of its interval says something.
+fn saved(share: &Estimate) -> String {
+    if share.mean >= 0.0 {
+        return estimate(share, Unit::Fraction);
+    }
+    match share.mean + share.ci95.unwrap_or_default() {
+        high if high > 0.0 => format!("below {}", figure(high, Unit::Fraction)),
+        _ => "none".to_owned(),
+    }
+}
+
+/// Formats the number and the length of the measurements of each case.
+fn repetitions(count: usize, time: Duration) -> String {
+    let count = plural(count as u64, "repetition", "repetitions");
+    format!("{count} of {}", duration(time.as_secs_f64()))
 }
 
 /// Whether the run compares methods by which packets change table entries.
@@ -380,4 +399,26 @@ pub(crate) fn histograms<'a>(
         let what = format!("latency of {}, {flows} entries", path(case));
         Some((position + 1, what, latency.times.all()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_repetition_is_singular() {
+        let second = Duration::from_secs(1);
+        assert_eq!(repetitions(1, second), "1 repetition of 1 s");
+        assert_eq!(repetitions(5, second), "5 repetitions of 1 s");
+    }
+
+    #[test]
+    fn no_share_of_the_time_is_negative() {
+        let share = |values: &[f64]| saved(&Estimate::of(values).expect("values"));
+        assert_eq!(share(&[0.25]), "25.0 %");
+        assert_eq!(share(&[-0.02]), "none");
+        assert_eq!(share(&[-0.02, -0.02]), "none");
+        // The mean is -1 %, and its interval ends at 24.4 %.
+        assert_eq!(share(&[-0.03, 0.01]), "below 24.4 %");
+    }
 }

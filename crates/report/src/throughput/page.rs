@@ -7,8 +7,8 @@ use statistics::{Estimate, Unit};
 
 use super::findings::findings;
 use super::{
-    Run, alarms, checked, cost, has_methods, latency, limit, path, percentile, rate, remarks, size,
-    stages,
+    Run, alarms, checked, cost, has_methods, latency, limit, path, percentile, rate, remarks,
+    repetitions, size, stages,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
@@ -57,11 +57,7 @@ pub fn document(run: &Run<'_>) -> String {
 pub fn page(run: &Run<'_>) -> Page {
     let title = format!("How fast {} runs", printable(run.program));
     let mut page = Page::of_run(run.provenance, "P4 programs", title);
-    page.fact(format!(
-        "{} of {}",
-        plural(run.settings.repetitions as u64, "repetition", "repetitions"),
-        duration(run.settings.time.as_secs_f64())
-    ));
+    page.fact(repetitions(run.settings.repetitions, run.settings.time));
     page.fact(format!("seed {}", run.settings.seed));
     page.fact(format!("flows drawn {}", super::drawn(run.settings.skew)));
     page.raise(alarms(run));

@@ -6,7 +6,7 @@ use statistics::{Estimate, Unit};
 
 use super::{
     Point, Run, alarms, checked, cost, drawn, fault, findings::findings, has_methods, latency,
-    limit, path, percentile, rate, remarks, size, stages,
+    limit, path, percentile, rate, remarks, repetitions, size, stages,
 };
 use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
@@ -19,9 +19,8 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     let mut out =
         layout.paragraph("", &format!("How fast {} runs", printable(run.program)), Paint::Strong);
     let effort = format!(
-        "{} repetitions of {} each, flows drawn {}, seed {}; {}, took {}",
-        settings.repetitions,
-        duration(settings.time.as_secs_f64()),
+        "{} each, flows drawn {}, seed {}; {}, took {}",
+        repetitions(settings.repetitions, settings.time),
         drawn(settings.skew),
         settings.seed,
         printable(&run.provenance.started_at),
