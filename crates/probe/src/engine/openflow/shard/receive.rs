@@ -197,10 +197,10 @@ impl Shard {
     fn flow_mod_releases(&mut self, index: usize, frame: &[u8], at: Option<u64>) {
         if let (Some(at), Matching::Auto, Ok(flow_mod)) =
             (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
+            && installs(flow_mod.command())
+            && flow_mod.buffer_id().is_buffered()
         {
-            if installs(flow_mod.command()) && flow_mod.buffer_id().is_buffered() {
-                self.answered_by_buffer(index, flow_mod.buffer_id(), at);
-            }
+            self.answered_by_buffer(index, flow_mod.buffer_id(), at);
         }
     }
 
