@@ -6,10 +6,11 @@
 //! how many it accepts ([`capacity`]). The entries are made from the switch's own P4Info
 //! ([`EntryMaker`]), and are removed again.
 //!
-//! An answer says that the switch has accepted an update. Whether packets obey it by then is not
-//! measured here.
+//! An answer says that the switch has accepted an update. When packets obey it, and what happens to
+//! them meanwhile, follows from the times of packets that are sent beside it ([`effects`]).
 
 pub mod capacity;
+pub mod effects;
 mod entries;
 mod error;
 mod plan;

@@ -1,0 +1,150 @@
+//! The observation of one request and its probes, and what follows from it.
+
+use super::answer::Timing;
+use super::batch::Batch;
+use super::bracket::{Bracket, Flap, Transition};
+use super::excess::{Excess, Window};
+use super::probe::{Class, Classes, Fate, Probe, Silence, read_silence};
+use super::time::{Gap, Range, Span};
+
+/// A request whose updates were accepted, and the probes of its rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// The moment at which the request was handed to the connection.
+    pub request: Span,
+    /// The moment at which the answer arrived.
+    pub answer: Span,
+    /// The probes of each rule, in the order of the updates in the request.
+    pub rules: Vec<Vec<Probe>>,
+    /// The state in which the switch drops the probes.
+    pub silence: Silence,
+}
+
+/// What the probes of a request show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// The time from the request to its answer.
+    pub answered: Range,
+    /// The changes of the rules, in the order of the updates in the request.
+    pub transitions: Vec<Transition>,
+    request: Span,
+    answer: Span,
+    /// The rules as a batch; `None` unless there are two rules or more and all of them changed
+    /// once.
+    pub batch: Option<Batch>,
+    /// The probes that were sent before the request and processed before it.
+    pub control: Classes,
+    /// All other probes.
+    pub changes: Classes,
+    /// Whether probes leave the switch in both states, so that losses can be told from drops.
+    pub shows_losses: bool,
+}
+
+impl Observation {
+    /// Derives what the probes show.
+    #[must_use]
+    pub fn assess(mut self) -> Assessment {
+        let longest = self.longest_delay();
+        for probes in &mut self.rules {
+            read_silence(probes, self.silence, longest);
+        }
+        let transitions: Vec<Transition> =
+            self.rules.iter().map(|probes| Transition::of(probes)).collect();
+        let brackets: Option<Vec<Bracket>> = transitions.iter().map(Transition::once).collect();
+        let batch = brackets.filter(|brackets| brackets.len() > 1);
+        let probes = || self.rules.iter().flatten();
+        // A probe that was sent so long before the request was processed before it.
+        let begin = self.request.earliest.after(Gap(longest.0.saturating_neg()));
+        let is_control = |probe: &&Probe| probe.sent.latest < begin;
+        Assessment {
+            answered: self.answer.since(self.request).of_effect(),
+            transitions,
+            request: self.request,
+            answer: self.answer,
+            batch: batch.and_then(|brackets| Batch::of(&brackets)),
+            control: Classes::of(probes().filter(is_control)),
+            changes: Classes::of(probes().filter(|probe| !is_control(probe))),
+            shows_losses: self.silence == Silence::Neither,
+        }
+    }
+
+    /// Returns the longest time from the sending of a probe to its arrival.
+    fn longest_delay(&self) -> Gap {
+        let delays = self.rules.iter().flatten().filter_map(|probe| match probe.fate {
+            Fate::Arrived { at, class: Class::Old | Class::New } => {
+                Some(at.latest.since(probe.sent.earliest))
+            }
+            _ => None,
+        });
+        delays.max().unwrap_or_default()
+    }
+}
+
+impl Transition {
+    /// Returns the bracket of a rule that changed once.
+    #[must_use]
+    pub fn once(&self) -> Option<Bracket> {
+        match self {
+            Self::Once(bracket) => Some(*bracket),
+            Self::Flapped(_) | Self::Unbounded => None,
+        }
+    }
+
+    /// Returns the proof that a rule changed more than once.
+    #[must_use]
+    pub fn flap(&self) -> Option<Flap> {
+        match self {
+            Self::Flapped(flap) => Some(*flap),
+            Self::Once(_) | Self::Unbounded => None,
+        }
+    }
+}
+
+impl Assessment {
+    /// Returns the brackets of the rules that changed once.
+    pub fn brackets(&self) -> impl Iterator<Item = Bracket> {
+        self.transitions.iter().filter_map(Transition::once)
+    }
+
+    /// Returns whether the answer came before or after packets obeyed, for each rule that changed
+    /// once.
+    pub fn timings(&self) -> impl Iterator<Item = Timing> {
+        self.brackets().map(|bracket| Timing::of(bracket, self.answer))
+    }
+
+    /// Returns the moment from which packets obeyed all rules of the request; `None` unless each of
+    /// them changed once. Rules of one request often change together, so their times are no
+    /// independent samples, and a request has only one.
+    #[must_use]
+    pub fn obeyed(&self) -> Option<Span> {
+        let brackets: Option<Vec<Bracket>> =
+            self.transitions.iter().map(Transition::once).collect();
+        let brackets = brackets?;
+        // The last rule changed after the latest of all lower ends.
+        let earliest = brackets.iter().map(|bracket| bracket.after).max()?;
+        let latest = brackets.iter().map(|bracket| bracket.until).max()?;
+        Some(Span { earliest, latest })
+    }
+
+    /// Returns the time from the answer until packets obeyed all rules. It is negative if packets
+    /// obeyed first.
+    #[must_use]
+    pub fn from_answer(&self) -> Option<Range> {
+        Some(self.obeyed()?.since(self.answer))
+    }
+
+    /// Returns the time from the request until packets obeyed all rules.
+    #[must_use]
+    pub fn from_request(&self) -> Option<Range> {
+        Some(self.obeyed()?.since(self.request).of_effect())
+    }
+
+    /// Returns the comparison of lost probes, or `None` if losses look like the silence of a state.
+    #[must_use]
+    pub fn losses(&self) -> Option<Excess> {
+        self.shows_losses.then(|| Excess {
+            changes: Window { probes: self.changes.all(), wrong: self.changes.lost },
+            control: Window { probes: self.control.all(), wrong: self.control.lost },
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Probes: packets whose outcome shows which state of a rule they met.
+
+use super::time::{Gap, Span};
+
+/// The outcome of a probe that arrived, compared with the two outcomes that are correct while its
+/// rule changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The probe left as the state before the update demands.
+    Old,
+    /// The probe left as the state after the update demands.
+    New,
+    /// Several copies arrived, at least one for each state.
+    Both,
+    /// Several copies arrived, all for the same state.
+    Repeated,
+    /// The probe left by a port of the old or the new state, with contents of neither.
+    Altered,
+    /// The probe left by a port of neither state.
+    Elsewhere,
+    /// The probe was sent to the controller, as neither state demands.
+    Controller,
+}
+
+/// The end of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The probe had not arrived when it was no longer waited for.
+    Lost,
+    /// The probe arrived.
+    Arrived {
+        /// The moment of its arrival, or of that of its first copy.
+        at: Span,
+        /// The outcome.
+        class: Class,
+    },
+}
+
+/// A packet that was sent to find out which state of a rule it meets. The switch looks its rule up
+/// after it was sent and before it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The moment at which the probe was sent.
+    pub sent: Span,
+    /// The end of the probe.
+    pub fate: Fate,
+}
+
+impl Probe {
+    /// Returns the class of the probe; `None` if it was lost.
+    #[must_use]
+    pub fn class(&self) -> Option<Class> {
+        match self.fate {
+            Fate::Lost => None,
+            Fate::Arrived { class, .. } => Some(class),
+        }
+    }
+}
+
+/// The state of a rule in which the switch drops its probes, so that it shows as silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// Probes leave the switch in both states.
+    Neither,
+    /// Probes are dropped before the update, as those of a rule that is inserted often are.
+    Old,
+    /// Probes are dropped after the update, as those of a rule that is deleted often are.
+    New,
+}
+
+/// Attributes missing probes of one rule to the state in which the switch drops its probes.
+///
+/// Silence is weaker evidence than an arrival, since a probe that the network lost looks alike. It
+/// is therefore believed only where it cannot contradict an arrival: a probe of a silent old state
+/// was sent before all probes that met the new state, and a probe of a silent new state after all
+/// that met the old one. Other missing probes stay lost. A probe that a silent new state dropped is
+/// assumed to have been processed within `longest` after it was sent, the longest delay of a probe
+/// that arrived.
+pub fn read_silence(probes: &mut [Probe], silence: Silence, longest: Gap) {
+    let sent_of = |class: Class| {
+        let own = probes.iter().filter(move |probe| probe.class() == Some(class));
+        own.map(|probe| probe.sent)
+    };
+    let first_new = sent_of(Class::New).map(|sent| sent.earliest).min();
+    let last_old = sent_of(Class::Old).map(|sent| sent.latest).max();
+    for probe in probes.iter_mut().filter(|probe| probe.fate == Fate::Lost) {
+        let Span { earliest, latest } = probe.sent;
+        let class = match silence {
+            Silence::Old if first_new.is_none_or(|first| latest < first) => Class::Old,
+            Silence::New if last_old.is_none_or(|last| earliest > last) => Class::New,
+            Silence::Old | Silence::New | Silence::Neither => continue,
+        };
+        let at = Span { earliest, latest: latest.after(longest) };
+        probe.fate = Fate::Arrived { at, class };
+    }
+}
+
+/// The number of probes of each class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Classes {
+    /// Probes that met the old state.
+    pub old: u64,
+    /// Probes that met the new state.
+    pub new: u64,
+    /// Probes that left as both states demand.
+    pub both: u64,
+    /// Probes that arrived more than once in the same state.
+    pub repeated: u64,
+    /// Probes with contents of neither state.
+    pub altered: u64,
+    /// Probes that left by a port of neither state.
+    pub elsewhere: u64,
+    /// Probes that were sent to the controller.
+    pub controller: u64,
+    /// Probes that never arrived.
+    pub lost: u64,
+}
+
+impl Classes {
+    /// Counts probes.
+    #[must_use]
+    pub fn of<'a>(probes: impl IntoIterator<Item = &'a Probe>) -> Self {
+        let mut counts = Self::default();
+        for probe in probes {
+            counts.add(probe.class());
+        }
+        counts
+    }
+
+    fn add(&mut self, class: Option<Class>) {
+        let count = match class {
+            Some(Class::Old) => &mut self.old,
+            Some(Class::New) => &mut self.new,
+            Some(Class::Both) => &mut self.both,
+            Some(Class::Repeated) => &mut self.repeated,
+            Some(Class::Altered) => &mut self.altered,
+            Some(Class::Elsewhere) => &mut self.elsewhere,
+            Some(Class::Controller) => &mut self.controller,
+            None => &mut self.lost,
+        };
+        *count += 1;
+    }
+
+    /// Adds the counts of other probes.
+    pub fn append(&mut self, other: &Self) {
+        self.old += other.old;
+        self.new += other.new;
+        self.both += other.both;
+        self.repeated += other.repeated;
+        self.altered += other.altered;
+        self.elsewhere += other.elsewhere;
+        self.controller += other.controller;
+        self.lost += other.lost;
+    }
+
+    /// Returns the number of probes.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.old + self.new + self.both + self.repeated + self.neither()
+    }
+
+    /// Returns the number of probes that met neither the old nor the new state.
+    #[must_use]
+    pub fn neither(&self) -> u64 {
+        self.lost + self.astray()
+    }
+
+    /// Returns the number of probes that arrived, but as neither state demands.
+    #[must_use]
+    pub fn astray(&self) -> u64 {
+        self.altered + self.elsewhere + self.controller
+    }
+}

@@ -1,0 +1,156 @@
+//! The figures of several updates of one kind.
+
+use statistics::{Confidence, Ordered};
+
+use super::answer::Timing;
+use super::excess::{Excess, Window};
+use super::observation::Assessment;
+use super::probe::Classes;
+use super::time::{Gap, Range};
+
+/// A percentile of times of which each is known only as a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Percentile {
+    /// The percentile of the lower ends and that of the upper ends. The percentile of these very
+    /// times lies between them.
+    pub of_samples: Range,
+    /// The interval that contains the percentile of the switch with 95 % confidence, whatever the
+    /// distribution: from an order statistic of the lower ends to one of the upper ends. `None` if
+    /// there are too few times.
+    pub interval: Option<Range>,
+}
+
+impl Percentile {
+    /// Returns a percentile, given as a share between 0 and 1. Returns `None` if there are too few
+    /// times to state it.
+    #[must_use]
+    pub fn of(times: &[Range], share: f64) -> Option<Self> {
+        let low = Ordered::of(times.iter().map(|time| time.least).collect::<Vec<Gap>>());
+        let high = Ordered::of(times.iter().map(|time| time.most).collect::<Vec<Gap>>());
+        let [least, _] = low.interval(share, Confidence::P95);
+        let [_, most] = high.interval(share, Confidence::P95);
+        let of_samples = Range { least: low.tail_at(share)?, most: high.tail_at(share)? };
+        let interval = least.zip(most).map(|(least, most)| Range { least, most });
+        Some(Self { of_samples, interval })
+    }
+}
+
+/// The figures of updates of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// The number of requests.
+    pub requests: u64,
+    /// The number of rules that the requests changed.
+    pub rules: u64,
+    /// The times from requests to their answers.
+    pub answered: Vec<Range>,
+    /// The times from requests until packets obeyed all their rules, if each changed once.
+    pub obeyed: Vec<Range>,
+    /// The times from answers until packets obeyed all rules of the request, if each changed once.
+    pub lags: Vec<Range>,
+    /// The widths of the brackets of rules that changed once.
+    pub widths: Vec<Gap>,
+    /// The number of rules that packets obeyed after the answer.
+    pub early: u64,
+    /// The number of rules that packets obeyed before the answer.
+    pub late: u64,
+    /// The number of rules whose answer came within the bracket of the change.
+    pub undecided: u64,
+    /// The number of rules that changed more than once.
+    pub flapped: u64,
+    /// The number of rules of which no probe met the old state, or none the new one.
+    pub unbounded: u64,
+    /// The number of requests with several rules of which each changed once.
+    pub batches: u64,
+    /// The number of these requests that were visible in part.
+    pub torn: u64,
+    /// The times from the first to the last change of a rule, of these requests.
+    pub spreads: Vec<Range>,
+    /// The sums of the least and of the greatest possible Kendall's tau, of these requests.
+    order: [f64; 2],
+    /// Probes that were processed before their request was sent.
+    pub control: Classes,
+    /// All other probes.
+    pub changes: Classes,
+    /// The comparison of lost probes, over requests in whose states no probes are dropped.
+    pub losses: Excess,
+}
+
+impl Summary {
+    /// Adds a request.
+    pub fn add(&mut self, one: &Assessment) {
+        self.requests += 1;
+        self.rules += one.transitions.len() as u64;
+        self.answered.push(one.answered);
+        self.obeyed.extend(one.from_request());
+        self.lags.extend(one.from_answer());
+        self.widths.extend(one.brackets().map(|bracket| bracket.width()));
+        for timing in one.timings() {
+            match timing {
+                Timing::Early { .. } => self.early += 1,
+                Timing::Late { .. } => self.late += 1,
+                Timing::Undecided => self.undecided += 1,
+            }
+        }
+        let flapped = one.transitions.iter().filter(|one| one.flap().is_some()).count() as u64;
+        self.flapped += flapped;
+        self.unbounded += (one.transitions.len() - one.brackets().count()) as u64 - flapped;
+        if let Some(batch) = &one.batch {
+            self.batches += 1;
+            self.torn += u64::from(batch.is_torn);
+            self.spreads.push(batch.spread);
+            if let Some(order) = batch.order {
+                self.order[0] += order.least;
+                self.order[1] += order.most;
+            }
+        }
+        self.control.append(&one.control);
+        self.changes.append(&one.changes);
+        if let Some(losses) = one.losses() {
+            self.losses.append(&losses);
+        }
+    }
+
+    /// Returns the means, over requests with several rules, of the least and of the greatest
+    /// possible Kendall's tau. Returns `None` without such requests.
+    #[must_use]
+    pub fn order(&self) -> Option<[f64; 2]> {
+        (self.batches > 0).then(|| self.order.map(|sum| sum / self.batches as f64))
+    }
+
+    /// Returns the comparison of probes that left as neither state demands. Such probes can be
+    /// told from dropped ones in all states.
+    #[must_use]
+    pub fn astray(&self) -> Excess {
+        let window = |classes: &Classes| Window { probes: classes.all(), wrong: classes.astray() };
+        Excess { changes: window(&self.changes), control: window(&self.control) }
+    }
+}
+
+impl Excess {
+    /// Adds the probes of other windows.
+    fn append(&mut self, other: &Self) {
+        for (own, other) in [(&mut self.changes, other.changes), (&mut self.control, other.control)]
+        {
+            own.probes += other.probes;
+            own.wrong += other.wrong;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_percentile_contains_the_uncertainty_of_each_time() {
+        let times: Vec<Range> =
+            (0..100).map(|at| Range { least: Gap(at * 10), most: Gap(at * 10 + 5) }).collect();
+        let median = Percentile::of(&times, 0.5).expect("enough times");
+        assert_eq!(median.of_samples, Range { least: Gap(490), most: Gap(495) });
+        // The 40th and the 61st of 100 samples bound the median with 95 % confidence.
+        assert_eq!(median.interval, Some(Range { least: Gap(390), most: Gap(605) }));
+        assert_eq!(Percentile::of(&times[..5], 0.99), None);
+        assert_eq!(Percentile::of(&[], 0.5), None);
+    }
+}

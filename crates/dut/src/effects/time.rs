@@ -1,0 +1,79 @@
+//! Times: moments on the clock of a measurement, and differences between them.
+
+/// A moment on the clock of a measurement, in nanoseconds since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Returns the time from another moment until this one, which is negative if this moment is
+    /// the earlier one.
+    #[must_use]
+    pub fn since(self, other: Self) -> Gap {
+        let difference = i128::from(self.0) - i128::from(other.0);
+        Gap(difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+
+    /// Returns the moment that is later than this one by a gap.
+    #[must_use]
+    pub fn after(self, gap: Gap) -> Self {
+        Self(self.0.saturating_add_signed(gap.0))
+    }
+}
+
+/// A time between two moments, in nanoseconds. It is negative if the second moment came first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gap(pub i64);
+
+impl Gap {
+    /// Returns the time in seconds.
+    #[must_use]
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+/// A moment of which only the two readings of the clock are known between which it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The last reading that was certainly not after the moment.
+    pub earliest: Moment,
+    /// The first reading that was certainly not before the moment.
+    pub latest: Moment,
+}
+
+impl Span {
+    /// Returns the time from another moment until this one.
+    #[must_use]
+    pub fn since(self, other: Self) -> Range {
+        Range { least: self.earliest.since(other.latest), most: self.latest.since(other.earliest) }
+    }
+}
+
+/// A time that is known to lie between two others, ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The shortest time that is possible.
+    pub least: Gap,
+    /// The longest time that is possible.
+    pub most: Gap,
+}
+
+impl Range {
+    /// Whether a time is possible.
+    #[must_use]
+    pub fn contains(self, gap: Gap) -> bool {
+        self.least <= gap && gap <= self.most
+    }
+
+    /// Returns the range without its negative part, for the time from a cause to its effect.
+    #[must_use]
+    pub fn of_effect(self) -> Self {
+        Self { least: self.least.max(Gap(0)), most: self.most.max(Gap(0)) }
+    }
+
+    /// Returns the difference of the two ends.
+    #[must_use]
+    pub fn width(self) -> Gap {
+        Gap(self.most.0.saturating_sub(self.least.0))
+    }
+}
