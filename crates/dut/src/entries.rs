@@ -268,7 +268,7 @@ fn all_ones(bits: u32) -> Vec<u8> {
 
 /// Returns the key of an entry in a form in which keys compare: its priority and its matches, by
 /// the identifier of the field.
-fn key(entry: &v1::TableEntry) -> Vec<u8> {
+pub(crate) fn key(entry: &v1::TableEntry) -> Vec<u8> {
     let mut matches = entry.r#match.clone();
     matches.sort_by_key(|field| field.field_id);
     let key = v1::TableEntry { r#match: matches, priority: entry.priority, ..Default::default() };

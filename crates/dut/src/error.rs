@@ -73,6 +73,33 @@ pub enum DutError {
         /// The time that was waited for the answer.
         patience: Duration,
     },
+    /// The switch runs another program than the one from which packets were made.
+    #[error("the switch runs another program than that of --program: its P4Info has other tables")]
+    OtherProgram,
+    /// All rules of the packets have keys of entries that the switch has already.
+    #[error(
+        "the table has entries with the keys of all packets; empty it, or name another --table"
+    )]
+    NoRules,
+    /// Packets enter by a port that is not connected to this machine, or whose interface does not
+    /// take them.
+    #[error("no packet can be sent into port {port} of the switch; name its interface with --port")]
+    NoWire {
+        /// The number of the port.
+        port: u32,
+    },
+    /// The switch has other entries than before the measurement.
+    #[error("the switch has {count} entries more or fewer than before packets were measured")]
+    NotRestored {
+        /// The number of entries that were added or removed.
+        count: usize,
+    },
+    /// An interface could not be opened.
+    #[error(transparent)]
+    Interface(#[from] packetio::OpenError),
+    /// An interface went down.
+    #[error(transparent)]
+    Down(#[from] packetio::PortDown),
     /// The thread of the measurement could not be set up.
     #[error("the measurement cannot start: {0}")]
     System(#[from] std::io::Error),

@@ -7,12 +7,14 @@
 //! ([`EntryMaker`]), and are removed again.
 //!
 //! An answer says that the switch has accepted an update. When packets obey it, and what happens to
-//! them meanwhile, follows from the times of packets that are sent beside it ([`effects`]).
+//! them meanwhile, is measured with packets on the ports of the switch ([`live`]) and derived from
+//! their times ([`effects`]).
 
 pub mod capacity;
 pub mod effects;
 mod entries;
 mod error;
+pub mod live;
 mod plan;
 pub mod reads;
 mod session;

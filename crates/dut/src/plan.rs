@@ -6,7 +6,7 @@ use entities::schema::MatchKind;
 
 use crate::error::DutError;
 use crate::session::{Device, Session};
-use crate::{capacity, reads, updates};
+use crate::{capacity, live, reads, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Plan {
     pub reads: Option<reads::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
+    /// The packets and settings of the test of effects on packets; `None` to leave it out.
+    pub effects: Option<(live::Traffic, live::Settings)>,
 }
 
 /// The table that was measured.
@@ -56,6 +58,8 @@ pub struct Outcome {
     pub reads: Option<reads::Measured>,
     /// The capacity of the table; `None` if it was not measured.
     pub capacity: Option<capacity::Measured>,
+    /// The effects of updates on packets; `None` if they were not measured.
+    pub effects: Option<live::Measured>,
     /// The reasons why tests failed, or why the switch was not left as it was found; empty if
     /// everything went well.
     pub failures: Vec<String>,
@@ -87,6 +91,7 @@ pub fn measure(
             updates: Vec::new(),
             reads: None,
             capacity: None,
+            effects: None,
             failures: Vec::new(),
         };
         if let Err(error) = tests(&mut session, plan, stop, watch, &mut outcome).await {
@@ -127,6 +132,12 @@ async fn tests(
     if let (Some(settings), false) = (&plan.capacity, stop.load(Ordering::Relaxed)) {
         let mut step = |done, of| watch.step("capacity", done, of);
         outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
+    }
+    if let (Some((traffic, settings)), false) = (&plan.effects, stop.load(Ordering::Relaxed)) {
+        let mut step = |done, of| watch.step("effects", done, of);
+        let client = session.client.clone();
+        let found = live::measure(&client, traffic, settings, stop, &mut step).await?;
+        outcome.effects = Some(found);
     }
     Ok(())
 }

@@ -108,6 +108,7 @@ fn short_plan(table: &str) -> Plan {
         updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
+        effects: None,
     }
 }
 

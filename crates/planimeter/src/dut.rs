@@ -1,24 +1,29 @@
 //! `planimeter dut`: measures a switch from the controller's side.
 
 mod document;
+mod effects;
+mod traffic;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ::dut::updates::Load;
-use ::dut::{Device, DutError, Plan, Watch, capacity, measure, reads, updates};
+use ::dut::{Device, DutError, Plan, Watch, capacity, live, measure, reads, updates};
 use clap::{Args, Parser};
+use packetio::PortSpec;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::invocation;
 use crate::output::{self, ForPapers};
 use crate::parsers::{List, decimal, duration, list_of, sizes_of};
+use crate::program::{self, Sources};
 use crate::progress::Steps;
 use crate::tls;
 
-const ABOUT: &str = "Measure a P4Runtime switch: rates and latencies of updates, reads, capacity";
+const ABOUT: &str =
+    "Measure a P4Runtime switch: updates and their effects on packets, reads, capacity";
 
 const LONG_ABOUT: &str = "\
 Measure a P4Runtime switch from the controller's side.
@@ -28,7 +33,8 @@ entries inserted, modified and deleted per second and the time until the switch 
 entries the table accepts. The entries are made from the switch's P4Info. They are removed at the end, also after Ctrl-C, and \
 entries of others are not changed. A switch that has another primary controller is refused.
 
-An answer says that the switch has accepted an update. Whether packets obey it by then is not measured.";
+An answer says that the switch has accepted an update. With --program and --port, packets on the ports of the switch show when \
+they obey it, and what happens to them meanwhile.";
 
 const EXAMPLES: &str = "\
 Tests:
@@ -37,9 +43,12 @@ all of them modified, then deleted. The rate of a round is that of accepted upda
 intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency.
   reads     All entries of the table are read again and again.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
+  effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
+packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
+which the switch must run; generated entries send packets to port 2, and modified ones to others if they can.
 
 Examples:
-  A switch of this host, and all three tests:
+  A switch of this host, and all tests that need no packets:
     planimeter switch programs/router.p4 --grpc-server-addr 127.0.0.1:9559 &
     planimeter dut 127.0.0.1:9559
 
@@ -48,6 +57,9 @@ Examples:
 
   How many entries a table holds, beyond the size that the program declares:
     planimeter dut 127.0.0.1:9559 --plan capacity --entries 2M
+
+  When packets obey updates, over virtual pairs that are connected to ports 1, 2 and 3 of the switch, as root:
+    planimeter dut 127.0.0.1:9559 --plan effects --program programs/l2.p4 --port 1@veth1 --port 2@veth3 --port 3@veth5
 
 Exit status: 0 everything was measured and the switch is as it was; 1 something was not; 2 the arguments do not work; 3 the \
 switch could not be reached; 130 interrupted.";
@@ -73,7 +85,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "updates,reads,capacity"
+        default_value = "updates,reads,capacity,effects"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]
@@ -101,6 +113,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["rounds", "time"])]
     quick: bool,
     #[command(flatten)]
+    packets: Packets,
+    #[command(flatten)]
     tls: Tls,
     /// The run directory, new or empty [runs/<time>-dut]
     #[arg(long, short, value_name = "DIRECTORY")]
@@ -113,6 +127,31 @@ pub(crate) struct Arguments {
     quiet: bool,
     #[command(flatten)]
     papers: ForPapers,
+}
+
+/// The flags of the test with packets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Effects on packets")]
+struct Packets {
+    /// The program that the switch runs, from which packets and their entries are made
+    #[arg(long, value_name = "FILE", requires = "port")]
+    program: Option<PathBuf>,
+    /// A port of the switch, and the interface of this host that is connected to it
+    #[arg(long, value_name = "NUMBER@INTERFACE", requires = "program")]
+    port: Vec<PortSpec>,
+    /// The number of rules in a request, each with a flow of packets
+    #[arg(long, value_name = "COUNT", default_value_t = 8,
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    rules: u16,
+    /// The number of rounds in which rules are inserted, modified and deleted
+    #[arg(long, value_name = "COUNT", default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    changes: u32,
+    /// Packets per second, over all rules of a request; halved until the switch forwards them
+    #[arg(long, value_name = "RATE", default_value = "50k", value_parser = decimal)]
+    probes: u64,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 /// The flags that name the files with certificates and keys for TLS.
@@ -142,6 +181,8 @@ enum Test {
     Reads,
     /// The number of entries that the table accepts.
     Capacity,
+    /// When packets obey updates, and what happens to them meanwhile.
+    Effects,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -156,7 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
-    let plan = arguments.plan();
+    let plan = arguments.plan()?;
     let mut bar = Bar(Steps::new(arguments.quiet));
     let outcome = measure(&device, &plan, &interrupt, &mut bar);
     drop(bar);
@@ -170,7 +211,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Arguments {
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> Result<Plan, Failure> {
         let (rounds, time) = match self.quick {
             true => (3, Duration::from_millis(200)),
             false => (self.rounds, self.time),
@@ -182,7 +223,8 @@ impl Arguments {
         loads.dedup();
         let has = |test| self.plan.contains(&test);
         let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
-        Plan {
+        let effects = if has(Test::Effects) { self.effects()? } else { None };
+        Ok(Plan {
             table: self.table.clone(),
             entries: self.entries,
             updates: has(Test::Updates).then_some(updates::Settings {
@@ -193,7 +235,34 @@ impl Arguments {
             }),
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
-        }
+            effects,
+        })
+    }
+
+    /// Makes the packets of the test of effects. Returns `None` if the test is only in the plan
+    /// because all are.
+    fn effects(&self) -> Result<Option<(live::Traffic, live::Settings)>, Failure> {
+        let packets = &self.packets;
+        let Some(file) = &packets.program else {
+            return match self.plan.as_slice() {
+                [_] => Err(Failure::input(
+                    "the test of effects needs the program of the switch and its ports: --program FILE --port \
+                     NUMBER@INTERFACE",
+                )),
+                _ => Ok(None),
+            };
+        };
+        let program = program::load(file, &packets.sources)?;
+        let wires = packets.port.iter().cloned().map(live::Wire).collect();
+        let rules = usize::from(packets.rules);
+        let traffic = traffic::make(program, wires, self.table.as_deref(), rules)?;
+        let rounds = if self.quick { 10 } else { packets.changes };
+        let settings = live::Settings {
+            rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
+            probes_per_second: packets.probes as f64,
+            beside: Duration::from_millis(5),
+        };
+        Ok(Some((traffic, settings)))
     }
 }
 

@@ -21,8 +21,8 @@ use self::fill::Filler;
 use self::members::Members;
 use self::route::Route;
 use crate::method::Variant;
-use ir::Program;
-use pipeline::Switch;
+use ir::{Program, TableId};
+use pipeline::{Switch, TableEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -155,6 +155,11 @@ impl Workload {
     #[must_use]
     pub fn leaving(&self) -> usize {
         self.left
+    }
+
+    /// Returns the generated table entries, in the order in which they can be installed.
+    pub fn entries(&self) -> impl Iterator<Item = (TableId, &TableEntry)> {
+        self.entries.iter().map(|(table, entry)| (*table, entry))
     }
 
     /// Returns the table entry that was generated for a flow. Returns `None` if the flow has

@@ -10,6 +10,8 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
+use super::effects;
+
 /// Returns the report of a measurement.
 pub(super) fn of(
     device: &Device,
@@ -22,16 +24,12 @@ pub(super) fn of(
         kind: "dut",
         title: format!("The control channel of device {} at {}", device.device_id, device.address),
         findings: Vec::new(),
-        notes: vec![
-            format!(
-                "Table {}, key {}; entries have action {}.",
-                subject.table,
-                subject.keys.join("; "),
-                subject.action
-            ),
-            "An answer says that the switch has accepted an update. Whether packets obey it by then was not measured."
-                .to_owned(),
-        ],
+        notes: vec![format!(
+            "Table {}, key {}; entries have action {}.",
+            subject.table,
+            subject.keys.join("; "),
+            subject.action
+        )],
         partial: None,
         claims: Vec::new(),
         sections: Vec::new(),
@@ -66,6 +64,17 @@ pub(super) fn of(
     if let Some(found) = &outcome.capacity {
         document.findings.push(capacity_finding(found));
         document.sections.push(capacity_section(found, subject.size));
+    }
+    match &outcome.effects {
+        Some(found) => {
+            document.findings.extend(effects::findings(found));
+            document.sections.push(effects::section(found));
+        }
+        None => document.notes.push(
+            "An answer says that the switch has accepted an update. When packets obey it, what is lost meanwhile and \
+             whether batches are torn was not measured: that needs --program and --port."
+                .to_owned(),
+        ),
     }
     for failure in &outcome.failures {
         document.lacks(failure);

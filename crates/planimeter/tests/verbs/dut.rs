@@ -1,22 +1,33 @@
 //! Tests of `planimeter dut` against `planimeter switch`, both as a user runs them.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use packetio::namespace::Namespace;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::browser;
 use crate::command::{planimeter, stderr, stdout};
 use crate::document;
 
-/// A switch that runs `programs/router.p4` until it is dropped, and its address.
+/// A switch that runs until it is dropped, and its address.
 struct Switch(Child, String);
 
 impl Switch {
     fn start() -> Self {
+        Self::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), "router.p4", &[])
+    }
+
+    /// Starts a switch with a program of the repository.
+    fn of(mut command: Command, program: &str, more: &[&str]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_planimeter"))
+        let program = format!("programs/{program}");
+        let mut child = command
             .current_dir(root)
-            .args(["switch", "programs/router.p4", "--grpc-server-addr", "127.0.0.1:0"])
+            .args(["switch", &program, "--grpc-server-addr", "127.0.0.1:0"])
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the command runs");
@@ -76,4 +87,105 @@ fn what_cannot_be_measured_says_why() {
     let table = planimeter("dut", &[&switch.1, "--table", "other"]);
     assert_eq!(table.status.code(), Some(2), "{}", stderr(&table));
     assert!(stderr(&table).contains("no table `other`"), "{}", stderr(&table));
+}
+
+/// A namespace in which the ports 1, 2 and 3 of a switch, `s1` to `s3`, are connected to `h1` to
+/// `h3`. Returns `None` without root.
+fn network() -> Option<Namespace> {
+    if !rustix::process::geteuid().is_root() {
+        let required = std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+        assert!(!required, "network namespaces need root");
+        // The test harness would hide the output of `eprintln!` when a test passes.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: network namespaces need root");
+        return None;
+    }
+    let namespace = Namespace::new().expect("a namespace");
+    for port in 1..=3 {
+        let [switch, host] = [format!("s{port}"), format!("h{port}")];
+        namespace.link(&switch, &namespace, &host, 1500).expect("a link");
+    }
+    Some(namespace)
+}
+
+/// Returns the command that measures effects on packets in a namespace.
+fn effects(namespace: &Namespace, switch: &Switch, program: &str, run: &Path) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    command.current_dir(root).args(["dut", &switch.1, "--plan", "effects", "--quiet"]);
+    command.args(["--program", &format!("programs/{program}"), "--probes", "10k", "--rules", "4"]);
+    for port in ["1@h1", "2@h2", "3@h3"] {
+        command.args(["--port", port]);
+    }
+    command.arg("-o").arg(run);
+    command
+}
+
+#[test]
+fn packets_show_when_a_switch_obeys() {
+    let Some(namespace) = network() else { return };
+    for program in ["l2.p4", "router.p4"] {
+        let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+        let switch =
+            Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = folder.path().join("run");
+        let output = effects(&namespace, &switch, program, &run).arg("--quick").output();
+        let output = output.expect("the command runs");
+        assert_eq!(output.status.code(), Some(0), "{program}: {}", stderr(&output));
+        let result = document::result(&run);
+        let section = &result["sections"][0];
+        assert_eq!(section["id"], "effects");
+        let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+        // One rule, and four, are inserted, modified and deleted.
+        assert_eq!(rows(0).len(), 6, "{program}: {}", stdout(&output));
+        for (times, outcomes) in rows(0).iter().zip(rows(1)) {
+            assert_eq!(times[1]["value"], 10.0, "{program}: {times}");
+            for column in [2, 4, 5] {
+                assert!(times[column]["value"].as_f64().expect("a time") > 0.0, "{times}");
+            }
+            for (column, name) in [(2, "old"), (3, "new")] {
+                let count = outcomes[column]["value"].as_f64().expect("a count");
+                assert!(count > 0.0, "{program}, {name}: {outcomes}");
+            }
+            for column in 4..=7 {
+                assert_eq!(outcomes[column]["value"], 0.0, "{program}: {outcomes}");
+            }
+        }
+        for batch in rows(2) {
+            assert_eq!(batch[7]["value"], 0.0, "{program}, every change is shown: {batch}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_measurement_with_packets_leaves_no_entry() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), "l2.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = effects(&namespace, &switch, "l2.p4", &run);
+    let child = command.args(["--changes", "100000"]).stdout(Stdio::null()).spawn();
+    let mut child = child.expect("the command runs");
+    std::thread::sleep(Duration::from_secs(3));
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let again = folder.path().join("again");
+    let output = namespace
+        .command(env!("CARGO_BIN_EXE_planimeter"))
+        .args(["dut", &switch.1, "--plan", "reads", "--quick", "--quiet", "-o"])
+        .arg(&again)
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(!text.contains("entries before the measurement"), "{text}");
+}
+
+#[test]
+fn packets_need_a_program_and_ports() {
+    let switch = Switch::start();
+    let output = planimeter("dut", &[&switch.1, "--plan", "effects"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--program FILE --port"), "{}", stderr(&output));
 }

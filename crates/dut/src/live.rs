@@ -1,0 +1,16 @@
+//! Updates of a real switch with packets beside them: what [`effects`](crate::effects) derives, on
+//! network interfaces.
+//!
+//! One thread sends probes at their times, looks for arrivals on all interfaces, and polls the
+//! control channel, with one monotonic clock. A sending lies between the readings around its system
+//! call; an arrival lies between the last look that found nothing and the reading after the one
+//! that found it.
+
+mod entries;
+mod outlet;
+mod run;
+
+pub use outlet::{Flow, Outcome, Traffic, Wire};
+pub use run::{Kind, Measured, Settings};
+
+pub(crate) use run::measure;

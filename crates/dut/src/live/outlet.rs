@@ -1,0 +1,302 @@
+//! The packets of probes: what is sent, and what the arrivals mean.
+
+use p4runtime::proto::v1;
+use packetio::PortSpec;
+
+use crate::effects::{Class, Fate, Moment, Probe, Silence, Span};
+
+/// The number of bytes at the end of a probe that identify it: the key of the measurement and the
+/// number of the probe.
+pub(super) const TAG: usize = 16;
+
+/// A port of the switch, and the interface of this machine that is connected to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire(pub PortSpec);
+
+/// What becomes of the packets of a flow in one state of its rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The packet leaves by no port that is connected to this machine.
+    Unseen,
+    /// The packet leaves by a port.
+    Leaves {
+        /// The number of the port.
+        port: u32,
+        /// The bytes of the packet. The last ones are those that were sent.
+        packet: Vec<u8>,
+    },
+}
+
+/// The packets of one rule, and what the rule does to them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// The port by which the packets enter the switch.
+    pub port: u32,
+    /// The packet. Its last 16 bytes carry the identity of a probe, and no state of the switch
+    /// depends on them or changes them.
+    pub packet: Vec<u8>,
+    /// The entry that is inserted.
+    pub first: v1::TableEntry,
+    /// The entry with the action to which it is modified; `None` if no modification changes what
+    /// becomes of packets.
+    pub second: Option<v1::TableEntry>,
+    /// The outcome without the entry.
+    pub absent: Outcome,
+    /// The outcome with the inserted entry.
+    pub inserted: Outcome,
+    /// The outcome with the modified entry.
+    pub modified: Outcome,
+}
+
+/// The packets and entries of a measurement.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The program from which they were made, which the switch must run.
+    pub p4info: p4runtime::proto::config::P4Info,
+    /// The name of the table whose entries change.
+    pub table: String,
+    /// The ports that are connected to this machine.
+    pub wires: Vec<Wire>,
+    /// Entries of other tables that packets need on their way, in the order of installation.
+    pub beside: Vec<v1::TableEntry>,
+    /// The flows, one for each rule.
+    pub flows: Vec<Flow>,
+}
+
+/// The two outcomes between which an update leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected<'a> {
+    pub(super) old: &'a Outcome,
+    pub(super) new: &'a Outcome,
+}
+
+impl Expected<'_> {
+    /// Returns the state in which probes do not arrive; `None` if they arrive in neither state, or
+    /// look the same in both.
+    pub(super) fn silence(&self) -> Option<Silence> {
+        match (self.old, self.new) {
+            (Outcome::Unseen, Outcome::Unseen) => None,
+            (Outcome::Unseen, Outcome::Leaves { .. }) => Some(Silence::Old),
+            (Outcome::Leaves { .. }, Outcome::Unseen) => Some(Silence::New),
+            (old, new) => (old != new).then_some(Silence::Neither),
+        }
+    }
+
+    /// Returns the class of an arrival.
+    fn class(&self, port: u32, bytes: &[u8]) -> Class {
+        let mut is_known_port = false;
+        for (outcome, class) in [(self.old, Class::Old), (self.new, Class::New)] {
+            if let Outcome::Leaves { port: right, packet } = outcome
+                && *right == port
+            {
+                is_known_port = true;
+                let [sent, came] = [packet, bytes].map(body);
+                if sent == came {
+                    return class;
+                }
+            }
+        }
+        if is_known_port { Class::Altered } else { Class::Elsewhere }
+    }
+}
+
+/// Returns a packet without the tag at its end.
+fn body<T: AsRef<[u8]> + ?Sized>(packet: &T) -> &[u8] {
+    let packet = packet.as_ref();
+    packet.get(..packet.len().saturating_sub(TAG)).unwrap_or_default()
+}
+
+/// The identity of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// A random number that distinguishes probes of this measurement from other packets.
+    pub(super) key: u64,
+    /// The number of the probe.
+    pub(super) number: u64,
+}
+
+impl Tag {
+    /// Writes the tag into the end of a packet.
+    pub(super) fn write(self, packet: &mut [u8]) {
+        if let Some(end) = packet.last_chunk_mut::<TAG>() {
+            end[..8].copy_from_slice(&self.key.to_be_bytes());
+            end[8..].copy_from_slice(&self.number.to_be_bytes());
+        }
+    }
+
+    /// Reads the tag at the end of a packet.
+    pub(super) fn read(packet: &[u8]) -> Option<Self> {
+        let end = packet.last_chunk::<TAG>()?;
+        let (key, number) = end.split_at(8);
+        let number = u64::from_be_bytes(number.try_into().ok()?);
+        Some(Self { key: u64::from_be_bytes(key.try_into().ok()?), number })
+    }
+}
+
+/// The probes of one request.
+#[derive(Debug)]
+pub(super) struct Record {
+    key: u64,
+    /// The number of the first probe of the request.
+    first: u64,
+    /// The rule of each probe, and the probe.
+    probes: Vec<(usize, Probe)>,
+    /// The latest arrival of a probe that met the old state, of each rule.
+    last_old: Vec<Moment>,
+    /// Whether a probe of each rule met the new state.
+    is_shown: Vec<bool>,
+    /// The number of probes that have not arrived.
+    missing: usize,
+    /// The latest sending or arrival of a probe.
+    last: Moment,
+}
+
+impl Record {
+    /// Creates a record of probes for `rules` rules.
+    pub(super) fn new(key: u64, first: u64, rules: usize) -> Self {
+        Self {
+            key,
+            first,
+            probes: Vec::new(),
+            last_old: vec![Moment(0); rules],
+            is_shown: vec![false; rules],
+            missing: 0,
+            last: Moment(0),
+        }
+    }
+
+    /// Whether probes have shown the new state of all rules. A rule in whose new state probes are
+    /// dropped shows it if none has met the old state for `silent` nanoseconds.
+    pub(super) fn is_settled(&self, expected: &[Expected<'_>], now: Moment, silent: u64) -> bool {
+        let rules = self.last_old.iter().zip(&self.is_shown).zip(expected);
+        rules.into_iter().all(|((last_old, is_shown), expected)| match expected.silence() {
+            Some(Silence::New) => now.0 >= last_old.0.saturating_add(silent),
+            Some(Silence::Old | Silence::Neither) => *is_shown,
+            None => true,
+        })
+    }
+
+    /// Whether all probes have arrived, or none was sent or arrived for `silent` nanoseconds.
+    pub(super) fn is_over(&self, now: Moment, silent: u64) -> bool {
+        self.missing == 0 || now.0 >= self.last.0.saturating_add(silent)
+    }
+
+    /// Returns the tag of the next probe.
+    pub(super) fn next(&self) -> Tag {
+        Tag { key: self.key, number: self.first + self.probes.len() as u64 }
+    }
+
+    /// Records that the next probe was sent.
+    pub(super) fn sent(&mut self, rule: usize, sent: Span) {
+        self.probes.push((rule, Probe { sent, fate: Fate::Lost }));
+        self.missing += 1;
+        self.last = sent.latest;
+    }
+
+    /// Records an arrival. Packets that are no probes of this request are ignored.
+    pub(super) fn arrived(&mut self, arrival: &Arrival<'_>, at: Span, expected: &[Expected<'_>]) {
+        let Some(tag) = Tag::read(arrival.packet).filter(|tag| tag.key == self.key) else { return };
+        let position = tag.number.checked_sub(self.first).map(usize::try_from);
+        let Some(Ok(position)) = position else { return };
+        let Some((rule, probe)) = self.probes.get_mut(position) else { return };
+        let Some(expected) = expected.get(*rule) else { return };
+        let class = expected.class(arrival.port, arrival.packet);
+        self.last = at.latest;
+        self.missing -= usize::from(probe.fate == Fate::Lost);
+        match class {
+            Class::Old => {
+                self.last_old.iter_mut().skip(*rule).take(1).for_each(|last| *last = at.latest)
+            }
+            Class::New => {
+                self.is_shown.iter_mut().skip(*rule).take(1).for_each(|shown| *shown = true)
+            }
+            _ => {}
+        }
+        probe.fate = match probe.fate {
+            Fate::Lost => Fate::Arrived { at, class },
+            Fate::Arrived { at, class: before } if before == class => {
+                Fate::Arrived { at, class: Class::Repeated }
+            }
+            Fate::Arrived { at, .. } => Fate::Arrived { at, class: Class::Both },
+        };
+    }
+
+    /// Returns the last number that was used, plus one.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.probes.len() as u64
+    }
+
+    /// Returns the probes of each of `rules` rules.
+    pub(super) fn by_rule(self, rules: usize) -> Vec<Vec<Probe>> {
+        let mut found = vec![Vec::new(); rules];
+        for (rule, probe) in self.probes {
+            if let Some(own) = found.get_mut(rule) {
+                own.push(probe);
+            }
+        }
+        found
+    }
+}
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'a> {
+    /// The port of the switch by which it left.
+    pub(super) port: u32,
+    pub(super) packet: &'a [u8],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time: u64) -> Span {
+        Span { earliest: Moment(time), latest: Moment(time) }
+    }
+
+    #[test]
+    fn arrivals_are_classed_by_port_and_contents() {
+        let leaves = |port, byte| Outcome::Leaves { port, packet: vec![byte; 60] };
+        let (old, new) = (leaves(2, 1), leaves(3, 2));
+        let expected = [Expected { old: &old, new: &new }];
+        let mut record = Record::new(7, 100, 1);
+        let cases = [
+            (&[(2, 1)][..], Some(Class::Old)),
+            (&[(3, 2)], Some(Class::New)),
+            (&[(2, 1), (3, 2)], Some(Class::Both)),
+            (&[(2, 1), (2, 1)], Some(Class::Repeated)),
+            (&[(3, 1)], Some(Class::Altered)),
+            (&[(4, 1)], Some(Class::Elsewhere)),
+            (&[], None),
+        ];
+        for (arrivals, _) in cases {
+            let tag = record.next();
+            record.sent(0, at(1));
+            for (port, byte) in arrivals {
+                let mut packet = vec![*byte; 60];
+                tag.write(&mut packet);
+                record.arrived(&Arrival { port: *port, packet: &packet }, at(2), &expected);
+            }
+        }
+        // Neither packets of others nor those of earlier requests count.
+        for tag in [Tag { key: 8, number: 106 }, Tag { key: 7, number: 99 }] {
+            let mut packet = vec![1; 60];
+            tag.write(&mut packet);
+            record.arrived(&Arrival { port: 2, packet: &packet }, at(2), &expected);
+        }
+        assert_eq!(record.end(), 107);
+        let found: Vec<Option<Class>> =
+            record.by_rule(1)[0].iter().map(|probe| probe.class()).collect();
+        assert_eq!(found, cases.map(|(_, class)| class));
+    }
+
+    #[test]
+    fn states_that_look_alike_show_no_change() {
+        let leaves = Outcome::Leaves { port: 2, packet: vec![1; 60] };
+        let silence = |old, new| Expected { old, new }.silence();
+        assert_eq!(silence(&leaves, &leaves), None);
+        assert_eq!(silence(&Outcome::Unseen, &Outcome::Unseen), None);
+        assert_eq!(silence(&Outcome::Unseen, &leaves), Some(Silence::Old));
+        assert_eq!(silence(&leaves, &Outcome::Unseen), Some(Silence::New));
+    }
+}

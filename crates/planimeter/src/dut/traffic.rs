@@ -1,0 +1,260 @@
+//! The packets and entries with which `planimeter dut` observes updates, made from a program.
+//!
+//! What packets show of an entry is found by trial: the reference interpreter processes the packet
+//! of a flow without the entry, with it, and with other parameters of its action.
+
+use ::dut::live::{Flow, Outcome, Traffic, Wire};
+use entities::schema::Schema;
+use ir::bits::Bits;
+use ir::{Program, TableId};
+use p4runtime::proto::v1::{self, field_match::FieldMatchType};
+use pipeline::{ActionCall, EntryAction, FieldMatch, Switch, TableEntry, Value};
+use std::time::Duration;
+use throughput::traffic::{Wanted, Workload};
+
+use crate::failure::Failure;
+
+/// The length of the packets in bytes.
+const PACKET_SIZE: usize = 128;
+/// The number of bytes at the end of a packet that must pass through the program unchanged.
+const TAG: usize = 16;
+
+/// Makes packets and entries for a program, with `rules` rules in the table of this name, or in the
+/// table of which most rules can be observed.
+pub(super) fn make(
+    program: Program,
+    wires: Vec<Wire>,
+    table: Option<&str>,
+    rules: usize,
+) -> Result<Traffic, Failure> {
+    let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
+    let p4info = config.p4info.unwrap_or_default();
+    let schema = p4runtime::p4info::Schema::new(p4info.clone()).map_err(Failure::input)?;
+    let wanted = Wanted { flows: rules, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
+    let made = ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
+    let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
+    let trial = Trial { workload: &workload, schema: schema.objects(), wires: &wires };
+    let names = workload.entries_by_table();
+    let tables = workload.program().tables.iter().enumerate();
+    let tables = tables.filter(|(_, one)| {
+        names.contains_key(one.name.as_str())
+            && table.is_none_or(|name| one.name == name || one.name.ends_with(&format!(".{name}")))
+    });
+    let found = tables.map(|(number, one)| (one.name.clone(), TableId(number as u32)));
+    let found = found.map(|(name, id)| (trial.flows(id), name, id));
+    let best = found.max_by_key(|(flows, ..)| flows.len());
+    let Some((flows, table, id)) = best.filter(|(flows, ..)| !flows.is_empty()) else {
+        return Err(Failure::input(
+            "packets of this program do not show when an entry changes: connect the ports 1 and 2 of the switch, by \
+             which packets enter and leave, or name another --table",
+        ));
+    };
+    let beside = workload.entries().filter(|(other, _)| *other != id);
+    let beside = beside.map(|(table, entry)| trial.message(table, entry));
+    let beside: Option<Vec<v1::TableEntry>> = beside.collect();
+    let Some(beside) = beside else {
+        return Err(Failure::input(
+            "packets of this program need entries whose actions are in an action profile",
+        ));
+    };
+    Ok(Traffic { p4info, table, wires, beside, flows })
+}
+
+/// The trials of packets on the reference interpreter.
+struct Trial<'a> {
+    workload: &'a Workload,
+    schema: &'a Schema,
+    wires: &'a [Wire],
+}
+
+impl Trial<'_> {
+    /// Returns the flows whose packets show an entry of a table. Each of these entries concerns one
+    /// flow only, and all flows show it in the same way.
+    fn flows(&self, table: TableId) -> Vec<Flow> {
+        let entries = self.workload.entries().enumerate();
+        let own = entries.filter(|(_, (of, _))| *of == table);
+        let mut flows: Vec<Flow> = Vec::new();
+        for (position, (_, entry)) in own {
+            let Some(flow) = self.flow(table, position, entry) else { continue };
+            if flows.first().is_none_or(|first| shape(first) == shape(&flow)) {
+                flows.push(flow);
+            }
+        }
+        flows
+    }
+
+    fn flow(&self, table: TableId, position: usize, entry: &TableEntry) -> Option<Flow> {
+        let full = self.switch(position, Some(entry.clone()))?;
+        let without = self.switch(position, None)?;
+        let packets = self.workload.packets();
+        let mut concerned = (0..packets.len()).filter(|flow| {
+            packets
+                .get(*flow)
+                .is_some_and(|packet| self.outcome(&full, packet) != self.outcome(&without, packet))
+        });
+        let packet = packets.get(concerned.next()?)?;
+        if concerned.next().is_some() {
+            return None;
+        }
+        let [absent, inserted] = [&without, &full].map(|switch| self.outcome(switch, packet));
+        let inserted = inserted?;
+        let second = self.second(position, entry, packet, &inserted);
+        let (second, modified) = match second {
+            Some((second, modified)) => (Some(self.message(table, &second)?), modified),
+            None => (None, inserted.clone()),
+        };
+        Some(Flow {
+            port: self.workload.port(),
+            packet: packet.to_vec(),
+            first: self.message(table, entry)?,
+            second,
+            absent: absent?,
+            inserted,
+            modified,
+        })
+    }
+
+    /// Returns an entry with other parameters whose packets leave otherwise, and how they leave.
+    fn second(
+        &self,
+        position: usize,
+        entry: &TableEntry,
+        packet: &[u8],
+        inserted: &Outcome,
+    ) -> Option<(TableEntry, Outcome)> {
+        let EntryAction::Action(call) = &entry.action else { return None };
+        let numbers = self.wires.iter().map(|wire| u128::from(wire.0.number));
+        let values: Vec<u128> = numbers.collect();
+        let candidates = call.arguments.iter().enumerate().flat_map(|(at, argument)| {
+            let Value::Bits(old) = argument else { return Vec::new() };
+            let next = old.wrapping_add(&Bits::unsigned(old.width(), 1));
+            let ports = values.iter().map(|value| Bits::unsigned(old.width(), *value));
+            ports.chain([next]).map(|bits| (at, bits)).collect()
+        });
+        let mut unseen = None;
+        for (at, bits) in candidates {
+            let mut arguments = call.arguments.clone();
+            *arguments.get_mut(at)? = Value::Bits(bits);
+            let action = EntryAction::Action(ActionCall { action: call.action, arguments });
+            let other = TableEntry { action, ..entry.clone() };
+            let Some(switch) = self.switch(position, Some(other.clone())) else { continue };
+            match self.outcome(&switch, packet) {
+                Some(outcome) if outcome == *inserted => {}
+                Some(outcome @ Outcome::Leaves { .. }) => return Some((other, outcome)),
+                Some(Outcome::Unseen) => {
+                    unseen.get_or_insert((other, Outcome::Unseen));
+                }
+                None => {}
+            }
+        }
+        unseen
+    }
+
+    /// Returns a switch with all entries, of which one is replaced or left out.
+    fn switch(&self, position: usize, replacement: Option<TableEntry>) -> Option<Switch> {
+        let switch = Switch::new(self.workload.program().clone()).ok()?;
+        for (number, (table, entry)) in self.workload.entries().enumerate() {
+            let entry = match (number == position, &replacement) {
+                (false, _) => entry.clone(),
+                (true, Some(other)) => other.clone(),
+                (true, None) => continue,
+            };
+            switch.add_entry(table, entry, Duration::ZERO).ok()?;
+        }
+        Some(switch)
+    }
+
+    /// Returns what becomes of a packet. Returns `None` if it leaves more than once, or if the
+    /// outcome depends on the bytes that identify a probe.
+    fn outcome(&self, switch: &Switch, packet: &[u8]) -> Option<Outcome> {
+        let with_end = |byte| {
+            let mut packet = packet.to_vec();
+            packet.last_chunk_mut::<TAG>()?.fill(byte);
+            let mut processor = pipeline::Processor::with_seed(1);
+            let mut outputs = Vec::new();
+            let given = (self.workload.port(), packet.as_slice());
+            processor.process(switch, given, Duration::ZERO, &mut outputs).ok()?;
+            let is_wired = |port: u32| self.wires.iter().any(|wire| wire.0.number == port);
+            match outputs.as_slice() {
+                [] => Some(Outcome::Unseen),
+                [one] if !is_wired(one.port) => Some(Outcome::Unseen),
+                [one] => {
+                    let mut packet = one.packet.clone();
+                    let end = packet.last_chunk_mut::<TAG>()?;
+                    (*end == [byte; TAG]).then(|| end.fill(0))?;
+                    Some(Outcome::Leaves { port: one.port, packet })
+                }
+                _ => None,
+            }
+        };
+        let [one, other] = [0x00, 0xa5].map(with_end);
+        one.filter(|one| Some(one) == other.as_ref())
+    }
+
+    /// Converts an entry to the message of P4Runtime. Returns `None` for actions in an action
+    /// profile.
+    fn message(&self, table: TableId, entry: &TableEntry) -> Option<v1::TableEntry> {
+        let program = self.workload.program();
+        let name = &program.tables.get(table.index())?.name;
+        let table = self.schema.tables().by_name(name)?;
+        let EntryAction::Action(call) = &entry.action else { return None };
+        let action =
+            self.schema.actions().by_name(&program.actions.get(call.action.index())?.name)?;
+        let params = action.params.iter().zip(&call.arguments).map(|(param, argument)| {
+            let Value::Bits(bits) = argument else { return None };
+            Some(v1::action::Param { param_id: param.id.into(), value: bytes(bits).into() })
+        });
+        let params: Option<Vec<v1::action::Param>> = params.collect();
+        let call = v1::Action { action_id: action.id.into(), params: params? };
+        let fields = table.match_fields.iter().zip(&entry.matches);
+        let fields = fields.filter_map(|(field, matching)| {
+            let kind = match matching {
+                FieldMatch::Any => return None,
+                FieldMatch::Exact(value) => match field.kind {
+                    entities::schema::MatchKind::Optional => {
+                        let value = bytes(value).into();
+                        FieldMatchType::Optional(v1::field_match::Optional { value })
+                    }
+                    _ => {
+                        let value = bytes(value).into();
+                        FieldMatchType::Exact(v1::field_match::Exact { value })
+                    }
+                },
+                FieldMatch::Lpm { value, prefix_length } => {
+                    let prefix_len = i32::try_from(*prefix_length).unwrap_or(i32::MAX);
+                    FieldMatchType::Lpm(v1::field_match::Lpm {
+                        value: bytes(value).into(),
+                        prefix_len,
+                    })
+                }
+                FieldMatch::Ternary { value, mask } => {
+                    let [value, mask] = [value, mask].map(|bits| bytes(bits).into());
+                    FieldMatchType::Ternary(v1::field_match::Ternary { value, mask })
+                }
+                FieldMatch::Range { low, high } => {
+                    let [low, high] = [low, high].map(|bits| bytes(bits).into());
+                    FieldMatchType::Range(v1::field_match::Range { low, high })
+                }
+            };
+            Some(v1::FieldMatch { field_id: field.id.into(), field_match_type: Some(kind) })
+        });
+        Some(v1::TableEntry {
+            table_id: table.id.into(),
+            r#match: fields.collect(),
+            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(call)) }),
+            priority: i32::try_from(entry.priority).unwrap_or(i32::MAX),
+            ..Default::default()
+        })
+    }
+}
+
+/// Returns which states of a flow show packets, and whether it can be modified.
+fn shape(flow: &Flow) -> (bool, bool, bool, bool) {
+    let is_seen = |outcome: &Outcome| *outcome != Outcome::Unseen;
+    (is_seen(&flow.absent), is_seen(&flow.inserted), is_seen(&flow.modified), flow.second.is_some())
+}
+
+/// Returns the canonical byte string of a number.
+fn bytes(value: &Bits) -> Vec<u8> {
+    value.to_biguint().to_bytes_be()
+}
