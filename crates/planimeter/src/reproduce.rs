@@ -347,6 +347,7 @@ fn document(
             "Measured with --quick: points are few, trials short, and intervals of few rounds wide.".to_owned(),
         );
     }
+    document.notes.extend(report::unoptimised("controllers, tables or devices"));
     if environment.resumes {
         let note = "Continued after an interruption: the command and its duration are those of the last part.";
         document.notes.push(note.to_owned());

@@ -436,10 +436,13 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// A write request whose answer has not arrived.
+type Call = Pin<Box<dyn Future<Output = Result<(), WriteError>>>>;
+
 /// A request on the control channel that is polled, and the moments at which it was sent and
 /// answered.
 struct Channel {
-    call: Option<Pin<Box<dyn Future<Output = Result<(), WriteError>>>>>,
+    call: Option<Call>,
     request: Option<Span>,
     answer: Option<Span>,
     /// The readings at the beginning of the latest turns, the oldest first.

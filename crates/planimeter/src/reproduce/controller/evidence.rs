@@ -128,9 +128,10 @@ impl<'m> Claims<'m> {
         };
         let find = |protocol, rate, metric: &str| with(protocol, 50, rate, metric);
         let limit = "the probe, which shares the machine, was the limit with 50 switches";
-        let mut put = |key: &str, figures: Option<Result<Vec<f64>, ()>>| match figures {
-            Some(figures) => self.put(key, figures.map_err(|()| limit.to_owned())),
-            None => {}
+        let mut put = |key: &str, figures: Option<Result<Vec<f64>, ()>>| {
+            if let Some(figures) = figures {
+                self.put(key, figures.map_err(|()| limit.to_owned()));
+            }
         };
         put("openflow.100.50.loss", find(Protocol::OpenFlow, 100.0, "loss"));
         let ratio = |above: Option<Result<Vec<f64>, ()>>, below: Option<Result<Vec<f64>, ()>>| {

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(both.protocols(), Protocol::BOTH);
         assert_eq!(yours("x --p4runtime").protocols(), [Protocol::P4Runtime]);
         assert!(both.check().is_ok() && yours("x --between true").check().is_err());
-        assert!(yours("x --controller nowhere").check().is_err());
+        assert!(yours("x --controller 10.0.0.1:99999").check().is_err());
     }
 
     #[test]
