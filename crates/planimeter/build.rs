@@ -41,7 +41,7 @@ fn commit(root: &Path) -> Option<String> {
     git(root, &["rev-parse", "HEAD"])
 }
 
-/// Whether the sources differ from their commit.
+/// Returns whether the sources differ from their commit.
 fn is_modified(root: &Path) -> bool {
     for name in ["Cargo.toml", "Cargo.lock", "programs"] {
         watch(&root.join(name));

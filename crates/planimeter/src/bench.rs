@@ -127,8 +127,8 @@ fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String>
 }
 
 /// Prints the reasons for a failure, and returns the exit status of `planimeter bench`. The status
-/// is 1 if a threshold does not hold, an output was wrong, or nothing was measured, and otherwise
-/// 0.
+/// is 1 if a threshold does not hold, an output was wrong, or an execution path could not be run,
+/// and otherwise 0.
 fn verdict(points: &[throughput::Point], broken: &[String]) -> u8 {
     let cases = || points.iter().flat_map(|point| &point.findings.cases);
     let refused = cases().filter_map(|case| Some((case.path, case.refused.as_ref()?)));

@@ -394,8 +394,8 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// Whether a simulated run exceeds a bound, a requirement is not met, or a flow has no bound
-/// although `allow_unbounded` is false.
+/// Returns whether a simulated run exceeds a bound, a maximum delay or a threshold is not met, or a
+/// flow has no bound although `allow_unbounded` is false.
 fn has_failed(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
     let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "RUN")]
     baseline: Option<PathBuf>,
     /// A condition that must hold, such as 'rtt.p50 < +10%'
-    // The metrics are known only when the results have been read.
+    // These stay text until the results have been read, because only then the metrics are known.
     #[arg(long, short, value_name = "CONDITION")]
     threshold: Vec<String>,
     /// Compare the results although this differs

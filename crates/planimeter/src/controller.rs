@@ -36,7 +36,8 @@ const P4RUNTIME_ALONE: [&str; 9] = [
     "device-config",
     "tls-server-name",
 ];
-/// The interval at which `--verbose` prints rates to standard error.
+/// The interval at which `--verbose` prints the counts of the controller to standard error, if they
+/// have changed.
 const REPORT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {

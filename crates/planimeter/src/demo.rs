@@ -68,8 +68,8 @@ struct Known {
     /// The measured controller, as a server of a network that is to be bounded; `None` before the
     /// measurement.
     controller: Option<::device::export::Server>,
-    /// The delay of the packet that takes the measured pipeline longest; `None` before the
-    /// measurement.
+    /// The predicted delay of the packet that takes longest in the measured pipeline, for the
+    /// functions that packets of the demo's network need; `None` before the measurement.
     longest: Option<::device::campaign::Picoseconds>,
 }
 

@@ -239,8 +239,8 @@ impl Arguments {
         })
     }
 
-    /// Makes the packets of the test of effects. Returns `None` if the test is only in the plan
-    /// because all are.
+    /// Makes the packets of the test of effects. Without `--program`, returns an error if it is the
+    /// only test of the plan, and otherwise `None`, because the other tests need no packets.
     fn effects(&self) -> Result<Option<(live::Traffic, live::Settings)>, Failure> {
         let packets = &self.packets;
         let Some(file) = &packets.program else {

@@ -1,5 +1,5 @@
-//! The handling of Ctrl-C and SIGTERM: a command ends with the results that it has, or at once if
-//! it has none.
+//! The handling of SIGINT (Ctrl-C), SIGTERM and SIGQUIT: a command ends with the results that it
+//! has, or at once if it has none.
 //!
 //! Until a command takes the [`flag`], a signal ends the process with [`INTERRUPTED`], because
 //! compiling a program, reading a file or deriving a model leaves nothing behind. A command that
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// The flags that signal handlers set and the running command reads.
 struct Signals {
-    /// Whether a signal has asked the process to end.
+    /// Whether a signal to end has arrived.
     asked: Arc<AtomicBool>,
     /// Whether the next signal ends the process at once.
     ends_process: Arc<AtomicBool>,
@@ -34,8 +34,8 @@ struct Signals {
 
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 
-/// Installs the handlers of Ctrl-C and SIGTERM. A signal ends the process with [`INTERRUPTED`]
-/// until a command takes the [`flag`].
+/// Installs the handlers of SIGINT (Ctrl-C), SIGTERM and SIGQUIT. A signal ends the process with
+/// [`INTERRUPTED`] until a command takes the [`flag`].
 pub(crate) fn install() -> io::Result<()> {
     let signals = SIGNALS.get_or_init(|| Signals {
         asked: Arc::new(AtomicBool::new(false)),

@@ -87,9 +87,9 @@ fn main() -> ExitCode {
     })
 }
 
-/// Rewrites the command lines that clap cannot parse as they are. The `--` of `planimeter switch` is
-/// removed, because the options that simple_switch_grpc accepts only after it are ordinary options
-/// here; boolean flags of `planimeter probe` are joined with their values.
+/// Rewrites the command lines that clap cannot parse as they are. The `--` of `planimeter switch`
+/// is removed, because the options that simple_switch_grpc accepts only after it are ordinary
+/// options here. Boolean flags of `planimeter probe` are joined with their values.
 fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|verb| verb == "switch")
         && let Some(position) = words.iter().position(|word| word == "--")
@@ -110,7 +110,7 @@ fn parsed<A: FromArgMatches>(
     run(&A::from_arg_matches(matches).map_err(Failure::input)?)
 }
 
-/// Whether the user named this argument on the command line.
+/// Returns whether the user named this argument on the command line.
 fn given(matches: &ArgMatches, name: &str) -> bool {
     matches.value_source(name) == Some(ValueSource::CommandLine)
 }

@@ -69,8 +69,8 @@ pub(crate) fn directory(
     Ok(directory.for_papers(papers.into()))
 }
 
-/// Prints a result as JSON or text, writes it into the run directory, and prints the path of its
-/// report. The result is printed first, because the disk may be full.
+/// Prints a result as JSON or text, and writes it into the run directory. After text, prints the
+/// path of the report as well. The result is printed first, because the disk may be full.
 pub(crate) fn leave<W>(
     directory: &RunDirectory,
     as_json: bool,
@@ -107,7 +107,8 @@ pub(crate) fn leave_document(
     })
 }
 
-/// Returns the width of the terminal, and whether its text may have colours.
+/// Returns the width of the terminal, and whether its text may have colours. The width is `COLUMNS`
+/// if that is set, and 100 if none is known.
 pub(crate) fn layout() -> Layout {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = columns.or_else(terminal_width).unwrap_or(100);

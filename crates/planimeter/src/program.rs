@@ -49,12 +49,14 @@ impl Sources {
     }
 }
 
-/// Whether a file contains a compiled program (BMv2 JSON or the IR), according to its extension.
+/// Returns whether a file contains a compiled program (BMv2 JSON or the IR), according to its
+/// extension.
 pub(crate) fn is_compiled(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Reads a program from P4 source, BMv2 JSON or the IR, and prints its errors on standard error.
+/// Reads a program from P4 source, BMv2 JSON or the IR. Prints the compiler's messages on standard
+/// error.
 pub(crate) fn load(path: &Path, flags: &Sources) -> Result<Program, Failure> {
     load_with_sources(path, flags).map(|(program, _)| program)
 }

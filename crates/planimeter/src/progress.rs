@@ -27,7 +27,8 @@ impl Steps {
 
     pub(crate) fn show(&self, done: u64, of: u64, what: impl Into<String>) {
         let Self(bar) = self;
-        // The steps of a new kind take another time each, so the estimate starts anew.
+        // A smaller number of finished steps means steps of another kind, which take another time
+        // each. The estimate of the remaining time therefore starts anew.
         if done < bar.position() {
             bar.reset_eta();
         }
@@ -45,7 +46,8 @@ impl Drop for Steps {
 }
 
 /// Does work that takes long for large inputs, and returns its result. If the work takes more than
-/// a second, shows how many of its `of` items are finished, as `done` counts them.
+/// a second, shows how many of its `of` items are finished, as `done` counts them: with a progress
+/// bar on a terminal, and otherwise by a message each minute.
 pub(crate) fn while_counting<R>(
     of: usize,
     what: &str,

@@ -44,12 +44,12 @@ impl RankGroup {
         Ok(Self { group: ranks::join().map_err(Failure::input)? })
     }
 
-    /// Whether this process is the only rank.
+    /// Returns whether this process is the only rank.
     pub(crate) fn is_alone(&self) -> bool {
         self.group.is_none()
     }
 
-    /// Whether this process is the first rank, which writes the result.
+    /// Returns whether this process is the first rank, which writes the result.
     pub(crate) fn leads(&self) -> bool {
         self.group.as_ref().is_none_or(Group::is_first)
     }

@@ -255,7 +255,8 @@ fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
     eprintln!("[{} of {}, about {} to go] {name}", number + 1, all.len(), about(rest));
 }
 
-/// The result of each experiment, or an error message if it failed; `None` if it was interrupted.
+/// The result of each experiment, or an error message if it failed; `None` if it was not started
+/// before an interrupt, or its rank was lost.
 type Results = Vec<(Experiment, Option<Result<Measured, String>>)>;
 
 /// The result of an experiment and the files that it wrote, as one rank (process) sends them to the
@@ -297,14 +298,14 @@ fn measure_all(
         }
         let found = measure(experiment, environment).map_err(|failure| failure.to_string());
         let found = found.and_then(|measured| {
-            // An experiment that was interrupted has the results of a part of its runs.
+            // An experiment that was interrupted may have results of a part of its runs. They are
+            // shown but not recorded, so `--resume` repeats the experiment.
             if !environment.interrupted() && !brings {
                 records.write(experiment, &measured).map_err(|error| error.to_string())?;
             }
             Ok(measured)
         });
         let files = if brings { files::take(environment.directory) } else { Ok(Vec::new()) };
-        // An interrupted experiment has no result.
         Some(match files {
             Ok(files) => Brought { found, files },
             Err(error) => Brought { found: Err(error.to_string()), files: Vec::new() },

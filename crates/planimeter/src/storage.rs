@@ -122,7 +122,7 @@ fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether `name` is the name of the table `table`, or the end of that name after a dot.
+/// Returns whether `name` is the name of the table `table`, or the end of that name after a dot.
 fn is_called(table: &str, name: &str) -> bool {
     table.strip_suffix(name).is_some_and(|front| front.is_empty() || front.ends_with('.'))
 }

@@ -26,8 +26,9 @@ pub(crate) fn identity(
     }
 }
 
-/// Returns the TLS settings of a client that trusts the certificates of `authorities`; `None` if
-/// none are named, which connects without TLS.
+/// Returns the TLS settings of a client that trusts the certificates of `authorities`; `None`, for
+/// a connection without TLS, if no authorities are named. Returns an error if there is an identity
+/// without authorities.
 pub(crate) fn client(
     authorities: Option<&Path>,
     identity: Option<(Pem, Pem)>,

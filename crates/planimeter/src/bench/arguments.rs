@@ -254,7 +254,8 @@ fn skew(word: &str) -> Result<f64, String> {
 
 impl Traffic {
     /// Returns the numbers of entries to measure: those of `--entries`, or 2^16 without the flag.
-    /// Returns an error if the packets for the largest number do not fit the free memory.
+    /// Returns an error if the largest number exceeds [`MAX_FLOWS`], or its packets do not fit the
+    /// free memory.
     pub(super) fn entries(&self) -> Result<Vec<usize>, Failure> {
         let entries = List::join(&self.entries).unwrap_or_else(|| vec![1 << 16]);
         let most = entries.iter().copied().max().unwrap_or(0);

@@ -1,8 +1,8 @@
 //! The measurement of one point of `planimeter bench`: a program with its packets.
 //!
-//! A separate thread measures the point. It generates code, inserts entries and runs repetitions
-//! without checking for an interrupt. After an interrupt, the results so far are taken from the
-//! thread, which is abandoned.
+//! A separate thread measures the point. It checks for an interrupt between steps, but a step, such
+//! as the generation of code or a repetition, may be long. After an interrupt, the results so far
+//! are therefore taken from the thread, which is abandoned.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -168,8 +168,8 @@ fn point(workload: &Workload, findings: Findings) -> throughput::Point {
     }
 }
 
-/// Locks a mutex, even if a thread panicked while holding it. This is sound because the values
-/// behind the mutexes of this module are only replaced as a whole, and never half changed.
+/// Locks a mutex, even if a thread panicked while holding it. The measured point behind a mutex of
+/// this module is only replaced as a whole, and a progress line that is half updated does no harm.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

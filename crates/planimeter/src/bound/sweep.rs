@@ -119,8 +119,8 @@ impl At {
     }
 }
 
-/// Whether no analysis bounds the delay of the flow with index `flow`, at any value of the quantity
-/// that is varied.
+/// Returns whether no analysis bounds the delay of the flow with index `flow`, at any value of the
+/// quantity that is varied.
 fn is_never_bounded(flow: usize, points: &[SweepPoint]) -> bool {
     points.iter().all(|point| {
         let row = point.flows.get(flow);

@@ -21,10 +21,10 @@ use crate::environment::seconds;
 use crate::failure::Failure;
 use crate::invocation;
 
-/// The least rate of the host's envelope, as a share of time.
+/// The smallest rate of the host's envelope, as a share of time.
 const LEAST_RHO: f64 = 0.05;
-/// The largest rate at which the pipeline keeps enough of the processor for the network's flows,
-/// which load it by a quarter.
+/// The largest rate of the host's envelope, as a share of time, for which the pipeline still serves
+/// the network's flows. They load each of its two sides by a quarter.
 const MOST_RHO: f64 = 0.7;
 
 /// The time that the host takes from the pipeline, as it was observed.
@@ -39,8 +39,8 @@ struct Host {
 }
 
 impl Host {
-    /// Observes the host. Returns `None` if the processor has no suitable counter, or the host takes
-    /// so much that the pipeline is overloaded.
+    /// Observes the host. Returns `None` if the processor has no suitable counter, or the host
+    /// takes so much that the pipeline is overloaded.
     fn observe(quick: bool) -> Option<Self> {
         let gaps = Gaps::observe(Duration::from_secs(if quick { 2 } else { 10 }))?;
         let rho = LEAST_RHO.max(2.0 * gaps.share());

@@ -81,7 +81,7 @@ fn of_device(model: &Path, arguments: &Arguments) -> Result<Server, Failure> {
         let mut curves = curves.minimum.iter();
         curves.find(|service| service.level == level && service.semantics == semantics)
     };
-    // Without a requested semantics, delays alone yield a service that needs no rate.
+    // Without --semantics, a model without rates becomes a burst delay, which needs none.
     let service = match arguments.semantics {
         Some(Working::Pipelined) => found(Some(Semantics::Pipelined)),
         Some(Working::RunToCompletion) => found(Some(Semantics::RunToCompletion)),
@@ -122,8 +122,8 @@ fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> 
 }
 
 /// Returns the highest offered rate at which a controller answered every packet-in, in whole
-/// packets per second, and the longest response time at that rate, in nanoseconds. Returns `None`
-/// if there is no such rate.
+/// packets per second, and the longest response time at that rate, in nanoseconds. Rates above the
+/// result of a search are ignored. Returns `None` if there is no such rate.
 pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);

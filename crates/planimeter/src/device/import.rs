@@ -165,7 +165,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = input::read_text(file).map_err(|error| wrong(&error))?;
     let sources: Sources = toml::from_str(&text).map_err(|error| match text.contains('=') {
         true => wrong(&error),
-        // The file holds delays and not the description of files.
+        // A text without `=` is not TOML, and probably a file of delays.
         false => wrong(
             &"this file does not say which measurement is in which files; write a FILE.toml that does (planimeter \
               device import --help shows one)",

@@ -97,7 +97,8 @@ fn condition(text: &str) -> Result<Condition, ConditionError> {
     let bracket = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let given: Option<String> =
         bracket.map(|(level, _)| level.chars().filter(|c| !c.is_whitespace()).collect());
-    // Any percentile may be named. If the level is invalid, these names appear in the error.
+    // Any level may be named, so the valid names are those with the given level. If it is no level,
+    // the error lists the names with the median.
     let level = given.filter(|level| level.parse::<Level>().is_ok());
     let level = level.unwrap_or_else(|| Level::Median.to_string());
     let names = METRICS.map(|(name, _, unit)| (format!("{name}({level})"), unit));
@@ -106,7 +107,7 @@ fn condition(text: &str) -> Result<Condition, ConditionError> {
 }
 
 /// Checks a condition of `--threshold`. It must hold in the verification of the model under every
-/// setting.
+/// setting, and does not hold if its figure is missing in one.
 fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
     let named = METRICS.iter().find_map(|(name, metric, unit)| {
         let level = condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;

@@ -1,7 +1,7 @@
 //! The packets and entries with which `planimeter dut` observes updates, made from a program.
 //!
-//! What packets show of an entry is found by trial: the reference interpreter processes the packet
-//! of a flow without the entry, with it, and with other parameters of its action.
+//! Whether packets show an entry is found by trial: the reference interpreter processes the packet
+//! of a flow without the entry, with it, and with another parameter of its action.
 
 use ::dut::live::{Flow, Outcome, Traffic, Wire};
 use entities::schema::Schema;
@@ -114,7 +114,8 @@ impl Trial<'_> {
         })
     }
 
-    /// Returns an entry with other parameters whose packets leave otherwise, and how they leave.
+    /// Returns an entry with one other parameter by which a packet has another outcome, and that
+    /// outcome. An entry by which the packet still leaves is preferred to one by which it does not.
     fn second(
         &self,
         position: usize,
@@ -248,7 +249,8 @@ impl Trial<'_> {
     }
 }
 
-/// Returns which states of a flow show packets, and whether it can be modified.
+/// Returns whether the packets of a flow are seen without its entry, with it and after its
+/// modification, and whether the entry can be modified.
 fn shape(flow: &Flow) -> (bool, bool, bool, bool) {
     let is_seen = |outcome: &Outcome| *outcome != Outcome::Unseen;
     (is_seen(&flow.absent), is_seen(&flow.inserted), is_seen(&flow.modified), flow.second.is_some())

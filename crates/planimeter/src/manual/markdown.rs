@@ -115,11 +115,11 @@ fn item(argument: &Arg, text: &mut String) {
     text.push('\n');
 }
 
-/// Converts help text to Markdown: removes trailing spaces, and escapes angle brackets except in
-/// lines that the terminal shows indented.
+/// Converts help text to Markdown. Removes trailing spaces, makes a code block of lines that the
+/// terminal shows indented, and escapes angle brackets in all others.
 fn plain(text: String) -> String {
     let line = |line: &str| match line.starts_with("  ") {
-        // Text that the terminal shows indented is a table.
+        // Indented text is a table, whose columns a code block keeps.
         true => format!("  {}", line.trim_end()),
         false => line.trim_end().replace('<', "&lt;").replace('>', "&gt;"),
     };

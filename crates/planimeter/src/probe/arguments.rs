@@ -234,9 +234,9 @@ fn argument(setting: &'static Setting, section: Section) -> Arg {
     }
 }
 
-/// Joins each boolean flag with a `true` or `false` that follows it, since clap accepts a value of a
-/// flag that may stand alone only after an equals sign. Without the sign, clap would read the `n` of
-/// `-qn 4` as a value.
+/// Joins each boolean flag with a `true` or `false` that follows it. A boolean flag may stand
+/// alone, so clap must accept a value for it only after an equals sign: otherwise clap would read
+/// the `n` of `-qn 4` as a value.
 pub(crate) fn with_joined_booleans(words: Vec<OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::with_capacity(words.len());
     for word in words {
@@ -251,7 +251,7 @@ pub(crate) fn with_joined_booleans(words: Vec<OsString>) -> Vec<OsString> {
     joined
 }
 
-/// Whether a word of the command line is the flag or the key of a boolean setting.
+/// Returns whether a word of the command line is the flag or the key of a boolean setting.
 fn is_boolean_flag(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
     let names = |setting: &Setting| match word.strip_prefix("--") {
@@ -288,18 +288,18 @@ fn metrics() -> String {
     text
 }
 
-/// Whether the user requests that the configuration is printed, instead of a run.
+/// Returns whether `--print-config` requests that the configuration is printed, instead of a run.
 pub(crate) fn prints_configuration(matches: &ArgMatches) -> bool {
     matches.get_flag("print-config")
 }
 
-/// Whether the user requests that the switches are emulated without a measurement, instead of a
-/// run.
+/// Returns whether `--serve` requests that the switches are emulated without a measurement.
 pub(crate) fn serves(matches: &ArgMatches) -> bool {
     matches.get_flag("serve")
 }
 
-/// Whether the built-in null controller is measured, in place of the user's controller.
+/// Returns whether `--calibrate` requests that the built-in null controller is measured, in place
+/// of the user's controller.
 pub(crate) fn calibrates(matches: &ArgMatches) -> bool {
     matches.get_flag("calibrate")
 }

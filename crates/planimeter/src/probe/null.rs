@@ -13,10 +13,12 @@ use crate::failure::Failure;
 /// answers them together. If it answered each at once, it would fall behind before the probe does,
 /// at about twice this rate.
 const GATHER_FROM: f64 = 50_000.0;
+/// The time for which the null controller collects packet-ins from [`GATHER_FROM`] on.
 const GATHER: Duration = Duration::from_micros(50);
 
-/// Starts the null controller. The ports of the emulated switches, which it dials, are reserved
-/// before it starts and until the run ends, so that its own connections do not use them.
+/// Starts the null controller. Over P4Runtime it dials the emulated switches, so their ports are
+/// reserved before it starts and until the run ends, and its own connections do not use them.
+/// Returns an error if the load is not of packet-ins.
 pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
     if config.traffic.load != Load::PacketIn {
         return Err(Failure::input(
@@ -50,7 +52,8 @@ pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure>
 /// together, or zero if it answers each at once.
 ///
 /// Answers that leave on the same connection together cost much less. Packet-ins are collected only
-/// if the probe sends them on a schedule. In a closed loop the probe would wait for the answers.
+/// if P4Runtime switches share connections, and the probe sends on a schedule. In a closed loop the
+/// probe would wait for the answers.
 fn gather(config: &Config) -> Duration {
     let is_dense = config.offered.is_some_and(|offered| offered >= GATHER_FROM);
     let shares = config.protocol == Protocol::P4Runtime && config.p4runtime.devices_per_port > 1;

@@ -150,7 +150,7 @@ pub(super) struct Decider {
 
 /// The kinds of systems that may decide a claim. Data files write them as letters separated by
 /// spaces. An upper-case letter allows the verdict "reproduced", a lower-case letter at most "in
-/// shape".
+/// shape". The letter of [`System::Model`] allows only "recovers the model", in either case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Deciders(pub(super) Vec<Decider>);
@@ -191,12 +191,13 @@ pub(super) struct Part {
 }
 
 /// A figure of the modelled controller that a measurement must recover. A data file names it by its
-/// kind, or by its kind, a colon and a name, if it is not the figure of the part itself.
+/// kind (`rate` or `time`), followed by a colon and the name of the figure if that is not the
+/// figure of the part itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct OfModel {
     figure: Option<String>,
-    /// The measured value over that of the model.
+    /// The region in which the ratio of the measured value to that of the model must lie.
     region: Region,
 }
 

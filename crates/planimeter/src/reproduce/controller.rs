@@ -28,7 +28,7 @@ pub(crate) use subject::Yours;
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
 /// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
-/// a trial. With `--quick`, they are smaller.
+/// a trial. With `--quick`, all but the drain are smaller.
 fn lengths(environment: &Environment<'_>) -> [(&'static str, &'static str); 5] {
     let (measure, repetitions) = if environment.quick { ("500ms", "3") } else { ("5s", "5") };
     [
@@ -313,7 +313,8 @@ fn growth_over_time(
         return Ok(measured);
     }
     let length = if environment.quick { "3s" } else { "60s" };
-    // The reference controller is too fast for the paper's claims on overload to be at stake.
+    // The rates of Fig. 7 do not overload the reference controller, so its figures judge none of
+    // the claims on overload, and one repetition is enough for the chart.
     let repetitions = match subject {
         Subject::Reference => "1",
         Subject::Yours(_) if environment.quick => "3",
@@ -394,7 +395,8 @@ fn growth_over_time(
 /// Measures Table I of the P4RCProbe paper: the rates of paths through the controller.
 pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> {
     let plan = Plan::from_toml(PATHS).map_err(Failure::run)?;
-    // No path takes this rate, so that each shows its limit.
+    // This rate is above what the controller takes on the paths that must show its limit. On the
+    // others it may answer everything; see `Claims::put_paths`.
     let rate = "40k";
     let mut settings = ::probe::config::Settings::new();
     let own = [("protocol", "p4runtime"), ("switches.count", "1"), ("traffic.rate", rate)];

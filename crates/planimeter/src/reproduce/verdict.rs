@@ -10,8 +10,8 @@ use super::claims::{Claim, Decider, Part, Strongest, System};
 use super::published::Paper;
 use crate::invocation;
 
-/// The probability with which a claim is judged wrongly by chance. It is divided among the parts of
-/// the claim.
+/// The largest probability with which a claim is judged wrongly by chance. It is divided among the
+/// parts of the claim.
 const RISK: f64 = 0.01;
 
 /// The finding of a run about one part of a claim, measured with one kind of system.

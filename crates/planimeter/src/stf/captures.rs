@@ -20,8 +20,9 @@ pub(super) fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
     Ok((port, PathBuf::from(file)))
 }
 
-/// Sends the packets of a capture to a port of the switch. The first is sent one second after the
-/// last packet of the script, and the times between the packets are those of the capture.
+/// Sends the packets of a capture to a port of the switch, and adds the results to `report`. The
+/// first packet is sent one second after the last one in the report, and the times between the
+/// packets are those of the capture.
 pub(super) fn replay(
     switch: &mut Switch,
     port: u32,

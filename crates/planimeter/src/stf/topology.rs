@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
 
-/// The maximum number of ports of a switch in a script. A port number of a script encodes the
-/// switch and the port of the switch.
+/// The maximum number of ports of a switch in a script. Scripts number the ports of all switches:
+/// port `p` of the first switch is `PORTS + p`, and of the second `2 * PORTS + p`.
 const PORTS: u32 = 1000;
 
 /// The parsed content of a `topology.json` file, with the path of the file.
@@ -261,7 +261,7 @@ impl Topology {
     }
 }
 
-/// Whether two paths lead to the same existing file.
+/// Returns whether two paths lead to the same existing file.
 fn is_same(one: &Path, other: &Path) -> bool {
     let [one, other] = [one, other].map(std::fs::canonicalize);
     matches!((one, other), (Ok(one), Ok(other)) if one == other)

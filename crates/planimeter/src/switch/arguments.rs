@@ -399,7 +399,8 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Returns the path of the program that the switch executes; `None` if the command line names no
-/// program or contains `--no-p4`.
+/// program or contains `--no-p4`. A file as the value of `--pcap` is the program if there is no
+/// other.
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     if matches.get_flag("no-p4") {
@@ -439,8 +440,8 @@ pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     }
 }
 
-/// Returns whether TCP segments that the kernel has merged into one packet are split again or
-/// processed as a whole.
+/// Returns whether TCP segments that the kernel delivers in one piece may leave in one piece, or
+/// always leave as separate packets. The program processes each segment in either case.
 pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     match matches.get_one::<String>("segments").map(String::as_str) {
         Some("split") => softswitch::Segments::Split,

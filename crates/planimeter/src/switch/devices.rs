@@ -253,8 +253,8 @@ pub(crate) struct Common {
     pub(crate) durability: Durability,
 }
 
-/// Opens the ports of all devices. If `captures` is a directory, captures of the packets at each
-/// port are written there.
+/// Opens the ports of all devices, and returns the configurations with which the devices start. If
+/// `captures` is a directory, the packets at each port are recorded there.
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,

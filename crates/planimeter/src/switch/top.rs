@@ -9,13 +9,14 @@ use softswitch::{DeviceState, PortState};
 /// The interval at which the display is drawn again.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 /// The escape sequence that switches the terminal to its alternate screen and hides the cursor.
-/// `END` reverts both.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
+/// The escape sequence that shows the cursor and leaves the alternate screen.
 const END: &str = "\x1b[?25h\x1b[?1049l";
-/// The escape sequence that moves the cursor to the upper left corner. `CLEAR_LINE` clears the rest
-/// of a line, and `CLEAR_BELOW` the rest of the screen.
+/// The escape sequence that moves the cursor to the upper left corner.
 const HOME: &str = "\x1b[H";
+/// The end of a line: clears the rest of the line and moves the cursor to the next one.
 const CLEAR_LINE: &str = "\x1b[K\r\n";
+/// The escape sequence that clears the screen from the cursor on.
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// A display of a switch's activity on the alternate screen of the terminal. The terminal leaves
@@ -194,7 +195,8 @@ fn beside<'n>(
     Ok("")
 }
 
-/// Formats a rate with three significant digits and a prefix such as `k` or `M`.
+/// Formats a rate: below 1,000 as an integer, otherwise with three significant digits and a prefix
+/// such as `k` or `M`.
 fn rate(value: f64) -> String {
     let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     match units.iter().find(|(size, _)| value >= *size * 0.9995) {

@@ -19,8 +19,7 @@ use crate::threshold;
 /// The maximum width in columns of the manual. On a narrower terminal, it is as wide as the
 /// terminal.
 const WIDTH: usize = 100;
-/// The maximum number of keys in one batch lookup. It is also the maximum number of digests in
-/// flight.
+/// The maximum number of keys in one batch lookup, for `--batch`.
 pub(super) const MOST_KEYS: usize = 512;
 
 const ABOUT: &str = "Compare table designs: measure them, or predict memory and cache fit";
@@ -193,7 +192,8 @@ const UPDATES: [UpdateMethod; 3] =
 const OPERATIONS: [Operation; 2] = [Operation::Update, Operation::Read];
 
 impl Designs {
-    /// Whether the user chose properties of designs, so that all combinations of them are measured.
+    /// Returns whether the user chose properties of designs, so that all combinations of them are
+    /// measured.
     pub(super) fn are_chosen(&self) -> bool {
         let Self { storage, sync, lock, update, operation, .. } = self;
         let none = storage.is_empty()

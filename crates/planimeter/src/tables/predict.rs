@@ -129,7 +129,7 @@ impl Question {
                 },
             )
         };
-        // No recommendation is better than a design with which the program would be refused.
+        // A design with which the program would be refused is not recommended.
         if let Err(error) = design.check(asks) {
             return format!("  No design fits: {error}");
         }
@@ -259,8 +259,9 @@ fn packed(layout: Layout) -> Result<Layout, String> {
     ExactTable::check(&layout).map(|()| layout).map_err(|error| error.to_string())
 }
 
-/// Returns the caches of this machine with their names, or the given one. The size of the last cache
-/// of this machine is measured; if it is not about that which the processor reports, says so.
+/// Returns the caches of this machine with their names, or the given one. The size of this
+/// machine's last cache is measured. Prints a message if it differs from the size that the
+/// processor reports.
 fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
     if let Some(bytes) = given {
         return vec![("cache".to_owned(), bytes)];

@@ -72,8 +72,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end, or kills it if the user interrupts the run. Returns an error if the
-/// command fails.
+/// Runs a command to its end. If the user interrupts the run, kills the command and returns without
+/// an error. Returns an error if the command fails.
 pub(super) fn finish(command: &str, interrupt: &AtomicBool) -> Result<(), String> {
     let mut child = shell(command)
         .spawn()

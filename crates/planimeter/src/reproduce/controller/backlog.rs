@@ -20,8 +20,8 @@ pub(super) fn samples(trial: &Trial) -> Vec<Sample> {
     all.filter(|sample| sample.at <= series.measure_to_s + 1e-6).collect()
 }
 
-/// Returns the slope of the line with the least squares of distances; `None` for fewer than two
-/// samples.
+/// Returns the slope of the least-squares line through the samples, in packet-ins per second;
+/// `None` for fewer than two samples.
 pub(super) fn slope(samples: &[Sample]) -> Option<f64> {
     let count = samples.len() as f64;
     let mean = |value: fn(&Sample) -> f64| samples.iter().map(value).sum::<f64>() / count;

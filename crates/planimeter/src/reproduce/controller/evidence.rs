@@ -116,7 +116,8 @@ impl<'m> Claims<'m> {
         put("p4runtime.use-over-cores", shares);
     }
 
-    /// Adds the figures of a controller with 50 switches, or the reasons why there are none.
+    /// Adds the figures of a controller with 50 switches, one of them relative to a single switch.
+    /// If the probe was the limit, adds that as the reason why a figure is missing.
     pub(super) fn put_many_switches(&mut self, points: &[(Protocol, &str, Point)]) {
         let with = |protocol: Protocol, switches: u32, rate: f64, metric: &str| {
             let own = points.iter().find(|(of, _, point)| {
@@ -146,7 +147,8 @@ impl<'m> Claims<'m> {
         put("p4runtime.10.50.loss", find(Protocol::P4Runtime, 10.0, "loss"));
         let of_p4runtime =
             |switches| with(Protocol::P4Runtime, switches, 10.0, "rtt_from_sent.mean");
-        // By Little's law, a switch has as many outstanding as its rate times the time.
+        // By Little's law, the mean number of a switch's packet-ins that are outstanding is their
+        // rate times their mean response time.
         let outstanding = of_p4runtime(50).map(|found| {
             found.map(|times: Vec<f64>| times.iter().map(|time| time * 10.0).collect())
         });
@@ -154,10 +156,9 @@ impl<'m> Claims<'m> {
         put("p4runtime.rtt.50-over-1", ratio(of_p4runtime(50), of_p4runtime(1)));
     }
 
-    /// Adds the rates of the paths through the controller. On
-    /// the path P1, and on P2 without the bottleneck, the controller may answer all packet-ins that are
-    /// offered. These rates are then lower bounds, which makes the claims harder to meet. On all other
-    /// paths, the controller must be the limit.
+    /// Adds the rates of the paths through the controller. On the path P1, and on P2 without the
+    /// bottleneck, the controller may answer all packet-ins that are offered. Its rates there are
+    /// then lower bounds of what it can take. On all other paths, the controller must be the limit.
     pub(super) fn put_paths(&mut self, plan: &Plan, points: &[Option<&Point>]) {
         let point = |variant: &str, name: &str| {
             let paths = plan.paths.iter().zip(points);

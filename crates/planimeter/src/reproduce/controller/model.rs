@@ -1,8 +1,8 @@
 //! The P4RCProbe paper's claims, tested against a model of the controller that the paper measured.
 //!
-//! The model is the reference controller with the queue of `examples/paths/paper.toml`. Whatever
-//! the probe finds there is known in advance, so these measurements judge the probe and not the
-//! paper: each figure is the measured value over that which the model's queue gives.
+//! The model is the reference controller with the queue of `examples/paths/paper.toml`. The correct
+//! results are known in advance, so these measurements judge the probe and not the paper: each
+//! figure is the measured value divided by the value that follows from the model's queue.
 
 use std::time::Duration;
 
@@ -33,17 +33,17 @@ struct Case {
     drain: Duration,
 }
 
-/// The trials of a case, with what the model's queue gives for it.
+/// The trials of a case, with the forecast that follows from the model's queue.
 struct Found {
     trials: Vec<Trial>,
     forecast: Forecast,
 }
 
-/// The values of a figure over those of the model, one for each repetition, or the reason why there
-/// are none.
+/// The measured values of a figure divided by those of the model, one for each repetition, or the
+/// reason why there are none.
 type Rounds = Result<Vec<f64>, String>;
 
-/// The model, and the settings of the measurements.
+/// The model, and the results to which its measurements are added.
 pub(super) struct Bench<'e> {
     model: Model,
     environment: &'e Environment<'e>,
@@ -51,8 +51,8 @@ pub(super) struct Bench<'e> {
 }
 
 impl<'e> Bench<'e> {
-    /// Creates the bench, whose figures are added to `measured`, and writes the model's file into
-    /// the run directory.
+    /// Reads the model and writes its file into the run directory. Figures of later measurements
+    /// are added to `measured`.
     pub(super) fn new(
         measured: &'e mut Measured,
         environment: &'e Environment<'e>,
@@ -126,7 +126,8 @@ impl<'e> Bench<'e> {
         }
     }
 
-    /// Returns the load of a measurement in which nothing is in overload.
+    /// Returns a load of this many switches, each with packet-ins at this rate per second, with the
+    /// usual lengths of warm-up and measurement. The switches do not send in phase.
     fn load(&self, switches: u32, rate: f64) -> Load {
         let seconds = if self.environment.quick { 1 } else { 5 };
         let measure = Duration::from_secs(seconds);
@@ -141,14 +142,14 @@ fn milliseconds(time: Duration) -> String {
     format!("{}ms", time.as_millis())
 }
 
-/// The case of an unchanged controller over a protocol.
+/// Returns the case of the paper's original controller over a protocol under a load.
 fn original(protocol: Protocol, load: Load) -> Case {
     let (variant, answer_after) = (Variant::Original, AnswerAfter::Application);
     Case { protocol, variant, answer_after, load, drain: Duration::from_millis(500) }
 }
 
 impl Found {
-    /// Returns a metric of each trial over the value of the model.
+    /// Returns a metric of each trial divided by the value of the model.
     fn over(&self, metric: &str, model: Option<f64>) -> Rounds {
         let metric = Metric::by_name(metric).ok_or_else(|| format!("no metric {metric}"))?;
         let model = model.ok_or("the model gives no value")?;
@@ -163,14 +164,15 @@ impl Found {
         self.over("rtt_from_sent.mean", self.forecast.mean_time())
     }
 
-    /// Returns the share of packet-ins that are answered.
+    /// Returns the share of packet-ins that are answered, divided by that of the model.
     fn answered(&self) -> Rounds {
         let loss = Metric::by_name("loss").ok_or("no metric loss")?;
         let model = 1.0 - self.forecast.loss();
         self.each(|trial| loss.of(trial).map(|loss| (1.0 - loss) / model))
     }
 
-    /// Computes a figure of each trial. Returns an error if the probe was the limit of a trial.
+    /// Computes a figure of each trial. Returns an error if the probe was the limit of a trial, or
+    /// a trial has no such figure.
     fn each(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Rounds {
         if self.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Probe) {
             return Err("the probe, which shares the machine, was the limit".to_owned());
@@ -179,8 +181,8 @@ impl Found {
         rounds.ok_or_else(|| "a trial has no value".to_owned())
     }
 
-    /// Returns the growth of the packet-ins that are outstanding, by least squares over the samples
-    /// of the measurement.
+    /// Returns the growth of the packet-ins that are outstanding, divided by that of the model.
+    /// Both are slopes by least squares over the samples of the measurement.
     fn slope(&self) -> Rounds {
         self.each(|trial| {
             let samples = samples(trial);
@@ -196,7 +198,8 @@ impl Found {
         })
     }
 
-    /// Returns the packet-ins that are outstanding in the middle of the measurement.
+    /// Returns the number of packet-ins that are outstanding in the middle of the measurement,
+    /// divided by that of the model.
     fn half(&self) -> Rounds {
         self.each(|trial| {
             let samples = samples(trial);
@@ -205,8 +208,8 @@ impl Found {
         })
     }
 
-    /// Returns the least over the most outstanding packet-ins of the switches, at the last sample of
-    /// the measurement.
+    /// Returns the least over the greatest number of outstanding packet-ins of a switch at the last
+    /// sample of the measurement, divided by that ratio of the model.
     fn fairness(&self) -> Rounds {
         self.each(|trial| {
             let samples = samples(trial);
@@ -285,8 +288,9 @@ pub(super) fn many_switches(bench: &mut Bench<'_>) -> Result<(), Failure> {
     let Some(one) = bench.measure("p4runtime-1-10", &one)? else { return Ok(()) };
     let Some(fifty) = bench.measure("p4runtime-50-10", &fifty)? else { return Ok(()) };
     bench.put("p4runtime.10.50.loss", fifty.answered());
-    // Samples would meet the bursts of switches in phase always at the same place. By Little's law
-    // the number outstanding is the rate times the time, and the rate is the offered one.
+    // Switches in phase send in bursts, and samples would always fall on the same moment of a
+    // burst. By Little's law the number outstanding is the rate times the response time. The rate
+    // is that of the model, so the ratio of numbers is the ratio of times.
     bench.put("p4runtime.10.50.outstanding", fifty.time());
     bench.put("p4runtime.rtt.50-over-1", over(&fifty.time(), &one.time()));
     Ok(())

@@ -24,9 +24,9 @@ pub(super) struct Growth<'r> {
 /// A figure of each repetition, or the reason why there is none.
 type Rounds = Result<Vec<f64>, String>;
 
-/// Adds the figures of a controller in overload by which claims are judged, or the reasons why there
-/// are none. Two further loads are measured: one switch that overloads the controller, and, in a
-/// full run, an overload whose answers are awaited.
+/// Adds the figures of a controller in overload by which claims are judged, or the reasons why
+/// there are none. Two further loads are measured: one switch that overloads the controller, and,
+/// in a full run, an overload whose answers are awaited.
 pub(super) fn put(
     measured: &mut Measured,
     environment: &Environment<'_>,
@@ -139,14 +139,16 @@ impl Load<'_> {
     }
 }
 
-/// Returns the measured point of a run, or the reason why it does not show a controller in overload.
+/// Returns the measured point of a run, or the reason why the run does not show a controller in
+/// overload.
 fn overloaded(result: &RunResult) -> Result<&Point, String> {
     let point = result.points.first().ok_or("nothing was measured")?;
     if point.trials.iter().any(is_limited_by_probe) {
         return Err("the probe was the limit in overload".to_owned());
     }
     let offered = point.offered_rate.unwrap_or(f64::INFINITY);
-    // Within this share of the offered rate, what was outstanding at the end would explain the rest.
+    // A rate above 95 % of the offered one shows no overload: packet-ins that were outstanding at
+    // the end may be the difference.
     if point.trials.iter().any(|trial| received(trial) > 0.95 * offered) {
         return Err(format!("{offered:.0} packet-ins per second do not overload the controller"));
     }
@@ -158,10 +160,11 @@ fn time_in_window(trial: &Trial) -> Option<f64> {
     Metric::by_name("rtt_in_window.mean")?.of(trial)
 }
 
-/// Returns the mean time of the answers in the window over that in a queue: packet-ins arrive at the
-/// offered rate from the start of the window on, and leave in their order at the measured rate.
-/// The answer at time t then waited t (1 - measured / offered), which over a window of the length T
-/// is T / 2 (1 - measured / offered) on average.
+/// Returns the mean time of the answers in the window, divided by the mean time in a queue to which
+/// packet-ins come at the offered rate from the start of the window on, and which they leave in
+/// their order at the measured rate. An answer at time t then waited t (1 - measured / offered),
+/// which over a window of the length T is T / 2 (1 - measured / offered) on average. Returns `None`
+/// if that is not above zero.
 fn over_queue(trial: &Trial, offered: f64) -> Option<f64> {
     let series = &trial.series;
     let length = series.measure_to_s - series.measure_from_s;
@@ -169,7 +172,7 @@ fn over_queue(trial: &Trial, offered: f64) -> Option<f64> {
     (of_queue > 0.0).then_some(time_in_window(trial)? / of_queue)
 }
 
-/// Returns the growth of the packet-ins outstanding per switch and second.
+/// Returns the growth of the outstanding packet-ins, per switch and second.
 fn growth_per_switch(trial: &Trial) -> Option<f64> {
     Some(slope(&samples(trial))? / f64::from(SWITCHES))
 }
@@ -185,7 +188,8 @@ fn bend(samples: &[Sample]) -> Option<f64> {
     (last.count > 0.0 && rise.is_finite()).then_some(greatest / last.count)
 }
 
-/// Returns the least over the most outstanding packet-ins of the switches at the end of the window.
+/// Returns the least over the greatest number of outstanding packet-ins of a switch, at the last
+/// sample of the window.
 fn fairness(trial: &Trial) -> Option<f64> {
     let place = samples(trial).len().checked_sub(1)?;
     let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));

@@ -52,7 +52,8 @@ impl Yours {
         openflow.into_iter().chain(has_p4runtime.then_some(Protocol::P4Runtime)).collect()
     }
 
-    /// Returns a failure if options for a controller are given, but none that names one.
+    /// Returns a failure if options for a controller are given but none that names one, or if the
+    /// settings of the probe for the controller are invalid.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let has_options = self.between.is_some() || self.controller_config.is_some();
         if has_options && self.protocols().is_empty() {
@@ -75,8 +76,8 @@ impl Yours {
         Ok(())
     }
 
-    /// Returns a description of the options for a run that continues this one, which must have the
-    /// same.
+    /// Returns the options that name the user's controller, as they are typed; empty without one. A
+    /// run that continues this one must have the same options.
     pub(crate) fn words(&self) -> String {
         let flag = |name: &str, value: &Option<String>| {
             value.as_ref().map(|value| format!("{name} {value}"))
@@ -92,7 +93,8 @@ impl Yours {
         all.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the settings of the probe for a measurement of this controller.
+    /// Returns the settings of the probe for a measurement of this controller. Those of the job
+    /// have precedence over the user's file, except the times before a measurement.
     fn settings(&self, job: &Job<'_>) -> Settings {
         let mut settings = Settings::new();
         // A real controller learns its switches and translates its code while it runs. The user's

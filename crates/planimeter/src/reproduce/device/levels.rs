@@ -1,5 +1,5 @@
-//! The levels of delays (quantiles) up to which a measurement in memory tells something of the
-//! pipeline: beyond them, stalls of the host decide.
+//! The quantiles of delays (levels) that a measurement in memory can state of the pipeline. Beyond
+//! a certain quantile, stalls of the host determine the delays.
 
 use ::device::campaign::{Campaign, CellId, Picoseconds};
 use ::device::verify::Verification;
@@ -13,8 +13,8 @@ use statistics::{Ordered, Unit};
 use super::super::section::Measured;
 use crate::environment::{SEED, seconds};
 
-/// The share by which a quantile of control windows may exceed their median for the same quantile
-/// of packets to be told. It is the largest error of the claims on predictions.
+/// The share by which a quantile of control windows may exceed their median. If it does not, the
+/// same quantile of packets is stated as the pipeline's.
 const MARGIN: f64 = 0.05;
 
 /// The quantiles beyond the median that are compared, as shares of packets.
@@ -34,7 +34,8 @@ impl Quiet {
         Self { campaign, stalls }
     }
 
-    /// Whether this quantile of delays is the pipeline's in all cells.
+    /// Returns whether this quantile of delays is the pipeline's in all cells; `false` without
+    /// control windows.
     pub(super) fn told(&self, share: f64) -> bool {
         self.stalls.as_ref().is_some_and(|stalls| stalls.told(share, MARGIN))
     }

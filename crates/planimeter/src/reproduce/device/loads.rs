@@ -18,10 +18,11 @@ use crate::failure::Failure;
 
 /// The functions that the switch performs for packets that keep a token bucket.
 const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
-/// The length of each packet.
+/// The length of each packet in bits.
 const PACKET_BITS: f64 = 64.0 * 8.0;
-/// The burst of the token bucket that packets keep, in packets: those that are due after a stall of
-/// the generator are sent at least half of the mean interval apart, and stamped within one more.
+/// The burst of the token bucket to which packets conform, in packets. Packets that are due after a
+/// stall of the generator are sent at least half of the mean interval apart, and their time stamps
+/// are at most one such interval late.
 const BURST: f64 = 3.0;
 /// The share of packets that the delay of the service curve covers.
 const LEVEL: f64 = 0.99;
@@ -171,8 +172,8 @@ impl Load {
     }
 }
 
-/// Returns the bound that the service curve of the functions gives; `None` if there is no curve with
-/// a rate, or it gives none.
+/// Returns the bound that follows from the service curve of the functions; `None` if there is no
+/// curve with a rate, or the curve bounds no delay.
 fn bound(subject: &Subject<'_>, load: &Load) -> Result<Option<Bound>, Failure> {
     let Subject { model, under, .. } = subject;
     let names = FUNCTIONS.map(FunctionName::new);

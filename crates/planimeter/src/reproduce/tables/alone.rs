@@ -53,8 +53,8 @@ fn rate(case: &Case) -> Option<Value> {
     Estimate::of(&case.rates()).map(|rate| Value::estimate(&rate, Unit::PerSecond))
 }
 
-/// Measures Table 1 and Fig. 2 of the paper on tables written by packets: the update methods of its
-/// largest table, with the storage `original`.
+/// Measures Table 1 and Fig. 2 of the paper on tables written by packets: the update methods and
+/// reads of a table with this many entries, with the storage `original`.
 pub(super) fn update_methods(
     environment: &Environment<'_>,
     entries: usize,

@@ -1,5 +1,5 @@
-//! The measured figures by which the paper's claims on tables are judged. Each figure has one value
-//! for each repetition.
+//! The figures by which measurements of the tables alone, without packets, judge the paper's claims
+//! on tables. Each figure has one value for each repetition.
 
 use ::tables::measure::{Findings, Measured as Case, Operation};
 use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait};

@@ -1,9 +1,9 @@
 //! The size of a table from which on packets miss the cache, located in the times of packets.
 //!
-//! Packets access entries uniformly at random, so a cache keeps the share C / n of the accesses to a
-//! table of n times its size, whichever lines it replaces. The share of misses is therefore
-//! 1 - C / n from the size C on, and the time of a packet rises by that share of the latency of
-//! memory.
+//! Packets access entries uniformly at random, so a cache of C bytes answers the share C / n of the
+//! accesses to a larger table of n bytes, whichever lines it replaces. The share of misses is
+//! therefore 1 - C / n from the size C on, and the time of a packet rises by that share of the
+//! latency of memory.
 
 /// A table size with the time of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,8 +18,8 @@ pub(super) struct Point {
 /// of a straight line to which misses add. Sizes must ascend. Returns `None` for fewer than five
 /// points, or if misses do not add to the time.
 ///
-/// The size may lie between two points: it is searched for in steps of a fiftieth of the range, from
-/// the second point to the last but one.
+/// The size may lie between two points: it is searched for in steps of a fiftieth of the range,
+/// from the second point to the last but one.
 pub(super) fn knee(points: &[Point]) -> Option<f64> {
     const STEPS: usize = 50;
     let [_, second, _, .., last_but_one, _] = points else { return None };

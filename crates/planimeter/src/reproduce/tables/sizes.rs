@@ -19,7 +19,8 @@ pub(super) struct Sizes {
     pub(super) largest: usize,
     /// The table that fills 5.33 caches: 2^20 entries on the paper's machine.
     pub(super) beyond: usize,
-    /// All sizes of designs that are measured, in ascending order. The first is a table with one entry.
+    /// The sizes at which table designs are measured, in ascending order. The first is a table with
+    /// one entry.
     pub(super) all: Vec<usize>,
     /// The sizes, in ascending order, among which the knees of all storages are searched for; empty
     /// in a quick run.
@@ -52,9 +53,10 @@ pub(super) fn modelled(storage: Storage, cache: usize) -> usize {
     Layout::new(32, 4, 1).map_or(0, |layout| Model::new(layout).entries_in_cache(storage, cache))
 }
 
-/// Returns the share of a cache that packets access in a table with this storage and number of
-/// entries: the keys, for which the table has room up to the next power of two since it grew by
-/// doubling, and what the paper's model counts for each entry besides its key.
+/// Returns the memory that packets access in a table with this storage and number of entries, as a
+/// multiple of a cache of `cache` bytes. It consists of the keys, for which the table has room up
+/// to the next power of two since it grew by doubling, and the other memory of each entry in the
+/// paper's model.
 pub(super) fn caches_of(storage: Storage, entries: usize, cache: usize) -> f64 {
     /// The bytes of a key of four bytes in the paper's model.
     const KEY: usize = 16;
@@ -72,8 +74,9 @@ fn around_knees(cache: usize) -> Vec<usize> {
     (0..=steps).map(|step| (from * 1.25f64.powi(step)) as usize).collect()
 }
 
-/// Returns the largest number of entries with which a table of dynamic storage takes at most
-/// `bytes` bytes. Tables grow by doubling, so the model counts the keys of the next power of two.
+/// Returns the largest number of entries, at least 1, with which a table of dynamic storage takes
+/// at most `bytes` bytes. Tables grow by doubling, so the model counts keys up to the next power of
+/// two.
 pub(super) fn entries_at(bytes: usize) -> usize {
     let takes = |entries: usize| {
         let layout = Layout::new(32, 4, entries.next_power_of_two());

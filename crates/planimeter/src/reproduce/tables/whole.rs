@@ -71,9 +71,9 @@ fn time(environment: &Environment<'_>, is_large: bool) -> Duration {
 pub(super) struct MethodSizes {
     /// The table of Table 1.
     pub(super) methods: usize,
-    /// The table of Fig. 2, in which packets write or only read. It must exceed the cache: in a
-    /// smaller table a write costs what it costs the processor, and in the paper's what it costs
-    /// memory.
+    /// The table of Fig. 2, in which packets write or only read. It must exceed the cache, as the
+    /// paper's does: in a smaller table, the processor and not memory determines the cost of a
+    /// write.
     pub(super) accesses: usize,
 }
 
@@ -149,7 +149,7 @@ pub(super) fn designs(environment: &Environment<'_>, sizes: &Sizes) -> Result<Me
             figures: Figures::Rates,
             time: time(environment, entries > sizes.quarter),
             is_by_wall_clock: false,
-            // The smallest table has all loads.
+            // The run with one entry, which comes first, has compared all loads.
             is_compared: entries > 1,
         };
         found.add(programs.measure(environment, run)?)?;
@@ -203,12 +203,12 @@ fn index(ratios: &[f64]) -> Option<Value> {
     Estimate::of(ratios).map(|ratio| Value::estimate(&ratio, Unit::Index))
 }
 
-/// Returns what is gained by each ratio over 1.
+/// Returns how far each ratio is above 1.
 fn gains(ratios: Vec<f64>) -> Vec<f64> {
     ratios.into_iter().map(|ratio| ratio - 1.0).collect()
 }
 
-/// Returns what is lost by each ratio under 1.
+/// Returns how far each ratio is below 1.
 fn losses(ratios: Vec<f64>) -> Vec<f64> {
     ratios.into_iter().map(|ratio| 1.0 - ratio).collect()
 }
