@@ -172,7 +172,7 @@ struct Tls {
     tls_server_name: Option<String>,
 }
 
-/// A test of the plan.
+/// A test of the switch that `--plan` may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Test {
     /// Rates and latencies of inserts, modifications and deletions.

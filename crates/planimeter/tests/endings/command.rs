@@ -27,11 +27,11 @@ pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// The time since the command was asked to end, if it was.
+    /// The time from the signal to the end, or from the start if there was no signal.
     pub(crate) took: Duration,
-    /// The processor time of all its threads since then.
+    /// The processor time of all threads of the command in the time `took`.
     pub(crate) worked: Duration,
-    /// Its current directory, with the files that it left.
+    /// The current directory of the command, with the files that it left.
     pub(crate) scratch: TempDir,
 }
 
@@ -131,7 +131,7 @@ impl Planimeter {
         self.wait()
     }
 
-    /// Whether the command has ended.
+    /// Returns whether the command has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("a status").is_some()
     }
@@ -152,7 +152,7 @@ impl Planimeter {
         Duration::from_millis(10 * (ticks(11) + ticks(12)))
     }
 
-    /// Whether the command has ended and was not waited for.
+    /// Returns whether the command has ended and was not waited for.
     fn is_defunct(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         stat.unwrap_or_default().rsplit(')').next().is_none_or(|rest| {

@@ -12,10 +12,12 @@ use tempfile::TempDir;
 use super::command::{Controller, Ended, Planimeter};
 use super::{poll, scratch};
 
-/// The limits correspond to one second on an otherwise idle machine. Tests run unoptimised builds
-/// and share the machine with other builds and tests. The decisive limit is therefore that of the
-/// work after the signal, and the wall-clock limit only detects waiting.
+/// The maximum processor time of a command after the signal. It corresponds to one second on an
+/// otherwise idle machine, because tests run unoptimised builds and share the machine with other
+/// builds and tests.
 const WORK: Duration = Duration::from_millis(1500);
+/// The maximum time until a command ends after the signal, which only detects that it waits. The
+/// decisive limit is [`WORK`].
 const WALL: Duration = Duration::from_secs(4);
 
 /// The seed of the moments of interruption.

@@ -106,7 +106,8 @@ fn is_left_out(
     found.is_some()
 }
 
-/// Whether a command reads files of an earlier command of its page, or of the page's preparation.
+/// Returns whether a command may read files of an earlier command of its page, or of the page's
+/// preparation.
 fn depends_on_its_page(command: &str) -> bool {
     let alone = ["bench", "bound", "reproduce", "tables"];
     !command.split_whitespace().nth(1).is_some_and(|verb| alone.contains(&verb))

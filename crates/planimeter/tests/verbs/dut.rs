@@ -89,8 +89,8 @@ fn what_cannot_be_measured_says_why() {
     assert!(stderr(&table).contains("no table `other`"), "{}", stderr(&table));
 }
 
-/// A namespace in which the ports 1, 2 and 3 of a switch, `s1` to `s3`, are connected to `h1` to
-/// `h3`. Returns `None` without root.
+/// Returns a namespace in which the interfaces `s1` to `s3` of a switch are connected to `h1` to
+/// `h3`; `None` without root.
 fn network() -> Option<Namespace> {
     if !rustix::process::geteuid().is_root() {
         let required = std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");

@@ -108,8 +108,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("an entry").path()).collect()
 }
 
-/// Whether a literal is a text for people: it has two words in a row, is not markup or code, and is
-/// not a page of help.
+/// Returns whether a literal is a text for people: it has two words in a row, is not markup or
+/// code, and is not a page of help.
 fn is_prose(text: &str) -> bool {
     let is_word = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphabetic() && c != '{' && c != '}');

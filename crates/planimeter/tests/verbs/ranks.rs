@@ -137,7 +137,7 @@ fn cases(result: &Value) -> Vec<[Value; 4]> {
         .collect()
 }
 
-/// Whether two ranks can measure at the same time, which needs two cores and taskset.
+/// Returns whether two ranks can measure at the same time, which needs two cores and taskset.
 fn two_cores() -> bool {
     let taskset = |core: &str| Command::new("taskset").args(["--cpu-list", core, "true"]).status();
     let found = ["0", "1"].iter().all(|core| taskset(core).is_ok_and(|status| status.success()));

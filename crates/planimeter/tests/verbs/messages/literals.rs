@@ -32,7 +32,7 @@ pub(crate) struct Literals {
     pub(crate) test_modules: Vec<String>,
 }
 
-/// Reads a source file.
+/// Extracts from the text of a source file what matters for the page of messages.
 pub(crate) fn read(source: &str) -> Literals {
     let tokens = tokens(source);
     let mut literals = Literals::default();
