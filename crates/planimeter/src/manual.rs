@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Returns the files of the manual in a format, each with its name and content.
 fn files(format: Format, mut command: Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
-    // Building the command adds clap's own arguments, and gives usage lines the full name.
+    // Building the command adds clap's own arguments, and puts the full name into usage lines.
     command.build();
     match format {
         Format::Man => {

@@ -69,7 +69,8 @@ pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<Ru
     run_probe(job, &resolved, Attended { ports: Some(ports), note }, environment)
 }
 
-/// What a measurement needs to know of the controller besides the probe's configuration.
+/// The properties of a running controller that a measurement needs besides the probe's
+/// configuration.
 pub(crate) struct Attended<'a> {
     /// The ports of P4Runtime switches, if the controller knows them already.
     pub(crate) ports: Option<HeldPorts>,

@@ -422,7 +422,8 @@ fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<S
     Ok(switch)
 }
 
-/// Installs the table entries of `runtime.json` files on a switch.
+/// Installs the table entries of `runtime.json` files on a switch. Returns an error if the switch
+/// refuses one of them, with and without `--strict`.
 fn install(
     switch: &mut Switch,
     program: &Program,
@@ -438,7 +439,7 @@ fn install(
     })?;
     for path in files {
         let script = entries::script(path, &p4info)?;
-        // A refused entry is a mistake in the file.
+        // A refused entry is a mistake in the file, so it is always an error.
         let options = Options { strict: true, trace: false, ..options };
         run_script(switch, &script, options).map_err(|(entry, error)| {
             Failure::input(format!("{}: its statement {entry}: {error}", path.display()))

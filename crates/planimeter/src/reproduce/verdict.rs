@@ -75,7 +75,7 @@ struct Judged {
 }
 
 /// Judges a claim by the first of its systems whose measurements decide it. If no system does, the
-/// verdict states the reason for the first system that was measured.
+/// verdict is the inconclusive one of the first system that was measured, with its reason.
 fn judge(claim: &Claim, run: &Run<'_>) -> Judged {
     let mut untold = None;
     for decider in &claim.decided_by.0 {

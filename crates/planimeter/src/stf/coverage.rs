@@ -95,7 +95,8 @@ fn text(coverage: &Coverage, program: &Path, scripts: usize, switches: &[&str]) 
     text
 }
 
-/// Appends the names of the switches that run a program to `text`, on as many lines as needed.
+/// Appends the names of the switches that run a program to `text`, on several lines if they do not
+/// fit one.
 fn on_switches(text: &mut String, switches: &[&str]) {
     let Some((last, others)) = switches.split_last() else { return };
     let mut line = "  on".to_owned();

@@ -1,7 +1,7 @@
 //! `--entries`: converts a `runtime.json` file of the p4lang tutorials to statements of a script.
 //!
-//! Both formats refer to tables, keys and actions by name. Because a script installs the entries,
-//! they cause the same notes as the statements of other scripts.
+//! Both formats refer to tables, keys and actions by name, so entries are installed and checked
+//! like the statements of other scripts.
 
 use std::fmt::Write;
 use std::path::Path;

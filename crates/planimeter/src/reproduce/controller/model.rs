@@ -268,7 +268,7 @@ pub(super) fn one_switch(bench: &mut Bench<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures the modelled controller with 1 and 50 switches that it can serve.
+/// Measures the modelled controller with 1 and with 50 switches, at rates that do not overload it.
 pub(super) fn many_switches(bench: &mut Bench<'_>) -> Result<(), Failure> {
     let load = |bench: &Bench<'_>, switches, rate| {
         let measure = Duration::from_secs(if bench.environment.quick { 2 } else { 10 });

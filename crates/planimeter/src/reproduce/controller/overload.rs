@@ -15,9 +15,9 @@ use crate::reference::{Job, Protocol};
 /// The results of Fig. 7 at rates that overloaded the paper's controller.
 #[derive(Clone, Copy)]
 pub(super) struct Growth<'r> {
-    /// At 50 packet-ins per second and switch.
+    /// The result at 50 packet-ins per second and switch.
     pub(super) fifty: &'r RunResult,
-    /// At 100 packet-ins per second and switch.
+    /// The result at 100 packet-ins per second and switch.
     pub(super) hundred: &'r RunResult,
 }
 

@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::reference::{self, Attended, Job, Protocol};
 
-/// How the user's controller is reached.
+/// The flags that say how the user's controller is reached.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Yours {
     /// Measure your controller too, which listens for OpenFlow switches at this address
@@ -32,7 +32,8 @@ pub(crate) struct Yours {
     /// Shell command before each trial but the first of your controller, for instance to restart it
     #[arg(long, value_name = "COMMAND")]
     between: Option<String>,
-    /// Whether the controller was measured before, so that the command must be run.
+    /// Whether the controller was measured before, so that the command of `--between` must run
+    /// before the next measurement.
     #[arg(skip)]
     was_measured: Arc<AtomicBool>,
     /// Settings of the probe for your controller
@@ -97,8 +98,8 @@ impl Yours {
     /// have precedence over the user's file, except the times before a measurement.
     fn settings(&self, job: &Job<'_>) -> Settings {
         let mut settings = Settings::new();
-        // A real controller learns its switches and translates its code while it runs. The user's
-        // file may give other times.
+        // A real controller learns its switches and compiles its code while it runs, so it needs
+        // longer times than the reference controller. The user's file may state others.
         for (key, value) in [("timing.settle", "5s"), ("timing.warm-up", "5s")] {
             settings.set(key, value, config::Origin::Default);
         }
@@ -181,7 +182,8 @@ impl Subject<'_> {
             Self::Reference => reference::measure(job, environment),
             Self::Yours(yours) => {
                 let resolved = yours.settings(job).resolve().map_err(Failure::run)?;
-                // The probe runs the command between the trials of one measurement.
+                // The probe runs the command between the trials of one measurement, but not between
+                // two measurements.
                 if yours.was_measured.swap(true, Ordering::Relaxed) {
                     ::probe::between(yours.between.as_deref(), environment.interrupt)
                         .map_err(|error| Failure::of_probe(&error))?;

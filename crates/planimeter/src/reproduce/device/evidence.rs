@@ -173,7 +173,7 @@ impl Figures {
         of_costs.chain(OF_HARDWARE.iter().filter(|_| self.of_hardware))
     }
 
-    /// Stores the reason why none of the figures, including that on the spread, is told.
+    /// Stores the reason why none of the figures, including that on the spread, can be judged.
     pub(super) fn untold(&self, measured: &mut Measured, reason: &str) {
         let keys = self.all().map(|figure| figure.key);
         for key in keys.chain(self.of_costs.then_some(SPREAD)) {
@@ -182,7 +182,8 @@ impl Figures {
     }
 
     /// Adds the figures to `measured`, each with one value for each round of a campaign in memory.
-    /// If stalls of the host decide even the medians, nothing is told.
+    /// If stalls of the host determine even the medians, adds that as the reason why there are
+    /// none.
     pub(super) fn put_quiet(
         &self,
         measured: &mut Measured,
@@ -205,7 +206,9 @@ impl Figures {
         }
     }
 
-    /// Adds the figures to `measured`, each with one value for each round of a campaign on a network.
+    /// Adds the figures to `measured`, each with one value for each round of a campaign on a
+    /// network. The spread of delays cannot be judged there, because no control windows show the
+    /// stalls of the host.
     pub(super) fn put_all(
         &self,
         measured: &mut Measured,

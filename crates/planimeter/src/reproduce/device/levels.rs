@@ -40,14 +40,15 @@ impl Quiet {
         self.stalls.as_ref().is_some_and(|stalls| stalls.told(share, MARGIN))
     }
 
-    /// Returns the highest quantile up to which all quantiles are told; `None` if not even the
-    /// median is.
+    /// Returns the highest of the compared quantiles up to which all are the pipeline's; `None` if
+    /// not even the median is.
     pub(super) fn highest_told(&self) -> Option<f64> {
         let shares = std::iter::once(0.5).chain(SHARES);
         shares.take_while(|share| self.told(*share)).last()
     }
 
-    /// Returns the settings for a model of the told and untold levels.
+    /// Returns the settings for a model of all compared quantiles, and of minimum, mean and
+    /// maximum.
     pub(super) fn settings() -> Settings {
         let mut levels = vec![Level::Minimum, Level::Median, Level::Mean];
         levels.extend(SHARES.into_iter().filter_map(Percentile::of_share).map(Level::Percentile));
@@ -55,7 +56,7 @@ impl Quiet {
         Settings { levels, ..Settings::default() }
     }
 
-    /// Returns sentences on which packets were left out and why.
+    /// Returns sentences for the report that say which packets were left out, and why.
     pub(super) fn remarks(&self) -> Vec<String> {
         let Some(stalls) = &self.stalls else { return Vec::new() };
         let count = |origin: TailOrigin| {
@@ -113,8 +114,8 @@ impl Quiet {
         ratios.into_iter().max_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()))
     }
 
-    /// Adds the worst error at each level, and two charts, to the measured values of an experiment.
-    /// `exhibits` are those on costs and on errors.
+    /// Adds the worst error at each level, a chart of the errors, and one of the baseline's delays
+    /// to the results of an experiment. `exhibits` names the exhibit on costs and that on errors.
     pub(super) fn put(
         &self,
         measured: &mut Measured,

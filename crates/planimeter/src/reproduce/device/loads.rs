@@ -1,5 +1,6 @@
 //! A switch under load: the share of packets that it loses at two thirds of its loss-free rate, and
-//! the delays of packets that keep a token bucket, beside the bound that its service curve gives.
+//! the delays of packets that conform to a token bucket, beside the bound that follows from its
+//! service curve.
 
 use ::device::campaign::{CellId, FunctionName};
 use ::device::compose::Semantics;
@@ -16,7 +17,7 @@ use super::veth::Switch;
 use crate::environment::{Environment, SEED};
 use crate::failure::Failure;
 
-/// The functions that the switch performs for packets that keep a token bucket.
+/// The functions that the switch performs for packets that conform to the token bucket.
 const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
 /// The length of each packet in bits.
 const PACKET_BITS: f64 = 64.0 * 8.0;
@@ -29,14 +30,14 @@ const LEVEL: f64 = 0.99;
 const LOSS: &str = "loss.at-two-thirds";
 const BEYOND: &str = "beyond-bound.over-admitted";
 
-/// The campaign without load, from which the curves come.
+/// The campaign without load, and the model from which the service curve is derived.
 pub(super) struct Subject<'s> {
     pub(super) campaign: &'s Campaign,
     pub(super) model: &'s Model,
     pub(super) under: &'s SettingModel,
 }
 
-/// The bound on the delays of packets that keep a token bucket.
+/// The bound on the delays of packets that conform to the token bucket.
 struct Bound {
     service: Curve,
     bucket: Curve,
@@ -54,9 +55,9 @@ struct Share {
 }
 
 impl Share {
-    /// Returns the share in each round; empty if a round has no packets. If nothing happened in any
-    /// round, rounds do not differ, although a few packets admit a considerable share. The upper
-    /// limit of the share in all rounds then stands for that of each.
+    /// Returns the share in each round; empty if a round has no packets. If no event happened in
+    /// any round, all shares would be 0 without any spread, although few packets do not exclude a
+    /// considerable share. Each round then has the upper 99 % limit of the share over all rounds.
     fn of_rounds(rounds: &[Self]) -> Vec<f64> {
         if rounds.iter().any(|round| round.trials == 0) {
             return Vec::new();
@@ -187,7 +188,8 @@ fn bound(subject: &Subject<'_>, load: &Load) -> Result<Option<Bound>, Failure> {
         .find(|one| is(one.level) && one.semantics == Some(Semantics::Pipelined));
     let predicted = composition.levels.iter().find(|one| is(one.level));
     let (Some(service), Some(predicted)) = (service, predicted) else { return Ok(None) };
-    // Bits per microsecond. The number of packets per second is an integer.
+    // The rate in bits per microsecond is exact, because the number of packets per second is an
+    // integer.
     let rate = Rational::ratio((2.0 * load.one_third * PACKET_BITS) as i64, 1_000_000);
     let burst = Rational::from((BURST * PACKET_BITS) as i64);
     let bucket = Curve::token_bucket(burst, rate).map_err(Failure::run)?;

@@ -1,6 +1,6 @@
 //! The functions of the paper on device models, measured with a switch between virtual interfaces:
-//! Open vSwitch in place of the OpenFlow switch Zodiac FX, and `planimeter switch` in machine code in
-//! place of the P4 switch NetFPGA SUME.
+//! Open vSwitch in place of the OpenFlow switch Zodiac FX, and `planimeter switch` in machine code
+//! in place of the P4 switch NetFPGA SUME.
 
 use ::device::{Campaign, Level, Model, SettingModel};
 use report::plot::{Line, Origin};
@@ -66,7 +66,7 @@ impl Switch {
 }
 
 /// Measures a switch on virtual interfaces and adds the figures by which claims are judged. If the
-/// switch cannot be measured here, the reason stands in their place. Returns the median costs of the
+/// switch cannot be measured here, adds the reason instead. Returns the median costs of the
 /// functions as a line of a chart; `None` if there are none.
 pub(super) fn put(
     measured: &mut Measured,
