@@ -158,7 +158,8 @@ impl<'m> Claims<'m> {
 
     /// Adds the rates of the paths through the controller. On the path P1, and on P2 without the
     /// bottleneck, the controller may answer all packet-ins that are offered. Its rates there are
-    /// then lower bounds of what it can take. On all other paths, the controller must be the limit.
+    /// then lower bounds, with which the claims are harder to meet. On all other paths, the
+    /// controller must be the limit.
     pub(super) fn put_paths(&mut self, plan: &Plan, points: &[Option<&Point>]) {
         let point = |variant: &str, name: &str| {
             let paths = plan.paths.iter().zip(points);
