@@ -260,7 +260,7 @@ fn packed(layout: Layout) -> Result<Layout, String> {
 }
 
 /// Returns the caches of this machine with their names, or the given one. The size of this
-/// machine's last cache is measured. Prints a message if it differs from the size that the
+/// machine's last cache is measured. Prints a message if it differs clearly from the size that the
 /// processor reports.
 fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
     if let Some(bytes) = given {

@@ -13,8 +13,9 @@ use statistics::{Ordered, Unit};
 use super::super::section::Measured;
 use crate::environment::{SEED, seconds};
 
-/// The share by which a quantile of control windows may exceed their median. If it does not, the
-/// same quantile of packets is stated as the pipeline's.
+/// The share by which a quantile of control windows may exceed their median, so that the same
+/// quantile of packets is stated as the pipeline's. It is the largest error of the claims on
+/// predictions.
 const MARGIN: f64 = 0.05;
 
 /// The quantiles beyond the median that are compared, as shares of packets.
