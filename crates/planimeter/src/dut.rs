@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ::dut::updates::Load;
 use ::dut::{Device, DutError, Plan, Watch, capacity, live, measure, reads, updates};
-use clap::{Args, Parser};
+use clap::{Args, Parser, ValueEnum};
 use packetio::PortSpec;
 
 use crate::failure::{Failure, INTERRUPTED};
@@ -173,7 +173,7 @@ struct Tls {
 }
 
 /// A test of the switch that `--plan` may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Test {
     /// Rates and latencies of inserts, modifications and deletions.
     Updates,
@@ -194,10 +194,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         device_id: arguments.device_id,
         tls: tls::client(flags.tls_ca.as_deref(), identity, name)?,
     };
+    let plan = arguments.plan()?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
-    let plan = arguments.plan()?;
     let mut bar = Bar(Steps::new(arguments.quiet));
     let outcome = measure(&device, &plan, &interrupt, &mut bar);
     drop(bar);
@@ -219,8 +219,11 @@ impl Arguments {
         let window = usize::from(self.window);
         // Single updates, one at a time, show the latency of an update.
         let mut loads = vec![Load { batch: 1, window: 1 }];
-        loads.extend(self.batch.0.iter().map(|batch| Load { batch: *batch, window }));
-        loads.dedup();
+        for load in self.batch.0.iter().map(|batch| Load { batch: *batch, window }) {
+            if !loads.contains(&load) {
+                loads.push(load);
+            }
+        }
         let has = |test| self.plan.contains(&test);
         let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
         let effects = if has(Test::Effects) { self.effects()? } else { None };
@@ -244,12 +247,13 @@ impl Arguments {
     fn effects(&self) -> Result<Option<(live::Traffic, live::Settings)>, Failure> {
         let packets = &self.packets;
         let Some(file) = &packets.program else {
-            return match self.plan.as_slice() {
-                [_] => Err(Failure::input(
+            let is_default = Test::value_variants().iter().all(|test| self.plan.contains(test));
+            return match is_default {
+                true => Ok(None),
+                false => Err(Failure::input(
                     "the test of effects needs the program of the switch and its ports: --program FILE --port \
                      NUMBER@INTERFACE",
                 )),
-                _ => Ok(None),
             };
         };
         let program = program::load(file, &packets.sources)?;

@@ -74,13 +74,14 @@ pub(super) fn run(
     for (value, at) in values.iter().zip(found.results) {
         known.extend(at.transpose().map_err(Failure::input)?.map(|at| (value, at)));
     }
+    known.retain(|(_, at)| at.is_complete(flows.len()));
     let analyses = Applied::common(&requested, known.iter_mut().map(|(_, at)| &mut at.applied));
     let points: Vec<SweepPoint> = known.into_iter().map(|(value, at)| at.point(value)).collect();
     for contradiction in points.iter().flat_map(|point| &point.contradictions) {
         eprintln!("planimeter: {contradiction}; please report this network as a bug");
     }
     if points.is_empty() {
-        return Err(Failure::run("interrupted before anything was bounded"));
+        return Err(Failure::Interrupted);
     }
     let names: Vec<String> = flows.iter().map(|id| network.flow(*id).name.clone()).collect();
     let sweep = Sweep {
@@ -113,6 +114,12 @@ struct At {
 }
 
 impl At {
+    /// Whether all flows were bounded. An interrupted analysis leaves flows out, and the rows of the
+    /// others then no longer stand at the places of their flows.
+    fn is_complete(&self, flows: usize) -> bool {
+        self.applied.flows.len() == flows
+    }
+
     fn point(self, value: &Rational) -> SweepPoint {
         let Self { applied, unbounded, contradictions } = self;
         SweepPoint { value: value.clone(), flows: applied.flows, unbounded, contradictions }
@@ -143,4 +150,24 @@ fn show(arguments: &Arguments, sweep: &Sweep<'_>, provenance: &Provenance) -> Re
     directory.write_page(&page, &files).map_err(Failure::run)?;
     eprintln!("Report: {}", directory.path().join("report.html").display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_at_which_flows_are_missing_is_not_complete() {
+        let at = |flows: usize| At {
+            applied: Applied {
+                analyses: Vec::new(),
+                flows: vec![Vec::new(); flows],
+                left_out: Vec::new(),
+                rounded: false,
+            },
+            unbounded: Vec::new(),
+            contradictions: Vec::new(),
+        };
+        assert!(at(3).is_complete(3) && !at(2).is_complete(3));
+    }
 }

@@ -70,6 +70,7 @@ pub(super) fn of(
             document.findings.extend(effects::findings(found));
             document.sections.push(effects::section(found));
         }
+        None if interrupted || !outcome.failures.is_empty() => {}
         None => document.notes.push(
             "An answer says that the switch has accepted an update. When packets obey it, what is lost meanwhile and \
              whether batches are torn was not measured: that needs --program and --port."

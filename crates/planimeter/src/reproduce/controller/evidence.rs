@@ -109,10 +109,19 @@ impl<'m> Claims<'m> {
         let both = openflow.as_ref().and_then(|one| Ok((one, p4runtime.as_ref()?)));
         let over = both.map(|(one, other)| ratios(&one.saturated, &other.saturated));
         put("openflow-over-p4runtime.saturated", over);
+        let elsewhere = "the controller runs on another host, whose number of cores is not known";
+        let elsewhere = elsewhere.to_owned();
+        let is_elsewhere = results.iter().any(|(_, result)| {
+            let process = result.controller.process.as_deref();
+            process.is_some_and(|process| process.starts_with("ssh:"))
+        });
         let cores = provenance::Host::read().cpus as f64;
-        let shares = p4runtime
-            .as_ref()
-            .map(|one| one.use_of_cores.iter().map(|percent| percent / 100.0 / cores).collect());
+        let shares = match is_elsewhere {
+            true => Err(&elsewhere),
+            false => p4runtime.as_ref().map(|one| {
+                one.use_of_cores.iter().map(|percent| percent / 100.0 / cores).collect()
+            }),
+        };
         put("p4runtime.use-over-cores", shares);
     }
 
