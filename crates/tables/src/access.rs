@@ -1,6 +1,6 @@
-//! The interface of a table for machine code: one [`Access`] for each thread and table, whose
-//! functions have the C calling convention and are specialised for the shape of the key and the
-//! storage.
+//! The interface of a table for machine code: one [`Access`] for each thread and table. Its
+//! functions are specialised for the shape of the key and the storage, and those that machine code
+//! calls have the C calling convention.
 //!
 //! The caller packs a key into two words, receives the address of the entry's parameters and the
 //! entry's action, reads and writes the parameters there, and finally calls `leave` if there is
@@ -70,13 +70,13 @@ pub struct Access {
     pub leave: Option<Leave>,
     /// The address of the first bucket; see [`Probe`].
     pub buckets: *mut u8,
-    /// The mask whose bits of a hash are the number of the bucket.
+    /// The mask of the bits of a hash that form the number of the bucket.
     pub mask: u64,
     /// The number of low bits of an entry number that select a slot; the other bits select a
     /// bucket. This is used only if keys are entry numbers.
     pub(crate) number_bits: u64,
     /// 1 if entries are in the table's buckets and may be found and written there without `find`,
-    /// because other threads write at most one word of an entry; otherwise 0.
+    /// because no thread writes more than one word of an entry that other threads use; otherwise 0.
     pub in_place: u64,
     /// 1 if no other thread uses the table, otherwise 0.
     pub is_alone: u64,
@@ -91,13 +91,17 @@ pub struct Access {
     pub(crate) locate: Locate,
     /// The number of bytes at [`Place::value`].
     pub(crate) value_bytes: usize,
+    /// The address of the buckets, or of the table with an index, from which the access was made.
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
     /// The address of the bucket that is locked until `leave`. If the locked entry is not in a
     /// bucket, this is another non-null value. Null if nothing is locked.
     pub(crate) line: *mut c_void,
+    /// The key that was found last, if `leave` looks the entry up again.
     pub(crate) key: [u64; 2],
+    /// The copy of the entry's parameters on which an action works, if it does not use the entry
+    /// in its bucket.
     pub(crate) value: [u64; 4],
     /// The number and the action of the entry that was found last, in storages that find entries
     /// through an index.
@@ -158,10 +162,10 @@ impl Access {
         self.buckets.wrapping_add(bucket as usize * LINE)
     }
 
-    /// Returns this access with buckets prefetched for writing, if other threads write entries too.
-    /// This is for a table in which most packets write the entry that they find: a cache line that
-    /// was prefetched for reading would have to be requested from the other cores a second time for
-    /// the write.
+    /// Returns this access with its buckets prefetched for writing from now on. Callers use it if
+    /// several threads write the table and most packets write the entry that they find: a cache
+    /// line that was prefetched for reading would have to be requested from the other cores a
+    /// second time for the write.
     #[must_use]
     pub fn for_writers(mut self) -> Self {
         self.prefetches_for_writing = true;
@@ -183,8 +187,8 @@ impl Access {
         self.prefetch_lines(hashes.iter().map(|hash| bucket(hash).cast_const()));
     }
 
-    /// Writes to `places` the address and the action of the entry of each key, as far as the entry
-    /// is in its bucket. The hashes must be those of [`Access::prefetch_all`].
+    /// Writes to `places` the address and the action of the entry of each key, or a null address if
+    /// the key has no entry. The hashes must be those of [`Access::prefetch_all`].
     ///
     /// # Safety
     /// The table must be alive and unchanged since this access was made, and `in_place` must be 1.
@@ -204,9 +208,9 @@ impl Access {
         }
     }
 
-    /// Prefetches the next bucket after each bucket, of those at the given addresses, that has
-    /// overflowed. An entry whose bucket was full when it was inserted is in a later bucket; if a
-    /// bucket has room for two or three entries, this is true of a tenth of the entries.
+    /// Prefetches the bucket after each of the buckets at these addresses that has overflowed. An
+    /// entry whose bucket was full when it was inserted is in a later bucket; if a bucket has room
+    /// for two or three entries, this is true of about a tenth of the entries.
     ///
     /// # Safety
     /// Each address must be that of a bucket of a table that is alive and may be accessed without
@@ -228,11 +232,13 @@ impl Access {
     ///
     /// The value of each entry holds an address at offset `place`, in bytes and a multiple of 8.
     /// For each key, the address is written to `named` and its line is prefetched. The address is
-    /// zero if the key has no entry, or if the entry is neither in its bucket nor in the bucket
-    /// after that. `buckets` holds the bucket addresses of the first keys, as far as they are
-    /// known.
-    /// `found` receives for each key the position of its entry, encoded as [`Probe::FOUND`] says,
-    /// or zero if there is none or if keys are entry numbers.
+    /// zero if the key has no entry, if the entry is neither in its bucket nor in the bucket after
+    /// that, or if entries may not be accessed without `find`. `buckets` holds the bucket addresses
+    /// of the first keys, as far as they are known.
+    ///
+    /// `found` receives for each key the position of its entry, encoded by the constants of
+    /// [`Probe`] that begin with `FOUND`. It is zero if `named` has no address for the key, if the
+    /// entry is in the table's first bucket but belongs to the last, or if keys are entry numbers.
     ///
     /// # Safety
     /// The table must be alive, and no entry may have been inserted or removed since this access
@@ -291,6 +297,7 @@ impl Access {
     }
 }
 
+/// Returns the first `K` bytes of a key of two words, least significant byte first.
 #[inline(always)]
 pub(crate) fn key<const K: usize>(low: u64, high: u64) -> [u8; K] {
     let mut key = [0; K];
@@ -309,14 +316,14 @@ pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
     prefetch_to_write(bucket);
 }
 
-/// Implements [`Access::locate`] for storages that keep no entry in a bucket: writes null
-/// addresses.
+/// Implements [`Access::locate`] for accesses by which entries may not be used in their buckets:
+/// writes null addresses.
 pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &mut [Place]) {
     places.fill(Place { value: ptr::null_mut(), action: 0 });
 }
 
-/// Implements [`Access::prefetch_named`] for storages that keep no entry in a bucket: writes zeros
-/// and prefetches nothing.
+/// Implements [`Access::prefetch_named`] for accesses by which entries may not be used in their
+/// buckets: writes zeros and prefetches nothing.
 pub(crate) unsafe fn no_names(
     _: &Access,
     _: (&[[u64; 2]], &[u64]),

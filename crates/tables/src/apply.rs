@@ -108,6 +108,7 @@ pub struct TableWorker {
 /// returns another value than `reached`.
 #[derive(Debug)]
 struct Way {
+    /// The version of the worker's group at which `reached` was last found to be current.
     version: u64,
     reached: Reached,
     access: Access,
@@ -149,8 +150,9 @@ impl TableWorker {
         Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
     }
 
-    /// Prefetches the buckets of the keys of the next packets. The result of [`TableWorker::apply`]
-    /// for these packets is the same without this call, which only saves time.
+    /// Prefetches the buckets of the keys of the next packets, if keys are matched exactly. The
+    /// result of [`TableWorker::apply`] for these packets is the same without this call, which only
+    /// saves time.
     pub fn prefetch(&self, keys: &[[u64; 2]]) {
         let Some(Way { access, .. }) = &self.way else { return };
         for keys in keys.chunks(BATCH) {

@@ -71,7 +71,8 @@ pub enum Step {
     Measure(usize),
     /// The cache was found.
     Found(LastLevel),
-    /// Latency does not rise within the sizes that may be measured.
+    /// Latency does not rise within the sizes that may be measured, or is that of memory for the
+    /// smallest of them already.
     NoRise,
 }
 
@@ -119,12 +120,12 @@ pub fn next_step(points: &[Point], sizes: Sizes) -> Step {
     Step::Measure(middle)
 }
 
-/// Measures the last-level cache of the core on which the calling thread runs; `caches` are those
-/// that the kernel reports. Returns `None` if there is no cache beyond the second largest one, if
-/// memory does not suffice, or if the measurement is interrupted.
+/// Measures the last-level cache of the core on which the calling thread runs. `caches` are those
+/// that the kernel reports, nearest first. Returns `None` if latency shows no cache that is larger
+/// than the last but one of them, if memory does not suffice, or if the measurement is interrupted.
 ///
-/// Neighbours use the cache too, more or less of it from one moment to the next. The end of the cache
-/// is therefore searched for three times, and the median is returned.
+/// Other programs and guests use the cache too, more or less of it from one moment to the next. The
+/// end of the cache is therefore searched for three times, and the median is returned.
 #[must_use]
 pub fn measure(caches: &[Cache], interrupt: &AtomicBool) -> Option<LastLevel> {
     let available = machine::available_memory().unwrap_or(MOST);
@@ -136,7 +137,7 @@ pub fn measure(caches: &[Cache], interrupt: &AtomicBool) -> Option<LastLevel> {
     while found.len() < SEARCHES {
         match next_step(&points, sizes) {
             Step::Measure(bytes) => {
-                // Other processes only add to the latency, so the fastest round is that of the cache.
+                // Other processes only add to the latency, so the fastest round is used.
                 let nanoseconds = machine::latency(bytes, TIME, interrupt)?.nanoseconds;
                 points.push(Point { bytes, nanoseconds });
             }

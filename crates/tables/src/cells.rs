@@ -74,8 +74,8 @@ impl Cells {
         }
     }
 
-    /// Adds to a cell atomically, so that no thread's addition is lost. Does nothing beyond the
-    /// end.
+    /// Adds to a cell atomically, so that no thread's addition is lost. The sum wraps around at the
+    /// width of the cell. Does nothing beyond the end.
     pub fn add(&self, index: usize, by: u64) {
         if index >= self.count {
             return;

@@ -84,7 +84,8 @@ pub enum Synchronisation {
     /// write stay in the worker's table as long as the worker exists, so all packets that write one
     /// entry must be processed by one worker, such as the packets of one flow.
     Sharded {
-        /// The number of workers, each of which has a table of its own.
+        /// The number of workers for which memory is predicted. A table makes a shard for each
+        /// worker that joins, whatever this number is.
         shards: usize,
     },
 }
@@ -119,7 +120,8 @@ pub enum EntryLock {
     /// one entry at the same time, one of the writes may be lost.
     #[default]
     None,
-    /// Each entry has a spin lock, taken when its action starts and released when the action ends.
+    /// Each entry (in inline storage, each bucket) has a spin lock, which is taken when an action
+    /// that writes the entry starts, and released when the action ends.
     PerEntry,
 }
 
@@ -177,7 +179,8 @@ pub struct Requirements {
     pub reference_parameters: bool,
     /// Whether packets on different cores write the same entry and no write may be lost.
     pub shared_entries: bool,
-    /// Whether the data plane adds entries on a miss (PNA 0.7, `add_on_miss`).
+    /// Whether the data plane adds entries on a miss (PNA 0.7, `add_on_miss`). Every design allows
+    /// it.
     pub add_on_miss: bool,
 }
 
@@ -288,7 +291,7 @@ impl fmt::Display for Design {
     }
 }
 
-/// The largest number of workers (and so of shards) of one table.
+/// The largest number of shards that a design may name, and of workers in a domain of epochs.
 pub(crate) const MAX_WORKERS: usize = 256;
 
 /// An error from [`Design::check`]. Each message names a design that would be valid.

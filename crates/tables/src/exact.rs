@@ -63,7 +63,8 @@ pub enum ExactTableError {
     /// limits of every table.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The key, the parameters and the action do not fit into a cache line.
+    /// The key is wider than 128 bits, or the parameters are longer than 32 bytes. Wider entries
+    /// would not fit into a bucket of one cache line.
     #[error(
         "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, and entries of \
          compiled programs do not exceed one"
@@ -90,8 +91,9 @@ impl ExactTable {
     /// `parameter_bytes` bytes and `actions` actions.
     ///
     /// # Errors
-    /// Returns an error if an entry does not fit into a cache line: the largest key has 128 bits,
-    /// and the largest parameters have 32 bytes.
+    /// Returns an error if the key has no bits or more than 128, if the parameters have more than
+    /// 32 bytes, if there are more than [`MAX_ACTIONS`](crate::MAX_ACTIONS) actions, or if memory
+    /// does not suffice.
     pub fn new(
         key_bits: u32,
         parameter_bytes: usize,
@@ -148,7 +150,7 @@ impl ExactTable {
     /// Checks that keys and parameters of this layout are narrow enough for this kind of table.
     ///
     /// # Errors
-    /// Returns an error in the cases of [`ExactTable::new`].
+    /// Returns [`ExactTableError::TooWide`] if they are not.
     pub fn check(layout: &Layout) -> Result<(), ExactTableError> {
         Self::shape(layout).map(|_| ())
     }
@@ -201,7 +203,8 @@ impl ExactTable {
     /// zeros.
     ///
     /// # Errors
-    /// Returns an error if the key exists or memory does not suffice; then the table is unchanged.
+    /// Returns an error if the key exists or memory does not suffice; then the entries are
+    /// unchanged.
     pub fn insert(
         &mut self,
         key: u128,
@@ -238,9 +241,9 @@ impl ExactTable {
     }
 
     /// Returns a smaller table with the same entries if at most an eighth of this table's room is
-    /// in use. Otherwise returns `None`, because shrinking is not worth its time. Small tables are
-    /// never shrunk. During the call, other threads may read entries of this table, but not write
-    /// them.
+    /// in use. Otherwise returns `None`, because shrinking is not worth its time. Also returns `None`
+    /// for small tables, which are never shrunk, and if memory does not suffice. During the call,
+    /// other threads may read entries of this table, but not write them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {

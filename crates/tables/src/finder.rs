@@ -36,8 +36,8 @@ use links::Links;
 /// The largest width of a packed key in bits.
 const MAXIMUM_KEY: u32 = 128;
 
-/// The number of entries that a search must once have had before it is rebuilt to save memory. If
-/// the search has no entries left, an eighth of this number suffices.
+/// A search is rebuilt to save memory only if it has once had more entries than this. If it has no
+/// entries left, more than an eighth of this number suffices.
 const SMALLEST_REBUILT: usize = 512;
 
 /// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
@@ -95,7 +95,7 @@ unsafe impl Sync for Searcher {}
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FinderError {
-    /// The fields take more than 128 bits.
+    /// The fields take more than 128 bits, or no bits.
     #[error("keys take more than {MAXIMUM_KEY} bits; use a MatchTable")]
     TooWide,
     /// The key has more than one longest-prefix field, and no field that needs a priority.
@@ -386,9 +386,9 @@ impl Searcher {
         }
     }
 
-    /// Prefetches the memory that the searches for these keys read first, if it is likely not to be
-    /// in the cache. The caller may do other work before it calls [`Searcher::find_all`], which
-    /// finds the entries.
+    /// Prefetches the memory that the searches for these keys read first. Does so only if keys have
+    /// up to 64 bits, are matched by prefix, and are too many for a linear search. The caller may
+    /// do other work before it calls [`Searcher::find_all`], which finds the entries.
     ///
     /// # Safety
     /// The finder must be alive, and no thread may change it during the call.

@@ -75,8 +75,8 @@ impl WorkerGroup {
     }
 
     /// Returns the number of entries that were inserted, changed, removed or copied so far, in all
-    /// tables. A packet that only reads entries leaves the number unchanged, even if it is the
-    /// first packet.
+    /// tables. Attempts without an effect count too. A packet that only reads entries leaves the
+    /// number unchanged.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)

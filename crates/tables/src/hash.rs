@@ -2,9 +2,9 @@
 //! product are exclusive-ored.
 //!
 //! Every bit of the key affects every bit of the result at the cost of a few cycles, so tables may
-//! take the bucket from the low bits and a tag from the high ones. The seed is part of the table: a
-//! sender who does not know it cannot direct packets to one bucket. The default seed is fixed, so
-//! that runs are repeatable.
+//! take the bucket from the low bits and a tag from the high ones. All tables use the same fixed
+//! seed, so that runs are repeatable and machine code has it as a constant. The hash is therefore
+//! no protection against a sender who chooses keys that fall into one bucket.
 
 use std::hash::{BuildHasher, Hasher};
 

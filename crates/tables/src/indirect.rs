@@ -99,7 +99,7 @@ struct Supply {
     fresh: u32,
     free: Vec<u32>,
     limbo: Limbo,
-    /// The number of entries that were allocated one by one.
+    /// The number of entries that are allocated one by one now.
     allocated: usize,
 }
 
@@ -305,7 +305,7 @@ impl Indirect {
     }
 
     /// Reads the entry with this key, and copies its parameters to `parameters`. The caller must be
-    /// pinned.
+    /// pinned, unless no thread removes entries during the call.
     #[inline(always)]
     pub(crate) fn read<const ALONE: bool>(
         &self,
@@ -384,8 +384,9 @@ impl Indirect {
         let mut found = found;
         let mut spins = 0;
         loop {
-            // SAFETY: the caller found the record in the index, and the last search of this loop found
-            // the same record again. The caller is pinned, so the record is not freed meanwhile.
+            // SAFETY: the caller found the record in the index, and the last search of this loop
+            // found the same record again. The caller is pinned, so the record is not freed
+            // meanwhile.
             let write = || unsafe { self.entry(record) }.write(self.form, action, parameters);
             if self.index.hold(&found, write).is_some() {
                 return;

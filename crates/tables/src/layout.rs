@@ -50,8 +50,8 @@ impl Layout {
     }
 
     /// Returns this layout with `actions` different actions. Inline storage packs action
-    /// identifiers into the bucket's header; with more than 15 actions, fewer entries fit into a
-    /// cache line.
+    /// identifiers into the bucket's header; with more than 15 actions, a bucket for keys and
+    /// parameters of up to four bytes holds fewer than seven entries.
     pub fn with_actions(self, actions: u16) -> Result<Self, LayoutError> {
         if actions == 0 || actions > MAX_ACTIONS {
             return Err(LayoutError::Actions { actions });

@@ -43,8 +43,8 @@
 //! things: they lock the bucket or the entry, they read and write the entry as a whole, or, if an
 //! action writes only one number, they write it by one instruction. All memory that changes while
 //! it is shared is accessed by atomics, so no sequence of calls is a data race. Keys that are not
-//! matched exactly are found through trees whose nodes never change: a new link to an entry is
-//! published by one store.
+//! matched exactly are found through trees. A change of a tree writes new copies of the nodes on
+//! one path, and publishes them by one store.
 
 #[allow(unsafe_code, reason = "what machine code calls")]
 mod access;

@@ -86,11 +86,12 @@ impl fmt::Display for Cache {
 
 impl Cache {
     /// The factor within which a measured size agrees with the reported one. A cache that replaces
-    /// lines at random seems up to a third larger than it is, and one that others use, too, smaller.
+    /// lines at random seems up to a third larger than it is, and a cache that other programs use
+    /// too seems smaller.
     const AGREEMENT: f64 = 1.5;
 
-    /// Whether the size that the processor reports is about the measured one. True if the cache was
-    /// not measured.
+    /// Returns whether the size that the processor reports is about the measured one, or the cache
+    /// was not measured.
     #[must_use]
     pub fn agrees(&self) -> bool {
         self.claimed.is_none_or(|claimed| {
@@ -151,7 +152,8 @@ pub struct Latency {
 }
 
 /// Measures dependent accesses to `bytes` of memory in random order, for about `time`. Returns
-/// `None` if memory does not suffice or the measurement is interrupted.
+/// `None` if memory does not suffice or the measurement is interrupted before its first round. A
+/// later interrupt ends it early.
 pub fn latency(bytes: usize, time: Duration, interrupt: &AtomicBool) -> Option<Latency> {
     const HOPS: usize = 1 << 16;
     /// The number of accesses after which the measurement checks whether it was interrupted.

@@ -152,7 +152,7 @@ impl Pattern {
             _ => return Err(MatchError::Kind { field: number, kind: field.kind }),
         };
         // Bits outside the mask must be zero; otherwise two equal entries could have different
-        // values (P4Runtime 1.4, Section 8.3).
+        // values (P4Runtime 1.4, Section 9.1.1).
         if value.iter().zip(&mask).any(|(byte, mask)| byte & !mask != 0) {
             return Err(MatchError::NotMasked { field: number });
         }
@@ -204,7 +204,8 @@ pub enum MatchError {
         /// The kind of the field.
         kind: MatchKind,
     },
-    /// The value for a field is wider than the field.
+    /// The value, the mask or a bound for a field is wider than the field, or does not have as many
+    /// bytes as the field.
     #[error("field {field}: the value does not fit {bits} bits in whole bytes, zeros in front")]
     Value {
         /// The field, counted from 0.

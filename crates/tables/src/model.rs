@@ -11,7 +11,7 @@ use crate::design::{Design, EntryLock, Storage, Synchronisation, UpdateMethod};
 use crate::layout::Layout;
 use crate::memory::reserved_bytes;
 
-/// The paper's equations for one key width and parameter size.
+/// The paper's equations for tables of one layout, without entry locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     layout: Layout,

@@ -5,11 +5,11 @@
 //! key to the number of the best entry.
 //!
 //! Workers use entries inside the gate of their [`WorkerGroup`]. They lock entries only against
-//! each other. They take no lock if that makes no observable difference: if packets only read, or
-//! if each action writes at most one number of an entry. Packets wait while the gate is closed, so
-//! work proportional to the number of entries is done before that: a table that must grow or may
-//! shrink is copied, and a search is rebuilt, while packets use the current ones ([`Changing`]).
-//! Only entries that packets write in place are copied while the gate is closed.
+//! each other, and only if the design has entry locks, packets write entries in place, and more
+//! than one worker uses the same entries. Packets wait while the gate is closed, so work
+//! proportional to the number of entries is done before that: a table that must grow or may shrink
+//! is copied, and a search is rebuilt, while packets use the current ones. Only entries that
+//! packets write in place are copied while the gate is closed.
 
 mod replicas;
 
@@ -120,13 +120,13 @@ pub struct PackedTable {
     writes_words: bool,
     /// A counter of changes of the table after which each worker must access it in another way.
     version: AtomicU64,
-    /// The state that is needed only to add and remove entries. Its lock is held during such a
-    /// change, and taken before the gate is closed.
+    /// The state that is needed only to add, change and remove entries. Its lock is held during
+    /// such a change, and taken before the gate is closed.
     changing: Mutex<Changing>,
     entries: RwLock<Entries>,
 }
 
-/// The state of a table that is used only when entries are added or removed.
+/// The state of a table that is used only when entries are added, changed or removed.
 #[derive(Debug)]
 struct Changing {
     /// The search that maps keys to the numbers of entries, or `None` if keys are matched exactly.
@@ -146,8 +146,9 @@ pub struct Reached {
     table: u64,
 }
 
-/// The entries of a table, and what changes only while the gate is closed. Workers inside the gate
-/// may be reading this state, so no thread may wait for the gate while it holds the state's lock.
+/// The entries of a table, the search for them, and the counters of their use. A worker inside the
+/// gate locks this state for reading when it renews its access, so no thread may wait for the gate
+/// while it holds the lock.
 #[derive(Debug)]
 struct Entries {
     table: Replicas,
@@ -378,9 +379,9 @@ impl PackedTable {
     }
 
     /// Returns the number of entries of a sharded table that packets of several workers wrote, as
-    /// far as this is known from workers that have left. If it is not 0, values were lost: each
-    /// worker has its own copy of an entry, so all packets that write one entry must be processed
-    /// by one worker.
+    /// far as this is known from workers that have left. An entry may be counted once for each of
+    /// them. If the number is not 0, values were lost: each worker has its own copy of an entry, so
+    /// all packets that write one entry must be processed by one worker.
     #[must_use]
     pub fn divided(&self) -> u64 {
         read(&self.entries).table.divided()

@@ -51,7 +51,7 @@ const RESULTS: usize = INHERITED + 1;
 /// The bit that is set in a slot of the array if the other bits are the position of a node, and not
 /// a result.
 const NODE: u32 = 1 << 31;
-/// The number of entries from which on a table has the large array.
+/// The number of entries for which a table must be made so that its array has 24 bits and not 18.
 const MANY: usize = 1 << 16;
 /// The largest length in bits of a prefix that is stored in the small array.
 const SHORT: u32 = 12;
@@ -316,8 +316,8 @@ impl PrefixTrie {
     }
 
     /// Maps the first `length` bits of a key to `number`, replacing an existing mapping. Returns
-    /// false if memory does not suffice; then the trie is unchanged. Waits for packets in progress
-    /// if the prefix is in the small array.
+    /// false if memory does not suffice or the number is too large for a slot; then the trie is
+    /// unchanged. Waits for packets in progress if the prefix is in the small array.
     pub(crate) fn insert<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -449,6 +449,9 @@ impl PrefixTrie {
         }
     }
 
+    /// Makes a copy of a node with the prefix set or removed, and of the nodes on the path below
+    /// it. Returns [`Block::NONE`] if the node becomes empty, and `None` if memory does not
+    /// suffice.
     fn rewrite<K: KeyBits>(
         &self,
         writer: &mut Writer,

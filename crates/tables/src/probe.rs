@@ -33,8 +33,8 @@ impl Probe {
     pub const MULTIPLIER: u64 = hash::MULTIPLIER;
     /// The number of bytes of a bucket. The first eight are the header.
     pub const BUCKET: usize = LINE;
-    /// The bits of a bucket's header that are set if entries that belong to this bucket are in a
-    /// later one.
+    /// The bits of a bucket's header that are not all zero if entries are in a later bucket because
+    /// this one was full.
     pub const OVERFLOW: u64 = Fields::OVERFLOW;
     /// The offset of a bucket's first key in bytes.
     pub const KEYS: usize = Fields::HEADER;

@@ -176,10 +176,11 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Returns the line at an address that [`Words::address`] returned.
+    /// Returns the line at an address.
     ///
     /// # Safety
-    /// The line's region must be alive during `'a`.
+    /// The address must be that of a line of initialised memory, which is alive during `'a` and
+    /// accessed only by atomics.
     #[inline(always)]
     pub(crate) unsafe fn at(start: *mut u8) -> Self {
         Self { start, region: PhantomData }

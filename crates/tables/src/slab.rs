@@ -8,7 +8,7 @@
 //!
 //! A new value is placed in the region with the lowest address that has room. The memory of a
 //! region is freed when its last value goes, unless the region is the only one with room for the
-//! next value.
+//! next value. When the last value of the slab goes, all memory is freed.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ struct Places {
     regions: BTreeMap<usize, Part>,
     /// The start addresses of the regions with a free place.
     with_room: BTreeSet<usize>,
-    /// The number of bytes of the region that was made last, among those that still exist.
+    /// The number of bytes of the largest region, which the next region doubles.
     last: usize,
     /// The number of values in all regions.
     values: usize,
@@ -155,7 +155,8 @@ impl Places {
     }
 
     /// Frees the place of a value. If this leaves its region without values, the region's memory is
-    /// freed too, unless the next value would need the region.
+    /// freed too, unless the next value would need the region. If it leaves the slab without
+    /// values, all memory is freed.
     fn vacate(&mut self, place: NonNull<u8>, stride: Stride) {
         self.values -= 1;
         if self.values == 0 {

@@ -33,7 +33,7 @@ pub(crate) use rule::{FieldRange, Rule};
 use rule::{Rules, encode, words_of};
 pub(crate) use together::Together;
 
-/// The number of entries that are compared at once. A leaf with so few entries is never divided.
+/// The number of entries that are compared at once. A leaf with no more entries is never divided.
 const LEAF: usize = lanes::TOGETHER;
 
 /// The largest number of entries in a leaf. Entries that cannot be divided by a byte or a number of
@@ -259,6 +259,8 @@ impl TernaryTree {
         changed
     }
 
+    /// Makes a changed tree visible to packets, given its root. If there is no root because memory
+    /// did not suffice, frees what was made for the change and returns false.
     pub(crate) fn publish(
         &self,
         writer: &mut Writer,
@@ -335,7 +337,7 @@ impl TernaryTree {
         Head::of(self.arena.words(block)).highest
     }
 
-    /// Removes the blocks below `block` from the tree, and adds the rules that they hold to
+    /// Removes `block` and all blocks below it from the tree, and adds the rules that they hold to
     /// `rules`.
     fn take(&self, writer: &mut Writer, block: Block, rules: &mut Vec<Rule>) {
         match self.draft(block) {
@@ -514,7 +516,8 @@ const MANY: usize = 64;
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
 /// The index of the half with the first child of a node that divides by rank. It follows the head,
-/// the counts, the order and the priority. The open child of such a node is always empty.
+/// the counts, and the order and the complement of the priority of the last rule of the first
+/// child. The open child of such a node is always empty.
 const RANK_SIDES: usize = 8;
 const RANK_OPEN: usize = 10;
 

@@ -1,6 +1,7 @@
-//! Makes the [`Access`] by which machine code uses inline storage. If the caller is the only
-//! thread, or writes only single words, it uses entries in their buckets. If an action needs
-//! exclusive use of its entry, the bucket is locked.
+//! Makes the [`Access`] by which machine code uses inline storage. If no other thread uses the
+//! entries that an action writes, or actions write only single words, entries are used in their
+//! buckets. Otherwise an action works on a copy of its entry, which is written back, or, if it
+//! needs exclusive use of the entry, the bucket is locked.
 
 use std::ptr;
 
@@ -218,8 +219,8 @@ fn in_line<const K: usize, const V: usize>(
     ((fits | 1 << Line::<K, V>::SLOTS).trailing_zeros() as usize, fits != 0)
 }
 
-/// Returns the encoding of an entry's position, as [`Probe::FOUND`] describes it, for an entry in
-/// the given slot.
+/// Returns the position of the entry in the given slot of its own bucket, encoded by
+/// [`Probe::FOUND_ACTION`], [`Probe::FOUND_SLOT`] and [`Probe::FOUND`].
 #[inline(always)]
 fn found_in<const K: usize, const V: usize>(header: Header, slot: usize) -> u32 {
     let action = Line::<K, V>::action(header, slot).wrapping_sub(1) as u32;

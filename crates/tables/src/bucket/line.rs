@@ -41,8 +41,8 @@ const OVERFLOW_SHIFT: u32 = 32;
 const ACTIONS_SHIFT: u32 = 36;
 const OVERFLOW_MAX: u64 = 15;
 
-/// The offsets of the header's fields, for code that reads the header without the methods of this
-/// module.
+/// The size of the header and the places of its fields, for code that reads a bucket without the
+/// methods of this module.
 pub(crate) struct Fields;
 
 impl Fields {
@@ -100,8 +100,8 @@ impl Header {
 /// A bucket with keys of `K` bytes and values of `V` bytes. Both `K` and `V` are 4 or a multiple of
 /// 8.
 ///
-/// The memory of the bucket is a line of a [`Region`]: aligned, initialised,
-/// alive during `'a`, and accessed only by atomics.
+/// The memory of the bucket is a line of a [`Region`]: aligned, initialised, alive during `'a`, and
+/// accessed only by atomics.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a, const K: usize, const V: usize> {
     words: Words<'a>,
@@ -123,10 +123,10 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         Self { words: unsafe { region.line(index) } }
     }
 
-    /// Returns the bucket at an address that [`Line::address`] returned.
+    /// Returns the bucket at an address.
     ///
     /// # Safety
-    /// The bucket's region must be alive during `'a`.
+    /// The address must be that of a bucket of this shape, whose region is alive during `'a`.
     #[inline(always)]
     pub(super) unsafe fn at(address: *mut u8) -> Self {
         // SAFETY: the caller guarantees that the region is alive during `'a`.

@@ -1,9 +1,10 @@
 //! An array of buckets: lookups, insertions and removals across overflow chains. Inline storage and
 //! the index of the other storages use it.
 //!
-//! `ALONE` means that during the call no other thread changes the table, except for single words of
-//! values and inserted entries; then no lock is taken and no read is repeated. A wrong `ALONE` may
-//! lose entries but is no data race, because all accesses are atomic.
+//! `ALONE` means that during the call other threads only insert entries and write single words of
+//! values; a lookup then repeats no read. Insertions and removals lock buckets in any case. A wrong
+//! `ALONE` may make a lookup miss an entry or read half a change, but it is no data race, because
+//! all accesses are atomic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,7 +50,8 @@ impl<const V: usize> Found<V> {
 pub(crate) enum Full {
     /// An entry with this key exists.
     Exists,
-    /// The table already has as many entries as it was made for.
+    /// The table already has as many entries as it was made for, the entry's number is outside the
+    /// numbers for which it was made, or there is no memory for the entry.
     Full,
 }
 
@@ -142,8 +144,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         unsafe { Line::new(&self.region, bucket & self.mask) }
     }
 
-    /// Returns the address of the first bucket, and the mask whose bits of a hash are the number of
-    /// the bucket.
+    /// Returns the address of the first bucket, and the mask of the bits of a hash that form the
+    /// number of the bucket.
     pub(crate) fn first_and_mask(&self) -> (*mut u8, u64) {
         (self.line(0).address(), self.mask as u64)
     }
@@ -393,7 +395,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Removes the entry with this key.
+    /// Removes the entry with this key, and returns it. Returns `None` if there is no such entry.
     pub(crate) fn remove(
         &self,
         hash: u64,

@@ -33,6 +33,7 @@ use crate::memory::MemoryUse;
 pub(super) struct Replicas {
     home: ExactTable,
     others: Others,
+    /// The value of [`Replicas::divided`].
     divided: u64,
 }
 
@@ -128,8 +129,9 @@ impl Replicas {
     }
 
     /// Returns the number of entries that packets of several workers wrote, each in its own shard,
-    /// as far as this is known from workers that have left. If it is not 0, values were lost,
-    /// because all packets that write one entry must be processed by one worker.
+    /// as far as this is known from workers that have left. An entry that several workers left in
+    /// this state is counted once for each of them but the last. If the number is not 0, values were
+    /// lost, because all packets that write one entry must be processed by one worker.
     pub(super) fn divided(&self) -> u64 {
         self.divided
     }

@@ -1,5 +1,5 @@
-//! Chooses the byte or number of the key that divides a set of rules best. The tree calls it when
-//! it builds a node.
+//! Chooses the byte or number of the key that divides a set of rules best, or divides the rules by
+//! rank. The tree calls these functions when it builds a node.
 
 use super::lanes::TOGETHER;
 use super::number_at;
@@ -82,7 +82,7 @@ fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
 const STEP: u64 = 200;
 const COMPARISON: u64 = 100;
 
-/// The largest number of rules that a search is assumed to compare one by one. More rules are
+/// The largest number of rules that a search is assumed to compare in one leaf. More rules are
 /// expected to be divided.
 const DIVIDED: u64 = 4 * TOGETHER as u64;
 
