@@ -26,7 +26,7 @@
 //!   cores), it is wall-clock time. Both are reported, with the share of the core that the threads
 //!   received.
 //! * Time of a call: one call in sixteen is timed, since reading the clock for each call would take
-//!   as long as several updates.
+//!   as long as several updates. Of methods that wait, each call is timed.
 //! * Latency of one update: calls with a single key, one at a time, each from its start until the
 //!   table has the change. For a digest, this is when the controller's answer has been written. The
 //!   cost of reading the clock, measured on the same core, is subtracted and reported, and so is
@@ -140,12 +140,13 @@ pub struct Measured {
     pub case: Case,
     /// The turns, one for each repetition.
     pub turns: Vec<Turn>,
-    /// The times of calls with a batch of keys, in nanoseconds.
+    /// The times of calls with a batch of keys, in nanoseconds, without the cost of the clock.
     pub call: Ordered<u32>,
     /// The times of single updates or reads, in nanoseconds, without the cost of the clock.
     pub single: Ordered<u32>,
-    /// The number of updates that packets made but whose effect is missing in the table's entries;
-    /// `None` if the entries cannot show it.
+    /// The number of updates that packets made but whose effect is missing in the table's entries.
+    /// `None` if packets only read, if the parameters are too short to count updates, or if the run
+    /// was interrupted before all entries were read.
     pub lost: Option<u64>,
     /// The number of updates that packets made, timed or not.
     pub updates: u64,

@@ -22,8 +22,8 @@ pub(super) struct Links {
     /// The numbers of removed entries that searches still find, because memory did not suffice to
     /// remove them from the search.
     lost: Vec<u32>,
-    /// The numbers of all entries, or `None` if there are more than [`MOST`], or if there may be but
-    /// a scan of `links` would take too long.
+    /// The numbers of all entries. `None` if there are more than [`MOST`], or if a scan of `links`
+    /// for the few that are left would take too long.
     few: Option<Vec<u32>>,
 }
 

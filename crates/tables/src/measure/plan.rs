@@ -64,9 +64,9 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Returns the comparisons of the paper, extended by inline storage: storages, locks and cores
-    /// against size (Fig. 4 to 6), one and two replicas (Fig. 4), and, at the largest size, update
-    /// methods (Table 1).
+    /// Returns the comparisons of the paper, extended by inline storage and sharded tables:
+    /// storages, locks and cores against size (Fig. 4 to 6), one and two replicas (Fig. 4), and, at
+    /// the largest size, update methods (Table 1).
     pub fn paper(
         sizes: &[usize],
         cores: &[usize],

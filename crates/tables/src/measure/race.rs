@@ -65,8 +65,8 @@ pub enum RaceError {
 }
 
 /// Counts the updates that a table loses: one thread per core makes updates to a table of `entries`
-/// entries, `updates` in total, half of them to one entry. If `interrupt` is set, the threads stop
-/// early, and the updates made so far are counted.
+/// entries, `updates` in total, at least half of them to one entry. If `interrupt` is set, the
+/// threads stop early, and the updates made so far are counted.
 ///
 /// # Errors
 /// Returns an error if there are too many updates or too few threads, or if the table or a worker

@@ -1,5 +1,5 @@
-//! Runs a plan: groups of cases that fit into memory together take turns in each repetition, and an
-//! interrupt takes effect between turns.
+//! Runs a plan: groups of cases that fit into memory together take turns in each repetition. An
+//! interrupt ends the turn in progress early, and its results are discarded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -157,8 +157,8 @@ fn label(case: &Case) -> String {
     )
 }
 
-/// Returns how many of the first cases can take turns. These have the same layout, and their tables
-/// together fit into half of the available memory.
+/// Returns how many of the first cases can take turns: at least one, and more if they have the same
+/// layout and their tables together fit into half of the available memory.
 fn group(cases: &[Case]) -> usize {
     let room = machine::available_memory().map_or(usize::MAX, |bytes| bytes / 2);
     let mut taken = 0_usize;
@@ -220,7 +220,7 @@ fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
 /// of bytes that the accesses cover. They cover half of each cache so that they stay inside, but
 /// less of the last cache, which other cores share: a quarter of it, or the geometric mean with the
 /// cache before it if that is larger, so that most accesses miss that one. In main memory, they
-/// cover far more than the largest cache.
+/// cover eight times the largest cache, but at least 256 MiB and at most 1 GiB.
 fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
     let last = caches.iter().map(|cache| cache.level).max().unwrap_or(0);
     let before_last =
