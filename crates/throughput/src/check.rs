@@ -3,11 +3,11 @@
 //!
 //! A flow repeats one packet. After all flows have been seen once, the output of most flows no
 //! longer changes: an entry that a packet reads and writes then holds what this flow wrote the last
-//! time. Every packet of such a flow is checked in a timed run. Programs whose outputs depend on
-//! more history (registers, meters, tables that learn, entries that two flows write) are compared
-//! packet by packet in a separate run without a clock. The same holds for flows whose packets draw
-//! random numbers, even if two draws happened to agree; in the separate run, both paths draw the
-//! same numbers, so every difference is an error.
+//! time. Every packet of such a flow is checked in a timed run. Other outputs are compared with
+//! those of the interpreter only packet by packet, in a separate run without a clock: those of
+//! programs with registers, meters or tables that learn, those of flows that write an entry which
+//! other flows use, and those of flows whose packets draw random numbers, even if two draws happened
+//! to agree. In the separate run, both paths draw the same numbers, so every difference is an error.
 
 use crate::method::Variant;
 use crate::traffic::Workload;
@@ -44,7 +44,8 @@ pub(crate) type Digest = NonZeroU64;
 /// The expected outputs of all flows, as the interpreter determined them.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// A hash of the ports and bytes of each flow's output; `None` if the flow's output varies.
+    /// A hash of the ports and bytes of each flow's output, for the flows that were examined;
+    /// `None` if the flow's output varies.
     outputs: Vec<Option<Digest>>,
     /// The hashes of the bytes of all output packets of all flows; `None` if the output of any flow
     /// varies or is not known.
@@ -74,8 +75,9 @@ pub struct Difference {
 }
 
 impl Expected {
-    /// Determines the expected output of each flow: the interpreter processes all flows, one after
-    /// the other, several times.
+    /// Determines the expected output of each of the first [`LEARNT`] flows: the interpreter
+    /// processes all of them, one after the other, several times. No output is known if the program
+    /// depends on more history than the entries that a flow writes.
     pub(crate) fn learn(
         workload: &Workload,
         progress: &mut dyn FnMut(usize, usize) -> bool,
@@ -212,6 +214,7 @@ fn packet_digest(packet: &[u8]) -> Digest {
     digest([(0, packet)].into_iter())
 }
 
+/// Returns a hash of output packets in their order, each given by its port and bytes.
 pub(crate) fn digest<'o>(outputs: impl Iterator<Item = (u32, &'o [u8])>) -> Digest {
     let mut hash = quality::FixedState::default().build_hasher();
     for (port, packet) in outputs {

@@ -43,7 +43,7 @@ const CAPTURED: usize = 1 << 16;
 ///
 /// # Errors
 /// Returns a [`TrafficError`] if the ports are not available, the program cannot be loaded, or the
-/// run is stopped before anything was measured.
+/// run is stopped before the first repetition.
 pub fn run_on(
     io: Io,
     workload: &Workload,

@@ -40,6 +40,7 @@ impl Ring {
         slots.map(|(bytes, length)| bytes.get(..*length).unwrap_or_default())
     }
 
+    /// Returns the packet in the buffer at `position`, which is empty if there is no such buffer.
     pub(crate) fn get(&self, position: usize) -> &[u8] {
         let begin = position * self.slot;
         let length = self.lengths.get(position).copied().unwrap_or(0);

@@ -1,17 +1,17 @@
 //! Timed runs of a workload in memory.
 //!
-//! A run consists of turns. A turn processes 512 packets of random flows, which lie in
-//! memory as a network card would leave them. Before the clock starts, the packets are copied into
-//! the input ring. While the clock runs, every packet is processed, and each output stays in the
-//! buffer of its burst, as if a card would fetch it from there. After the clock has stopped, the
-//! outputs are checked. The generation and the check of packets are therefore not part of the
-//! figures. Both input and output are warm in the cache, as they are with a card that writes
-//! directly to the cache.
+//! A run consists of turns. A turn processes 512 packets of random flows, which lie in memory as a
+//! network card would leave them. Before the clock starts, the packets are copied into the input
+//! ring. While the clock runs, every packet is processed, and each output stays in the buffer of its
+//! burst, as if a card would fetch it from there. After the clock has stopped, the outputs are
+//! checked. The generation and the check of packets are therefore not part of the figures. Both
+//! input and output are warm in the cache, as they are with a card that writes directly to the
+//! cache.
 //!
 //! The repetitions of all cases alternate, so that changes of the machine affect all cases alike.
 //! Rates are per second of processor time of the worker threads. If entries are changed by a method
-//! other than pointer, rates are per second of wall-clock time until the last entry has been
-//! written.
+//! other than pointer, or the settings ask for it, rates are per second of wall-clock time until the
+//! last entry has been written.
 
 mod beside;
 mod table_access;
@@ -147,13 +147,16 @@ pub struct Case {
     /// bursts, and for the interpreter.
     pub one_by_one: Option<String>,
     /// The cost of each stage of burst processing, measured apart from the throughput. `None`
-    /// unless one worker ran machine code that processes bursts.
+    /// unless one worker ran machine code that processes bursts, on a processor with a cycle
+    /// counter.
     pub stages: Option<Stages>,
     /// The cost of table lookups, measured apart from the throughput. `None` unless one worker ran
-    /// machine code that performs lookups itself, with the update method pointer.
+    /// machine code that performs lookups itself, with the update method pointer, on a processor
+    /// with a cycle counter.
     pub table_access: Option<TableAccess>,
     /// The latency of packets that arrive at a fixed rate, from the time at which a packet is to
-    /// arrive to the time at which its output is complete. `None` if it was not measured.
+    /// arrive to the time at which its output is complete. `None` if it was not measured, or if
+    /// packets were lost in every repetition.
     pub latency: Option<Latency>,
     /// The time in nanoseconds from the arrival of a packet that changes a table entry to the
     /// arrival of the first later packet that finds the new value. No other packets are processed
@@ -260,8 +263,8 @@ pub type Progress<'p> = dyn Watch + 'p;
 /// Measures the throughput and latency of a workload, with packets that lie in memory.
 ///
 /// # Errors
-/// Returns a [`TrafficError`] if the program cannot be loaded, or the run is stopped before
-/// anything was measured.
+/// Returns a [`TrafficError`] if the program cannot be loaded, the controller of the update method
+/// digest cannot be started, or the run is stopped before the first repetition.
 pub fn run(
     workload: &Workload,
     settings: &Settings,
@@ -643,6 +646,8 @@ impl<'w> Lane<'w> {
         }
     }
 
+    /// Processes and checks rings of packets until `stop` is set, which this worker does itself
+    /// after `time`. Then waits until all changes of entries have been written.
     fn run(&mut self, expected: &Expected, time: Duration, stop: &AtomicBool) {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
@@ -857,8 +862,8 @@ impl Lane<'_> {
 }
 
 /// Returns the processor time of this thread since its clock showed `started`, without the cost of
-/// reading the clock. The reading is a system call and takes a few per cent of the time to
-/// process a ring of packets.
+/// reading the clock. The reading is a system call and takes a few per cent of the time to process
+/// a ring of packets.
 fn processor_time_since(started: Duration) -> Duration {
     thread_time().saturating_sub(started).saturating_sub(reading())
 }

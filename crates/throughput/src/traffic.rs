@@ -1,9 +1,9 @@
 //! Generates traffic for a program: packets that its parser accepts, and the table entries that
 //! they hit.
 //!
-//! A flow repeats one packet. Routes through the parser are tried with a sample of flows, those
-//! with the most headers first, until packets leave the program and find entries. Then the
-//! requested number of flows is generated along the best route.
+//! A flow repeats one packet. A few routes through the parser, those with the most headers, are
+//! tried with a sample of flows. The best route is the one on which most packets leave the program
+//! and find entries; the requested number of flows is generated along it.
 
 mod endless;
 mod entries;
@@ -53,7 +53,9 @@ pub struct Workload {
     /// flow writes.
     own: BTreeMap<usize, usize>,
     packets: Packets,
+    /// The number of flows whose packets the program sends out.
     left: usize,
+    /// The flows that write a table entry which other flows use too.
     shared: BTreeSet<usize>,
     notes: Vec<String>,
 }
@@ -192,7 +194,8 @@ impl Workload {
         &self.notes
     }
 
-    /// Creates a switch with a variant of the program and all table entries, which has processed no packet yet.
+    /// Creates a switch with a variant of the program and all table entries, which has processed no
+    /// packet yet.
     ///
     /// # Errors
     /// Returns a [`TrafficError`] if the program or an entry is refused.

@@ -51,7 +51,7 @@ pub enum PortError {
     /// A capture file cannot be read.
     #[error(transparent)]
     Capture(#[from] pcap::CaptureError),
-    /// A temporary file cannot be created.
+    /// A temporary file cannot be created or written.
     #[error("a capture in the directory for temporary files: {0}")]
     File(#[from] io::Error),
     /// A device or another requirement is missing.

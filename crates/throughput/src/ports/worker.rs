@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tables::machine::thread_time;
 
-/// The longest poll without packets that counts as idle time. If a poll seems to take longer, the
-/// thread was interrupted.
+/// The longest idle time that is counted for one poll without packets. If a poll seems to take
+/// longer, the thread was interrupted.
 const LONGEST_LOOK: Duration = Duration::from_micros(20);
 
 /// The program that a worker runs, and the port number that the program sees.
@@ -121,6 +121,7 @@ impl<'c> Server<'c> {
 }
 
 /// Runs a worker on one core while `generate` runs on another, and returns when both have ended.
+/// Returns `None` if `generate` panicked.
 pub(super) fn with_worker<R: Send>(
     worker: &mut dyn Queue,
     served: Served<'_>,

@@ -1,5 +1,5 @@
-//! Runs of several programs beside each other: variants of one program, or different programs, which
-//! take turns within each repetition.
+//! Runs of several programs beside each other: variants of one program, or different programs,
+//! which take turns within each repetition.
 
 use super::{Findings, Progress, Settings, Stage, Subject, case_of, in_turn, see_every_flow};
 use crate::check::{self, Comparison, Expected};
@@ -47,8 +47,8 @@ pub enum Figures {
 /// a large table exists only once for all numbers of cores.
 ///
 /// # Errors
-/// Returns a [`TrafficError`] if a program cannot be loaded, or the run is stopped before anything
-/// was measured.
+/// Returns a [`TrafficError`] if a program cannot be loaded, the controller of the update method
+/// digest cannot be started, or the run is stopped before the first repetition.
 pub fn run_beside(
     contenders: &[Contender<'_>],
     figures: Figures,
@@ -102,7 +102,7 @@ pub fn run_beside(
     Ok(findings)
 }
 
-/// Whether two contenders can be measured with the same switch.
+/// Returns whether two contenders can be measured with the same switch.
 fn shares(one: &Contender<'_>, other: &Contender<'_>) -> bool {
     std::ptr::eq(one.workload, other.workload)
         && (one.variant, one.wait) == (other.variant, other.wait)

@@ -3,8 +3,8 @@
 //!
 //! Packets thus hit entries whatever a key consists of: header fields, metadata that an action of
 //! another table set, or the port. The action of the entries is chosen by trial. An action is
-//! better if more packets leave the program; among equals, if packets find entries in more tables;
-//! then, if it has more parameters.
+//! better if the processing of more packets ends; among equals, if more packets leave the program;
+//! then, if packets find entries in more tables; then, if it has more parameters.
 
 use super::endless::{Budgets, Endless};
 use super::members::{Members, Variant};
@@ -26,7 +26,7 @@ const OUT: u128 = 2;
 /// the number of entries in later tables whose keys depend on the parameter.
 const VALUES: u32 = 64;
 /// The largest number of times that all packets are processed to generate entries. Generation ends
-/// when every lookup succeeds; each table whose keys depend on an earlier table needs one more
+/// with a pass that adds no entry; each table whose keys depend on an earlier table needs one more
 /// pass.
 const PASSES: usize = 16;
 /// The number of recipes with endlessly processed packets after which no other recipe is tried.

@@ -31,7 +31,7 @@ pub enum TrafficError {
     /// The ports cannot be opened.
     #[error(transparent)]
     Ports(#[from] PortError),
-    /// The controller that writes table entries cannot be reached.
+    /// The sockets to the controller of the update method digest cannot be opened.
     #[error("the controller of method digest: {0}")]
     Controller(String),
     /// The traffic has no packets.

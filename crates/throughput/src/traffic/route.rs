@@ -18,7 +18,7 @@ use std::collections::HashMap;
 const MAXIMUM_ROUTES: usize = 512;
 /// The largest number of times that a route may enter one parser state.
 const MAXIMUM_VISITS: u32 = 3;
-/// The largest number of packet bits that a route may need: 64 KiB.
+/// The number of packet bits (64 KiB) beyond which a route is not continued into another state.
 const MAXIMUM_BITS: u64 = 8 * 65_535;
 
 /// A route from the start of the first parser to `accept`: the bits that a packet must have to take
