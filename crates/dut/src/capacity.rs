@@ -40,7 +40,7 @@ pub struct Step {
 /// The measured capacity of a table.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The number of entries in the table when no further one was accepted.
+    /// The number of entries in the table when the last one had been inserted.
     pub entries: usize,
     /// The number of entries in the table when the switch refused the first one; `None` if it
     /// refused none.

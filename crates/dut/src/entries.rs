@@ -115,7 +115,7 @@ impl EntryMaker {
         1_u64.checked_shl(all).unwrap_or(u64::MAX)
     }
 
-    /// Makes an entry. Numbers up to [`Self::different`] make entries with different keys.
+    /// Makes an entry. Numbers below [`Self::different`] make entries with different keys.
     #[must_use]
     pub fn entry(&self, number: EntryNumber, variant: Variant) -> v1::TableEntry {
         let mut fields = vec![None; self.table.match_fields.len()];
@@ -213,8 +213,8 @@ fn bits(field: &MatchField) -> u32 {
     field.value.bits().unwrap_or(u64::BITS)
 }
 
-/// Maps the low `bits` of a number to as many bits, each to another: successive numbers are far
-/// apart, as the keys of a real table are.
+/// Permutes the numbers of `bits` bits, so that the results for successive numbers are far apart, as
+/// the keys of a real table are. Higher bits of `number` are ignored.
 fn scattered(number: u64, bits: u32) -> u64 {
     // Multiplication with an odd number is a bijection modulo a power of two. This one is 2^64
     // divided by the golden ratio (D. Knuth, The Art of Computer Programming, volume 3, 6.4).

@@ -57,7 +57,8 @@ pub enum DutError {
     /// No entries can be made for the table that is to be measured.
     #[error(transparent)]
     Maker(#[from] MakerError),
-    /// A request failed as a whole.
+    /// A request failed as a whole, or the switch refused an update without which packets cannot be
+    /// measured.
     #[error("the switch refused a {what} request: {cause}")]
     Request {
         /// The kind of the request.
@@ -100,7 +101,7 @@ pub enum DutError {
     /// An interface went down.
     #[error(transparent)]
     Down(#[from] packetio::PortDown),
-    /// The thread of the measurement could not be set up.
+    /// The asynchronous runtime of the measurement could not be set up.
     #[error("the measurement cannot start: {0}")]
     System(#[from] std::io::Error),
 }

@@ -64,7 +64,7 @@ impl Session {
         let highest = spectate(&mut client).await?;
         let own = ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
         let stream = client.become_primary("", own, PATIENCE).await?;
-        // Servers before version 1.3 do not know the request.
+        // Servers before P4Runtime 1.1 do not know the request.
         let version = client.capabilities().await.ok();
         let config = client.get_pipeline(ResponseType::P4infoAndCookie).await;
         let p4info = config.map(|config| config.p4info);
@@ -189,8 +189,13 @@ impl Session {
     }
 }
 
-/// Asks for the primary controller without an election id, which cannot displace it (P4Runtime 1.5,
-/// section 5.3). Returns the highest election id that the switch has seen.
+/// Finds out whether the device has a primary controller, by a stream without an election id, which
+/// cannot displace the primary (P4Runtime 1.5, section 5.3). Returns the highest election id that
+/// the switch has seen; `None` if it has seen none.
+///
+/// # Errors
+/// Returns an error if there is a primary, if there is no such device, or if the switch does not
+/// answer.
 async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
     let device_id = client.device_id();
     let ask = async {

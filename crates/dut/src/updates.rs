@@ -58,8 +58,8 @@ pub struct Measured {
 pub enum Limit {
     /// This program: its thread ran nearly all the time, so the switch may be faster.
     Planimeter,
-    /// The latency: only one request waited at a time, or the table holds too few entries for more
-    /// requests than a window.
+    /// The latency: only one request waited at a time, or the series of requests were so short that
+    /// the window was full for half of them at most.
     Latency,
     /// The switch, or the network to it: requests always waited for it.
     Switch,

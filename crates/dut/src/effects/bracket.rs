@@ -127,8 +127,8 @@ fn earliest_arrivals(lookups: &[Lookup]) -> Vec<Moment> {
     found
 }
 
-/// Returns the time that a rule spent in its old state again, if it changed three times. `first_new`
-/// is the earliest arrival of a probe that met the new state.
+/// Returns the time that a rule spent in its old state again, if it changed three times.
+/// `first_new` is the earliest arrival of a probe that met the new state.
 fn time_back(old: &[Lookup], new: &[Lookup], first_new: Moment) -> Option<Range> {
     let returned = || old.iter().filter(|lookup| lookup.sent >= first_new);
     // The old state was back before the first of these arrivals, and until after the last sending.
@@ -230,8 +230,8 @@ mod tests {
             .expect("changing all the time explains everything")
     }
 
-    /// Calls `each` with all histories of 28 half moments that have this number of changes from `from`
-    /// on.
+    /// Calls `each` with all histories of 28 half moments that have this number of changes from
+    /// `from` on.
     fn with_changes(
         changes: usize,
         from: u32,

@@ -2,8 +2,9 @@
 
 use statistics::{Confidence, proportion};
 
-/// The confidence of the test: at most one of a million measurements of a switch without the fault
-/// reports it. Half of what remains lies on the side that the test regards.
+/// The confidence of the two-sided interval that the test compares: at most one of a million
+/// measurements of a switch without the fault reports it, since the test regards one side, on which
+/// half of the remaining probability lies.
 const CONFIDENCE: f64 = 1.0 - 2e-6;
 
 /// The probes of one kind of window.
@@ -25,7 +26,7 @@ pub struct Excess {
 }
 
 impl Excess {
-    /// Whether more probes went wrong during changes than chance explains.
+    /// Returns whether more probes went wrong during changes than chance explains.
     ///
     /// If changes had no influence, each wrong probe would fall into a change with a probability
     /// that is the share of probes sent during changes. The test is the exact binomial test of this

@@ -32,7 +32,7 @@ pub struct Assessment {
     /// The rules as a batch; `None` unless there are two rules or more and all of them changed
     /// once.
     pub batch: Option<Batch>,
-    /// The probes that were sent before the request and processed before it.
+    /// The probes that were sent so long before the request that they were processed before it.
     pub control: Classes,
     /// All other probes.
     pub changes: Classes,
@@ -53,7 +53,7 @@ impl Observation {
         let brackets: Option<Vec<Bracket>> = transitions.iter().map(Transition::once).collect();
         let batch = brackets.filter(|brackets| brackets.len() > 1);
         let probes = || self.rules.iter().flatten();
-        // A probe that was sent so long before the request was processed before it.
+        // A probe that was sent before this moment was processed before the request.
         let begin = self.request.earliest.after(Gap(longest.0.saturating_neg()));
         let is_control = |probe: &&Probe| probe.sent.latest < begin;
         Assessment {

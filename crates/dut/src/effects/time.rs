@@ -59,7 +59,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether a time is possible.
+    /// Returns whether a time lies in the range.
     #[must_use]
     pub fn contains(self, gap: Gap) -> bool {
         self.least <= gap && gap <= self.most

@@ -1,4 +1,5 @@
-//! The packets of probes: what is sent, and what the arrivals mean.
+//! The packets of probes: how they are marked before they are sent, and how those that arrive are
+//! classed.
 
 use p4runtime::proto::v1;
 use packetio::PortSpec;
@@ -13,7 +14,7 @@ pub(super) const TAG: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire(pub PortSpec);
 
-/// What becomes of the packets of a flow in one state of its rule.
+/// The way in which the packets of a flow leave the switch in one state of its rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The packet leaves by no port that is connected to this machine.
@@ -37,8 +38,8 @@ pub struct Flow {
     pub packet: Vec<u8>,
     /// The entry that is inserted.
     pub first: v1::TableEntry,
-    /// The entry with the action to which it is modified; `None` if no modification changes what
-    /// becomes of packets.
+    /// The entry with the action to which it is modified; `None` if no modification changes the way
+    /// in which packets leave.
     pub second: Option<v1::TableEntry>,
     /// The outcome without the entry.
     pub absent: Outcome,

@@ -25,7 +25,8 @@ use crate::window::{Operation, PATIENCE};
 /// call.
 const TURNS: usize = 4;
 
-/// The time in nanoseconds without an arrival after which missing probes are lost.
+/// The time in nanoseconds, after the latest sending or arrival of a probe, after which missing
+/// probes are lost.
 const GRACE: u64 = 20_000_000;
 
 /// The longest time in nanoseconds after an answer for which probes are sent until they show the
@@ -39,7 +40,8 @@ const TRIAL: Duration = Duration::from_millis(500);
 /// The greatest share of probes that may be lost at a rate that the switch forwards.
 const LOST: f64 = 0.01;
 
-/// The greatest time between two probes in nanoseconds, at which a switch is not overloaded.
+/// The time between two probes, in nanoseconds, from which on the rate is not lowered further, since
+/// no switch is overloaded by it.
 const SLOWEST: u64 = 1_000_000;
 
 /// The settings of the test.
@@ -49,8 +51,8 @@ pub struct Settings {
     /// and deleted.
     pub rounds: usize,
     /// The greatest number of probes per second, over all rules of a request. It is halved until
-    /// the switch forwards them, since an overloaded switch would lose probes for other reasons
-    /// than a change.
+    /// the switch forwards them, but not below 500, since an overloaded switch would lose probes for
+    /// other reasons than a change.
     pub probes_per_second: f64,
     /// The time for which probes are sent before each request, and after its answer.
     pub beside: Duration,
@@ -233,7 +235,8 @@ impl Bench {
         })
     }
 
-    /// Lowers the rate of probes until the switch forwards them in a state that does not change.
+    /// Halves the rate of probes until the switch forwards them in a state that does not change, or
+    /// the rate is too low to overload a switch.
     async fn find_rate(&mut self, flows: &[&Flow], owned: &mut Owned) -> Result<(), DutError> {
         let is_seen = |flow: &&&Flow| flow.inserted != Outcome::Unseen;
         let entries: Vec<v1::TableEntry> =
@@ -285,8 +288,9 @@ impl Bench {
         Moment(u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Makes an update of the rules of `flows` and observes it. Returns `None` if packets look the
-    /// same before and after it.
+    /// Makes an update of the rules of `flows` and observes it. Returns `None` if packets of a rule
+    /// look the same before and after it, or if the rules differ in the state in which packets are
+    /// dropped. Also returns `None`, without an update, if a rule cannot be modified.
     async fn change(
         &mut self,
         client: &Client,
@@ -296,7 +300,7 @@ impl Bench {
     ) -> Result<Option<Observation>, DutError> {
         let plans: Option<Vec<Plan<'_>>> =
             flows.iter().map(|flow| Plan::of(flow, operation)).collect();
-        // The rules cannot be modified so that packets show it.
+        // Some rule cannot be modified so that packets show it.
         let Some(plans) = plans else { return Ok(None) };
         if operation == Operation::Insert {
             owned.add(plans.iter().map(|plan| plan.entry.clone()));
