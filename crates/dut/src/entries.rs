@@ -213,8 +213,8 @@ fn bits(field: &MatchField) -> u32 {
     field.value.bits().unwrap_or(u64::BITS)
 }
 
-/// Permutes the numbers of `bits` bits, so that the results for successive numbers are far apart, as
-/// the keys of a real table are. Higher bits of `number` are ignored.
+/// Permutes the numbers of `bits` bits, so that the results for successive numbers are far apart,
+/// as the keys of a real table are. Higher bits of `number` are ignored.
 fn scattered(number: u64, bits: u32) -> u64 {
     // Multiplication with an odd number is a bijection modulo a power of two. This one is 2^64
     // divided by the golden ratio (D. Knuth, The Art of Computer Programming, volume 3, 6.4).

@@ -241,9 +241,9 @@ impl ExactTable {
     }
 
     /// Returns a smaller table with the same entries if at most an eighth of this table's room is
-    /// in use. Otherwise returns `None`, because shrinking is not worth its time. Returns `None` too
-    /// for small tables, which are never shrunk, and if memory does not suffice. During the call,
-    /// other threads may read entries of this table, but not write them.
+    /// in use. Otherwise returns `None`, because shrinking is not worth its time. Returns `None`
+    /// too for small tables, which are never shrunk, and if memory does not suffice. During the
+    /// call, other threads may read entries of this table, but not write them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {

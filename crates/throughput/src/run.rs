@@ -2,16 +2,16 @@
 //!
 //! A run consists of turns. A turn processes 512 packets of random flows, which lie in memory as a
 //! network card would leave them. Before the clock starts, the packets are copied into the input
-//! ring. While the clock runs, every packet is processed, and each output stays in the buffer of its
-//! burst, as if a card would fetch it from there. After the clock has stopped, the outputs are
+//! ring. While the clock runs, every packet is processed, and each output stays in the buffer of
+//! its burst, as if a card would fetch it from there. After the clock has stopped, the outputs are
 //! checked. The generation and the check of packets are therefore not part of the figures. Both
 //! input and output are warm in the cache, as they are with a card that writes directly to the
 //! cache.
 //!
 //! The repetitions of all cases alternate, so that changes of the machine affect all cases alike.
 //! Rates are per second of processor time of the worker threads. If entries are changed by a method
-//! other than pointer, or the settings ask for it, rates are per second of wall-clock time until the
-//! last entry has been written.
+//! other than pointer, or the settings ask for it, rates are per second of wall-clock time until
+//! the last entry has been written.
 
 mod beside;
 mod table_access;

@@ -40,8 +40,8 @@ const TRIAL: Duration = Duration::from_millis(500);
 /// The greatest share of probes that may be lost at a rate that the switch forwards.
 const LOST: f64 = 0.01;
 
-/// The time between two probes, in nanoseconds, from which on the rate is not lowered further, since
-/// no switch is overloaded by it.
+/// The time between two probes, in nanoseconds, from which on the rate is not lowered further,
+/// since no switch is overloaded by it.
 const SLOWEST: u64 = 1_000_000;
 
 /// The settings of the test.
@@ -51,8 +51,8 @@ pub struct Settings {
     /// and deleted.
     pub rounds: usize,
     /// The greatest number of probes per second, over all rules of a request. It is halved until
-    /// the switch forwards them, but not below 500, since an overloaded switch would lose probes for
-    /// other reasons than a change.
+    /// the switch forwards them, but not below 500, since an overloaded switch would lose probes
+    /// for other reasons than a change.
     pub probes_per_second: f64,
     /// The time for which probes are sent before each request, and after its answer.
     pub beside: Duration,
