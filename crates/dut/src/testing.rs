@@ -1,4 +1,4 @@
-//! Helpers of the tests of several modules.
+//! Functions that the tests of several modules share.
 
 use std::sync::Arc;
 

@@ -221,7 +221,7 @@ fn a_stopped_measurement_leaves_nothing_in_the_switch() {
     assert_eq!(outcome(&served.device(), &plan).subject.present, 0);
 }
 
-/// Serves one connection, which it forwards to `target`. What the target sends back is held up by
+/// Serves one connection, which it forwards to `target`, and passes on the target's answers after
 /// `delay`. Returns the address.
 fn delayed(target: &str, delay: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -190,7 +190,7 @@ impl ExactTable {
     }
 
     /// Returns the access of one thread. `writing` has a bit for each action that writes its entry;
-    /// the first action has the lowest bit.
+    /// the first action has the lowest bit. The table must not have more than 64 actions.
     ///
     /// The functions of the access may be called while the table is alive and unchanged. After a
     /// change, the caller must make new accesses.

@@ -50,7 +50,8 @@ impl MemoryUse {
     }
 }
 
-/// Returns the number of bytes that one replica or shard takes when it is full.
+/// Returns the number of bytes that one replica or shard with room for exactly the declared size
+/// takes when it is full.
 fn store_bytes(layout: &Layout, design: &Design) -> usize {
     let locked = design.entry_lock == EntryLock::PerEntry;
     let size = layout.size();
@@ -73,7 +74,9 @@ fn store_bytes(layout: &Layout, design: &Design) -> usize {
     }
 }
 
-/// Returns the number of bytes that a table takes when it is full, over all replicas and shards.
+/// Returns the number of bytes that a table with room for exactly the declared size takes when it
+/// is full, over all replicas and shards. A table that has grown by doubling has up to twice as
+/// much room.
 pub(crate) fn reserved_bytes(layout: &Layout, design: &Design) -> usize {
     match design.synchronisation {
         Synchronisation::Optimistic => store_bytes(layout, design),

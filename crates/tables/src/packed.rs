@@ -44,7 +44,8 @@ pub struct TableSettings<'s> {
     pub keys: Keys<'s>,
     /// The number of bytes of the parameters of an entry.
     pub parameter_bytes: usize,
-    /// The number of actions. Every action identifier is smaller than this number.
+    /// The number of actions, which must not exceed 64, the number of bits of `writing`. Every
+    /// action identifier is smaller than this number.
     pub actions: u16,
     /// A bit for each action that writes the parameters of its entry. The first action has the
     /// lowest bit.

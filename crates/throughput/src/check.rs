@@ -137,7 +137,8 @@ impl Expected {
         self.outputs.len()
     }
 
-    /// Whether `packet` equals an output of some flow; `None` if outputs vary or are not known.
+    /// Returns whether `packet` equals an output of some flow; `None` if outputs vary or are not
+    /// known.
     pub(crate) fn has(&self, packet: &[u8]) -> Option<bool> {
         Some(self.packets.as_ref()?.contains(&packet_digest(packet)))
     }
@@ -200,8 +201,8 @@ pub(crate) fn compare(
     Ok(result)
 }
 
-/// Whether a packet's output may depend on earlier packets in another way than through the table
-/// entries that the packet itself writes.
+/// Returns whether a packet's output may depend on earlier packets in another way than through the
+/// table entries that the packet itself writes.
 fn depends_on_history(program: &Program) -> bool {
     let keeps = |extern_type: &ExternType| {
         let name = extern_type.name().to_lowercase();

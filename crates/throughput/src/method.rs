@@ -138,8 +138,9 @@ impl Changes {
         }
     }
 
-    /// Whether throughput must be measured by the wall clock, because other threads change table
-    /// entries or workers wait for changes. The processor time of workers would then be too short.
+    /// Returns whether throughput must be measured by the wall clock, because other threads change
+    /// table entries or workers wait for changes. The processor time of workers would then be too
+    /// short.
     pub(crate) fn needs_wall_clock(&self) -> bool {
         self.method != UpdateMethod::Pointer
     }

@@ -26,7 +26,7 @@ impl Packets {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there are no packets.
+    /// Returns whether there are no packets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -41,7 +41,7 @@ impl Times {
         self.0.iter().map(|Repetition(times)| times)
     }
 
-    /// Whether there are no latencies, because no repetition yielded any.
+    /// Returns whether there are no latencies, because no repetition yielded any.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.repetitions().all(|one| one.is_empty())

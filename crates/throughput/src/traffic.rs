@@ -170,8 +170,8 @@ impl Workload {
         self.entries.get(*self.own.get(&flow)?)
     }
 
-    /// Whether a flow writes a table entry that other flows write too, so that its output depends
-    /// on the order of packets.
+    /// Returns whether a flow writes a table entry that other flows write too, so that its output
+    /// depends on the order of packets.
     pub(crate) fn shares_entries(&self, flow: usize) -> bool {
         self.shared.contains(&flow)
     }

@@ -42,7 +42,7 @@ impl Owned {
         Ok(owned)
     }
 
-    /// Whether the switch had an entry with the key of this one before the measurement.
+    /// Returns whether the switch had an entry with the key of this one before the measurement.
     pub(super) fn was_there(&self, entry: &v1::TableEntry) -> bool {
         self.before.contains(&identity(entry))
     }

@@ -60,7 +60,8 @@ pub struct Traffic {
     pub wires: Vec<Wire>,
     /// Entries of other tables that packets need on their way, in the order of installation.
     pub beside: Vec<v1::TableEntry>,
-    /// The flows, one for each rule.
+    /// The flows, one for each rule. They must agree in the states in which their packets leave,
+    /// and in whether their entries can be modified.
     pub flows: Vec<Flow>,
 }
 
@@ -166,8 +167,8 @@ impl Record {
         }
     }
 
-    /// Whether probes have shown the new state of all rules. A rule in whose new state probes are
-    /// dropped shows it if none has met the old state for `silent` nanoseconds.
+    /// Returns whether probes have shown the new state of all rules. A rule in whose new state
+    /// probes are dropped shows it if none has met the old state for `silent` nanoseconds.
     pub(super) fn is_settled(&self, expected: &[Expected<'_>], now: Moment, silent: u64) -> bool {
         let rules = self.last_old.iter().zip(&self.is_shown).zip(expected);
         rules.into_iter().all(|((last_old, is_shown), expected)| match expected.silence() {
@@ -177,7 +178,8 @@ impl Record {
         })
     }
 
-    /// Whether all probes have arrived, or none was sent or arrived for `silent` nanoseconds.
+    /// Returns whether all probes have arrived, or none was sent or arrived for `silent`
+    /// nanoseconds.
     pub(super) fn is_over(&self, now: Moment, silent: u64) -> bool {
         self.missing == 0 || now.0 >= self.last.0.saturating_add(silent)
     }

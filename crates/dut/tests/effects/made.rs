@@ -1,4 +1,5 @@
-//! A made switch in virtual time, with faults that are set, and the probes that pass through it.
+//! A simulated switch in virtual time, which has the faults that a test sets, and the probes that
+//! pass through it.
 
 use dut::effects::{Class, Fate, Gap, Moment, Observation, Probe, Silence, Span};
 use rand::rngs::ChaCha8Rng;
@@ -11,13 +12,14 @@ const BESIDE: u64 = 300_000;
 /// The number of rules that a request changes.
 pub(crate) const RULES: usize = 4;
 
-/// The faults of a made switch, all times in nanoseconds. Without a fault, all rules of a request
-/// change at one moment, and the answer comes later.
+/// The faults of a simulated switch, all times in nanoseconds. Without a fault, all rules of a
+/// request change at one moment, and the answer comes later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
-    /// The time by which packets obey after the answer has arrived.
+    /// The mean time from the arrival of the answer until packets obey; `None` if packets obey
+    /// first.
     pub(crate) early: Option<u64>,
-    /// The time by which the answer arrives after packets obey.
+    /// The mean time from the moment at which packets obey until the answer arrives.
     pub(crate) late: Option<u64>,
     /// The time from the change of one rule of a request to that of the next.
     pub(crate) torn: u64,
@@ -33,7 +35,7 @@ pub(crate) struct Faults {
     pub(crate) path_loss: f64,
 }
 
-/// What a made switch really did.
+/// The true moments of a request at a simulated switch, which probes show only within bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Truth {
     /// The moments at which the rules changed, in the order of the updates.
@@ -44,7 +46,7 @@ pub(crate) struct Truth {
     pub(crate) request: Moment,
 }
 
-/// A made switch with a source of chance.
+/// A simulated switch, with its own random numbers.
 pub(crate) struct MadeSwitch {
     faults: Faults,
     random: ChaCha8Rng,
@@ -104,7 +106,7 @@ impl MadeSwitch {
         let changes: Vec<Moment> = (0..RULES).map(|rule| Moment(first + step(rule))).collect();
         let [first, last] = [changes.iter().min(), changes.iter().max()];
         let [first, last] = [first, last].map(|moment| moment.expect("rules").0);
-        // The middle of the distribution is what the fault says.
+        // The mean of the drawn times is the time of the fault.
         let mut about = |time: u64| self.random.random_range(time * 9 / 10..=time * 11 / 10);
         let answer = match (self.faults.early, self.faults.late) {
             (Some(early), _) => first - about(early).min(first - request.0 - 1),
@@ -114,7 +116,8 @@ impl MadeSwitch {
         Truth { changes, answer: Moment(answer), request }
     }
 
-    /// Whether a rule that changed at a moment is in its new state when it is looked up.
+    /// Returns whether a rule that changed at the moment `change` is in its new state when it is
+    /// looked up.
     fn is_new(&self, change: u64, lookup: u64) -> bool {
         let is_back = self
             .faults

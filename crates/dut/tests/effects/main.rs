@@ -1,5 +1,5 @@
-//! What the probes of a made switch show: every fault is found, every time is recovered, and no
-//! fault is reported of a switch that has none.
+//! Tests the derivation of effects with the probes of a simulated switch: every fault is found,
+//! every time is recovered, and no fault is reported of a switch that has none.
 //!
 //! Each test makes [`RUNS`] measurements with different seeds, of [`REQUESTS`] requests each.
 
@@ -17,7 +17,7 @@ const ENOUGH: u64 = 190;
 /// The number of requests of a measurement.
 const REQUESTS: usize = 20;
 
-/// A measurement of a made switch.
+/// A measurement of a simulated switch.
 struct Run {
     summary: Summary,
     requests: Vec<(Assessment, Truth)>,
@@ -47,7 +47,7 @@ fn assert_enough(faults: Faults, what: &str, holds: impl Fn(&Run) -> bool) {
     assert!(held >= ENOUGH, "{what}: {held} of {RUNS} runs, {faults:?}");
 }
 
-/// Whether the brackets of all rules that changed once contain the moments of their changes.
+/// Returns whether all rules changed once, and their brackets contain the moments of their changes.
 fn has_true_brackets(run: &Run) -> bool {
     run.requests.iter().all(|(found, truth)| {
         found.transitions.iter().zip(&truth.changes).all(|(transition, change)| {
@@ -58,7 +58,7 @@ fn has_true_brackets(run: &Run) -> bool {
     })
 }
 
-/// Whether the interval of the median contains a time.
+/// Returns whether the interval of the median contains a time.
 fn has_median(times: &[Range], truth: i64) -> bool {
     let interval = Percentile::of(times, 0.5).and_then(|median| median.interval);
     interval.is_some_and(|interval| interval.contains(Gap(truth)))

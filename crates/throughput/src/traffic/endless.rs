@@ -66,7 +66,7 @@ impl Budgets {
         self.first.get_or_insert_with(|| (packet.to_vec(), budget.clone()));
     }
 
-    /// Whether enough endlessly processed packets have been found to stop the search.
+    /// Returns whether enough endlessly processed packets have been found to stop the search.
     pub(super) fn are_enough(&self) -> bool {
         self.flows.len() >= ENOUGH
     }

@@ -197,7 +197,7 @@ struct Filler<'p> {
 }
 
 impl Filler<'_> {
-    /// Whether packets change the entries of a table.
+    /// Returns whether packets change the entries of a table.
     fn packets_write(&self, table: TableId) -> bool {
         let actions =
             self.program.tables.get(table.index()).map_or(&[][..], |table| &table.actions);
