@@ -48,7 +48,7 @@ pub enum MakerError {
     NoTable(String),
 }
 
-/// A maker of entries of one table. Each number makes the same entry whenever it is asked for.
+/// A maker of entries of one table. A number always stands for the same entry.
 ///
 /// Keys are scattered over the values of the widest fields. Longest-prefix matches have the whole
 /// field as prefix, ternary matches a full mask, and ranges a single value, so an entry matches

@@ -22,7 +22,7 @@ pub struct Settings {
     pub time: Duration,
 }
 
-/// The reads of a whole table.
+/// The measured rate of reads of all entries of a table.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The number of entries that the table had while it was read, as the controller counts them.

@@ -56,12 +56,12 @@ pub struct Measured {
 /// The part that limited a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// This program: its thread ran nearly all the time, so the switch may be faster.
+    /// The limit was this program: its thread ran nearly all the time, so the switch may be faster.
     Planimeter,
-    /// The latency: only one request waited at a time, or the series of requests were so short that
-    /// the window was full for half of them at most.
+    /// The limit was the latency: only one request waited at a time, or the series of requests were
+    /// so short that the window was full for half of them at most.
     Latency,
-    /// The switch, or the network to it: requests always waited for it.
+    /// The limit was the switch, or the network to it: requests always waited for an answer.
     Switch,
 }
 

@@ -45,7 +45,7 @@ pub enum Applied {
     /// The entry has been written as the controller answered, but it had changed since the digest
     /// was sent, and that change is lost.
     Overwritten,
-    /// Nothing was written, because the table no longer has an entry with this key or the
+    /// No entry was written, because the table no longer has an entry with this key or the
     /// controller refused the digest.
     Refused,
 }

@@ -648,8 +648,8 @@ mod tests {
         }
     }
 
-    /// Has two threads write one word of one entry in place: the word always holds the value of one
-    /// of the threads.
+    /// Checks that if two threads write one word of one entry in place, the word always holds the
+    /// value of one of the threads.
     #[test]
     fn words_are_written_whole_beside_others() {
         let count = if cfg!(miri) { 10 } else { 20_000_u64 };

@@ -76,10 +76,10 @@ fn is_written(actions: &[ir::Action], table: &Table) -> bool {
 /// The numbers of update messages that failed, by kind of failure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
-    /// The update messages after which no table entry was written.
+    /// The number of update messages after which no table entry was written.
     pub(crate) unwritten: u64,
-    /// The update messages that overwrote a newer value than the packet that caused the message had
-    /// found.
+    /// The number of update messages that overwrote a newer value than the packet that caused the
+    /// message had found.
     pub(crate) overwritten: u64,
 }
 

@@ -195,23 +195,23 @@ pub struct Latency {
 /// The counts of packets and of changes to table entries in timed runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
-    /// The packets that workers received.
+    /// The number of packets that workers received.
     pub processed: u64,
-    /// The packets that workers sent; one input may produce several.
+    /// The number of packets that workers sent; one input may produce several.
     pub left: u64,
-    /// The packets whose processing failed with an error.
+    /// The number of packets whose processing failed with an error.
     pub errors: u64,
-    /// The packets whose output was compared with the expected output.
+    /// The number of packets whose output was compared with the expected output.
     pub checked: u64,
-    /// The checked packets whose output differed from the expected output.
+    /// The number of checked packets whose output differed from the expected output.
     pub wrong: u64,
-    /// The update messages to the controller after which no table entry was written.
+    /// The number of update messages to the controller after which no table entry was written.
     pub unwritten: u64,
-    /// The update messages that overwrote a newer value of a table entry, so that the newer value
-    /// was lost.
+    /// The number of update messages that overwrote a newer value of a table entry, so that the
+    /// newer value was lost.
     pub overwritten: u64,
-    /// The entries of sharded tables that several workers wrote, each in its own copy, so that the
-    /// copies differ.
+    /// The number of entries of sharded tables that several workers wrote, each in its own copy, so
+    /// that the copies differ.
     pub divided: u64,
 }
 

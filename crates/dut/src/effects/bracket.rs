@@ -3,11 +3,11 @@
 use super::probe::{Class, Fate, Probe};
 use super::time::{Gap, Moment, Range, Span};
 
-/// The moment T at which a rule changed, of which is known that `after` < T <= `until`.
+/// The bounds of the moment T at which a rule changed: `after` < T <= `until`.
 ///
-/// `after` is L, the latest sending of a probe that met the old state: its lookup came later and
-/// still before T. `until` is U, the earliest arrival of a probe that met the new state: its lookup
-/// came earlier and not before T. Queues and reordering widen the bracket, but cannot falsify it.
+/// The probe that was sent at `after` met the old state, so it was looked up after that moment and
+/// before T. The probe that arrived at `until` met the new state, so it was looked up not before T
+/// and not after that moment. Queues and reordering widen the bracket, but cannot falsify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bracket {
     /// The latest sending of a probe that met the old state.

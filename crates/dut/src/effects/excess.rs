@@ -7,12 +7,12 @@ use statistics::{Confidence, proportion};
 /// half of the remaining probability lies.
 const CONFIDENCE: f64 = 1.0 - 2e-6;
 
-/// The probes of one kind of window.
+/// The numbers of probes in one kind of window: during changes, or in control windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The probes that were sent.
+    /// The number of probes that were sent.
     pub probes: u64,
-    /// Those of them that went wrong.
+    /// The number of probes that went wrong.
     pub wrong: u64,
 }
 

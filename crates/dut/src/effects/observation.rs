@@ -1,4 +1,4 @@
-//! The observation of one request and its probes, and what follows from it.
+//! The observation of one request and its probes, and the figures that follow from it.
 
 use super::answer::Timing;
 use super::batch::Batch;
@@ -20,7 +20,7 @@ pub struct Observation {
     pub silence: Silence,
 }
 
-/// What the probes of a request show.
+/// The figures that follow from the probes of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
     /// The time from the request to its answer.
@@ -32,16 +32,17 @@ pub struct Assessment {
     /// The rules as a batch; `None` unless there are two rules or more and all of them changed
     /// once.
     pub batch: Option<Batch>,
-    /// The probes that were sent so long before the request that they were processed before it.
+    /// The classes of the probes that were sent so long before the request that they were processed
+    /// before it.
     pub control: Classes,
-    /// All other probes.
+    /// The classes of all other probes.
     pub changes: Classes,
     /// Whether probes leave the switch in both states, so that losses can be told from drops.
     pub shows_losses: bool,
 }
 
 impl Observation {
-    /// Derives what the probes show.
+    /// Derives the figures from the probes.
     #[must_use]
     pub fn assess(mut self) -> Assessment {
         let longest = self.longest_delay();

@@ -98,26 +98,26 @@ pub fn read_silence(probes: &mut [Probe], silence: Silence, longest: Gap) {
 /// The number of probes of each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
-    /// Probes that met the old state.
+    /// The number of probes that met the old state.
     pub old: u64,
-    /// Probes that met the new state.
+    /// The number of probes that met the new state.
     pub new: u64,
-    /// Probes that left as both states demand.
+    /// The number of probes of which copies left as both states demand.
     pub both: u64,
-    /// Probes that arrived more than once in the same state.
+    /// The number of probes that arrived more than once, each time as the same state demands.
     pub repeated: u64,
-    /// Probes with contents of neither state.
+    /// The number of probes with contents of neither state.
     pub altered: u64,
-    /// Probes that left by a port of neither state.
+    /// The number of probes that left by a port of neither state.
     pub elsewhere: u64,
-    /// Probes that were sent to the controller.
+    /// The number of probes that were sent to the controller.
     pub controller: u64,
-    /// Probes that never arrived.
+    /// The number of probes that never arrived.
     pub lost: u64,
 }
 
 impl Classes {
-    /// Counts probes.
+    /// Returns the numbers of probes of each class.
     #[must_use]
     pub fn of<'a>(probes: impl IntoIterator<Item = &'a Probe>) -> Self {
         let mut counts = Self::default();

@@ -68,9 +68,9 @@ pub struct Summary {
     pub spreads: Vec<Range>,
     /// The sums of the least and of the greatest possible Kendall's tau, of these requests.
     order: [f64; 2],
-    /// Probes that were processed before their request was sent.
+    /// The classes of the probes that were processed before their request was sent.
     pub control: Classes,
-    /// All other probes.
+    /// The classes of all other probes.
     pub changes: Classes,
     /// The comparison of lost probes, over requests in whose states no probes are dropped.
     pub losses: Excess,
@@ -118,8 +118,8 @@ impl Summary {
         (self.batches > 0).then(|| self.order.map(|sum| sum / self.batches as f64))
     }
 
-    /// Returns the comparison of probes that left as neither state demands. Such probes can be
-    /// told from dropped ones in all states.
+    /// Returns the comparison of probes that left as neither state demands. Unlike losses, such
+    /// probes can be distinguished from dropped ones in all states.
     #[must_use]
     pub fn astray(&self) -> Excess {
         let window = |classes: &Classes| Window { probes: classes.all(), wrong: classes.astray() };
