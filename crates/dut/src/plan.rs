@@ -13,7 +13,8 @@ use crate::{capacity, live, reads, updates};
 pub struct Plan {
     /// The table that is measured, by its name or alias; `None` for the largest suitable one.
     pub table: Option<String>,
-    /// The largest number of entries that the measurement inserts.
+    /// The largest number of different entries that the tests of updates, reads and capacity
+    /// insert.
     pub entries: u64,
     /// The settings of the test of updates; `None` to leave it out.
     pub updates: Option<updates::Settings>,

@@ -1,5 +1,5 @@
-//! The design of a table: how it is stored, kept consistent and updated. Everything that makes a
-//! table takes its [`Design`].
+//! The design of a table: how it is stored, kept consistent and updated. A
+//! [`PackedTable`](crate::PackedTable) is created with one, after [`Design::check`].
 
 use std::fmt;
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub enum Storage {
     /// A hash leads to an index into one array of 16 B aligned entries (paper, Fig. 7, eq. 4 and
     /// 5).
     Static,
-    /// Key, action and parameters lie in the bucket. A lookup usually reads one cache line. Keys
-    /// are limited to 16 bytes and parameters to 32.
+    /// Key, action and parameters lie in the bucket. A lookup usually reads one cache line. This is
+    /// why keys are limited to 16 bytes and parameters to 32, in tables of all storages.
     Inline,
 }
 

@@ -17,7 +17,8 @@ pub const MAX_SIZE: usize = 1 << 28;
 pub const MAX_ACTIONS: u16 = 1 << 14;
 
 /// The dimensions of a table. [`Layout::parameter_bytes`] is `A` in the paper's equations,
-/// [`Layout::key_bytes`] is `k`, and [`Layout::size`] is `s`.
+/// [`Layout::key_bytes`] is `k`, and [`Layout::size`] is `s`. An [`ExactTable`](crate::ExactTable)
+/// allows only a part of them ([`ExactTable::check`](crate::ExactTable::check)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     key_bits: u32,

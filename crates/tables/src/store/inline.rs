@@ -1,4 +1,4 @@
-//! Inline storage: buckets of every shape that fits into a cache line, behind one type.
+//! Inline storage: buckets for keys of 4, 8 or 16 bytes and parameters of 4 to 32, behind one type.
 //! [`ExactTable`](crate::ExactTable) uses it.
 
 use crate::access::{Access, Sharing};
@@ -17,8 +17,8 @@ impl Shape {
     const KEYS: [usize; 3] = [4, 8, 16];
     const VALUES: [usize; 4] = [4, 8, 16, 32];
 
-    /// Returns the smallest shape in which an entry of this layout fits, or `None` if a bucket of
-    /// one cache line has no room for such an entry.
+    /// Returns the smallest shape in which an entry of this layout fits, or `None` if keys have
+    /// more than 16 bytes or parameters more than 32.
     pub(crate) fn of(layout: &Layout) -> Option<Self> {
         let key = Self::KEYS.into_iter().find(|&key| key >= layout.key_bytes())?;
         let fits = |&value: &usize| {

@@ -40,7 +40,7 @@ pub enum TrafficError {
     /// The system cannot start a thread.
     #[error("a thread cannot be started: {0}")]
     Thread(std::io::Error),
-    /// The caller stopped the run before anything was measured.
+    /// The caller stopped the generation of traffic, or a run before its first repetition.
     #[error("interrupted")]
     Interrupted,
 }
