@@ -3,8 +3,8 @@
 //!
 //! One thread sends probes at their times, looks for arrivals on all interfaces, and polls the
 //! control channel, with one monotonic clock. A sending lies between the readings around its system
-//! call; an arrival lies between the last look that found nothing and the reading after the one
-//! that found it.
+//! call; an arrival lies between the reading before the previous look at its interface and the one
+//! after the look that found it.
 
 mod entries;
 mod outlet;

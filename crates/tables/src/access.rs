@@ -131,7 +131,8 @@ pub enum Sharing {
     /// Entries are read and written whole. If two actions write one entry at the same time, one of
     /// the writes may be lost.
     Unlocked,
-    /// An action that writes its entry holds a lock on the entry.
+    /// An action that writes its entry holds a lock on the entry. Entries that have no lock are
+    /// used as with [`Sharing::Unlocked`].
     Locked,
 }
 

@@ -5,7 +5,7 @@
 //! write no common cache line. A thread that closes the gate announces that and then reads all
 //! lanes; a packet announces that it is inside and then reads whether the gate is closed. All four
 //! steps are sequentially consistent, so at least one of the two sides sees the announcement of the
-//! other. `tests/models.rs` explores every interleaving.
+//! other. `tests/models.rs` explores the interleavings.
 //!
 //! Packets enter and leave with each batch, while the gate is closed rarely. Therefore a packet
 //! that leaves wakes no thread, and the thread that closes the gate polls the lanes until all

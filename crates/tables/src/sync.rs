@@ -1,4 +1,4 @@
-//! The atomics and waiting primitives of the modules whose protocols are checked exhaustively.
+//! The atomics and waiting primitives of the modules whose protocols a model checker explores.
 //!
 //! `tests/models.rs` includes those modules unchanged and replaces these primitives by those of a
 //! model checker.

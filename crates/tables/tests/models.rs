@@ -1,5 +1,6 @@
-//! Explores every interleaving of small models, by the model checker loom, over the source files of
-//! the protocols.
+//! Explores the interleavings of small models, by the model checker loom, over the source files of
+//! the protocols. Models of the gate are explored completely; the others, and one with three
+//! threads, only up to two or three preemptions.
 //!
 //!     RUSTFLAGS="--cfg loom" cargo test -p planimeter-tables --test models
 //!

@@ -24,7 +24,7 @@ pub(super) fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update
     v1::Update { r#type: kind as i32, entity }
 }
 
-/// The entries that the switch may have because of a measurement, and what it had before.
+/// The entries that the switch may have because of a measurement, and those that it had before.
 pub(super) struct Owned {
     client: Client,
     /// The entries of this measurement, in the order of their insertion.
@@ -35,7 +35,7 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    /// Reads what the switch has in tables.
+    /// Reads the entries that the switch has in these tables before the measurement.
     pub(super) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
         let mut owned = Self { client, entries: Vec::new(), before: HashSet::new(), tables };
         owned.before = owned.present().await?;
@@ -79,8 +79,8 @@ impl Owned {
         Ok(())
     }
 
-    /// Deletes the entries of this measurement. Returns how many entries the tables have that they
-    /// did not have before, or had and have not.
+    /// Deletes the entries of this measurement. Returns the number of entries by which the tables
+    /// then differ from their state before it.
     pub(super) async fn restore(&mut self) -> Result<usize, DutError> {
         let entries = std::mem::take(&mut self.entries);
         let updates: Vec<v1::Update> =

@@ -20,9 +20,9 @@ use crate::effects::{Classes, Moment, Observation, Silence, Span, Summary};
 use crate::error::DutError;
 use crate::window::{Operation, PATIENCE};
 
-/// The turns of the loop after which a message on the control channel has certainly been seen: the
-/// runtime needs one to notice that the socket is ready, one for the connection, and one for the
-/// call.
+/// The number of turns of the loop after which a message on the control channel has certainly been
+/// seen: the runtime needs one to notice that the socket is ready, one for the connection, and one
+/// for the call.
 const TURNS: usize = 4;
 
 /// The time in nanoseconds, after the latest sending or arrival of a probe, after which missing
@@ -209,10 +209,15 @@ struct Bench {
     outlets: Vec<Outlet>,
     /// The time between two probes in nanoseconds.
     spacing: u64,
+    /// The time in nanoseconds for which probes are sent before a request and after its answer.
     beside: u64,
+    /// The random number by which probes of this measurement are recognised.
     key: u64,
+    /// The number of the first probe of the next request.
     next: u64,
+    /// The number of probes that could not be sent.
     unsent: u64,
+    /// The buffer in which each probe is made.
     frame: Vec<u8>,
 }
 
@@ -411,7 +416,7 @@ impl Bench {
     }
 }
 
-/// An update of one rule: the entry, and what packets show of it.
+/// An update of one rule: the entry, and how packets leave before and after it.
 struct Plan<'a> {
     entry: &'a v1::TableEntry,
     expected: Expected<'a>,
