@@ -1,5 +1,5 @@
-//! The capacity of a table: how many entries a switch accepts, what it answers beyond them, and how
-//! the rate of inserts changes as the table fills.
+//! The capacity of a table: how many entries a switch accepts, with which answer it refuses more,
+//! and how the rate of inserts changes as the table fills.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

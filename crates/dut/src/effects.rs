@@ -1,4 +1,5 @@
-//! The effects of updates on packets: when packets obey a rule, and what happens to them meanwhile.
+//! The effects of updates on packets: from which moment packets obey a changed rule, and which are
+//! lost or go astray during the change.
 //!
 //! Probes are packets of one flow per rule. Each of them meets one state of its rule, which its
 //! outcome shows ([`Class`]). From the times at which probes were sent and received follow, for

@@ -266,8 +266,8 @@ fn all_ones(bits: u32) -> Vec<u8> {
     ones
 }
 
-/// Returns the key of an entry in a form in which keys compare: its priority and its matches, by
-/// the identifier of the field.
+/// Returns the key of an entry as bytes, which are equal for equal keys: its priority and its
+/// matches, in the order of the fields' identifiers.
 pub(crate) fn key(entry: &v1::TableEntry) -> Vec<u8> {
     let mut matches = entry.r#match.clone();
     matches.sort_by_key(|field| field.field_id);

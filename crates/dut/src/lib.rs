@@ -6,9 +6,10 @@
 //! how many it accepts ([`capacity`]). The entries are made from the switch's own P4Info
 //! ([`EntryMaker`]), and are removed again.
 //!
-//! An answer says that the switch has accepted an update. When packets obey it, and what happens to
-//! them meanwhile, is measured with packets on the ports of the switch ([`live`]) and derived from
-//! their times ([`effects`]).
+//! An answer says that the switch has accepted an update, but not that packets obey it yet. For
+//! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
+//! moment packets obey an update, and which packets are lost or go astray during the change
+//! ([`effects`]).
 
 pub mod capacity;
 pub mod effects;

@@ -1,5 +1,5 @@
-//! Updates of a real switch with packets beside them: what [`effects`](crate::effects) derives, on
-//! network interfaces.
+//! Measures the effects of updates on packets, with probes on network interfaces that are connected
+//! to a real switch. The times of the probes are evaluated by [`effects`](crate::effects).
 //!
 //! One thread sends probes at their times, looks for arrivals on all interfaces, and polls the
 //! control channel, with one monotonic clock. A sending lies between the readings around its system

@@ -72,7 +72,7 @@ pub trait Watch {
     fn step(&mut self, test: &'static str, done: u64, of: u64);
 }
 
-/// Makes the tests of a plan. If `stop` is set, ends soon with what was measured until then. In all
+/// Makes the tests of a plan. If `stop` is set, ends soon with the results until then. In all
 /// cases the entries of the measurement are removed from the switch.
 ///
 /// # Errors

@@ -6,7 +6,7 @@
 //! cache take the latency of the cache; over a larger region, a share of them takes that of memory.
 //!
 //! [`next_step`] chooses which size to measure next, and finds the cache in the latencies so far.
-//! It does arithmetic only. [`measure`] makes the measurements that it asks for.
+//! It does arithmetic only. [`measure`] makes the measurements that [`next_step`] returns.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -4,10 +4,10 @@
 //! through the [`Access`](crate::Access) that machine code uses. Parsers, other tables and the rest
 //! of packet processing are not measured.
 //!
-//! A [`Selection`] names what is to be compared and becomes a [`Plan`]: the cases that are
-//! measured, and those that no table supports, each with the reason. [`run()`] measures the plan on
-//! a machine that [`survey`] has examined. Cases of one size take turns within each repetition, so
-//! that disturbances of the machine affect all of them.
+//! A [`Selection`] lists the designs and loads to compare. It becomes a [`Plan`]: the cases that
+//! are measured, and those that no table supports, each with the reason. [`run()`] measures the
+//! plan on a machine that [`survey`] has examined. Cases of one size take turns within each
+//! repetition, so that disturbances of the machine affect all of them.
 //!
 //! # What a turn does
 //!

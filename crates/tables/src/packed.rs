@@ -35,7 +35,7 @@ use replicas::{Remade, Replicas};
 /// become empty is shrunk at once.
 const TAKEN_AT_ONCE: usize = 256;
 
-/// The settings of a table: what it holds, how it is stored, and what packets do with its entries.
+/// The settings of a table: its keys and entries, its design, and the ways in which packets use it.
 #[derive(Debug, Clone, Copy)]
 pub struct TableSettings<'s> {
     /// The design of the table.
@@ -92,7 +92,8 @@ pub enum Match<'m> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The parts of the design are incompatible, or the design does not support what packets do.
+    /// The parts of the design are incompatible, or the design does not support the writes of
+    /// packets.
     #[error(transparent)]
     Design(#[from] DesignError),
     /// The table that stores entries was not made or could not take the entry.
@@ -230,8 +231,8 @@ impl PackedTable {
     /// Creates an empty table that the workers of a group use.
     ///
     /// # Errors
-    /// Returns an error if the design does not support what packets do, if keys or parameters are
-    /// too wide, or if memory does not suffice.
+    /// Returns an error if the design does not support the writes of packets, if keys or parameters
+    /// are too wide, or if memory does not suffice.
     pub fn new(group: &Arc<WorkerGroup>, settings: &TableSettings<'_>) -> Result<Self, TableError> {
         let TableSettings { design, keys, parameter_bytes, actions, writing, writes_words } =
             *settings;
@@ -544,9 +545,10 @@ impl PackedTable {
     }
 
     /// Changes an entry to the result of `make`, which is called with the entry's action and
-    /// parameters. Returns what the entry was before. If `make` returns `None`, nothing is changed.
-    /// No packet sees a partially changed entry: with two replicas, packets read the active one
-    /// while the passive one is changed; with one replica, the gate is closed.
+    /// parameters. If `make` returns `None`, the entry is not changed. Returns the action and the
+    /// parameters from before the call, or `None` if there is no such entry. No packet sees a
+    /// partially changed entry: with two replicas, packets read the active one while the passive
+    /// one is changed; otherwise, the gate is closed.
     pub fn change(
         &self,
         key: u128,

@@ -48,8 +48,8 @@ const HEAD: usize = 3;
 const INHERITED: usize = 2 * HEAD;
 /// The index of a node's first half with the result of one of its own prefixes.
 const RESULTS: usize = INHERITED + 1;
-/// The bit that is set in a slot of the array if the other bits are the position of a node, and not
-/// a result.
+/// The bit of a slot of the array that is set if the remaining bits are the position of a node, and
+/// not a result.
 const NODE: u32 = 1 << 31;
 /// The number of entries for which a table must be made so that its array has 24 bits and not 18.
 const MANY: usize = 1 << 16;

@@ -164,7 +164,9 @@ pub struct Case {
     pub seen: Option<Times>,
 }
 
-/// The cost of each stage of burst processing in one worker, in cycles per packet.
+/// The cost of each stage of burst processing in one worker, in cycles per packet. The stages are
+/// measured without the fused function (parser to deparser), so their sum may differ from the cost
+/// that the throughput shows.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stages {
     /// The cycles per packet for copying to the output buffer, parsing, and prefetching of table

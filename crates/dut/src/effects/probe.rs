@@ -62,9 +62,9 @@ impl Probe {
 pub enum Silence {
     /// Probes leave the switch in both states.
     Neither,
-    /// Probes are dropped before the update, as those of a rule that is inserted often are.
+    /// Probes are dropped before the update. This is often so if the update inserts the rule.
     Old,
-    /// Probes are dropped after the update, as those of a rule that is deleted often are.
+    /// Probes are dropped after the update. This is often so if the update deletes the rule.
     New,
 }
 

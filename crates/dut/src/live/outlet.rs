@@ -28,7 +28,7 @@ pub enum Outcome {
     },
 }
 
-/// The packets of one rule, and what the rule does to them.
+/// The packets of one rule, and how they leave the switch in each state of the rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// The port by which the packets enter the switch.

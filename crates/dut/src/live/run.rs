@@ -1,4 +1,5 @@
-//! The measurement: updates on the control channel, with probes on the interfaces beside them.
+//! The measurement: updates on the control channel, and probes on the interfaces before, during and
+//! after each update.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -86,8 +87,8 @@ pub struct Measured {
     pub unsent: u64,
 }
 
-/// Measures when packets obey updates, and what happens to them meanwhile. The entries of the
-/// measurement are deleted in all cases.
+/// Measures from which moment packets obey updates, and which packets are lost or go astray during
+/// changes. The entries of the measurement are deleted in all cases.
 pub(crate) async fn measure(
     client: &Client,
     traffic: &Traffic,
@@ -394,7 +395,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Records what has arrived on all interfaces.
+    /// Records the probes that have arrived on all interfaces.
     fn receive(&mut self, record: &mut Record, expected: &[Expected<'_>]) -> Result<(), DutError> {
         for position in 0..self.outlets.len() {
             let before = self.now();
