@@ -63,8 +63,8 @@ pub enum ExactTableError {
     /// limits of every table.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The key is wider than 128 bits, or the parameters are longer than 32 bytes. Wider entries
-    /// would not fit into a bucket of one cache line.
+    /// The key is wider than 128 bits, or the parameters are longer than 32 bytes. An entry of this
+    /// size in both just fits into a bucket of one cache line.
     #[error(
         "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, and entries of \
          compiled programs do not exceed one"

@@ -488,8 +488,8 @@ impl PackedTable {
         changing.taken = 0;
         self.outgrow(changing);
         changing.finder.iter_mut().for_each(Finder::shrink);
-        // Few entries are left, so packets wait only briefly while entries are copied with the gate
-        // closed.
+        // If packets write entries in place, they wait while the entries that are left, at most an
+        // eighth of the table's room, are copied with the gate closed.
         let closed = self.in_place().then(|| self.close_for_change());
         let remade = read(&self.entries).table.shrunk();
         if remade.is_empty() {
