@@ -38,7 +38,7 @@ pub struct Measured {
     pub is_limited_here: bool,
 }
 
-/// Fills the table, reads all of it again and again, and empties it again.
+/// Inserts entries, reads the whole table repeatedly, and deletes the entries.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.

@@ -150,9 +150,9 @@ impl TableWorker {
         Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
     }
 
-    /// Prefetches the buckets of the keys of the next packets, if keys are matched exactly. The
-    /// result of [`TableWorker::apply`] for these packets is the same without this call, which only
-    /// saves time.
+    /// Prefetches the buckets of the keys of the next packets. The result of [`TableWorker::apply`]
+    /// for these packets is the same without this call, which only saves time, and only in a table
+    /// whose keys are matched exactly.
     pub fn prefetch(&self, keys: &[[u64; 2]]) {
         let Some(Way { access, .. }) = &self.way else { return };
         for keys in keys.chunks(BATCH) {

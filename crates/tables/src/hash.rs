@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn consecutive_keys_spread_over_buckets() {
-        // There are 2^16 keys in 2^12 buckets, 16 on average; a Poisson bucket above 48 has
-        // probability below 1e-9.
+        // There are 2^16 keys in 2^12 buckets, 16 in each on average. If keys were distributed at
+        // random (Poisson), a bucket would have 48 or more with a probability below 1e-9.
         let mut filled = vec![0_u32; 1 << 12];
         for key in 0..1_u32 << 16 {
             let hash = fixed(&key.to_be_bytes(), DEFAULT_SEED);
