@@ -83,8 +83,9 @@ impl Campaign {
         (sum.again > 0 || sum.kept > 0).then_some(sum)
     }
 
-    /// Returns one of `count` equal parts of the campaign, which follow each other in time. Each
-    /// part, called a round, has the same share of the repetitions of every cell.
+    /// Returns the blocks of one of `count` rounds, which follow each other in time and are
+    /// numbered from 0. Each round has about the same share of the repetitions of every cell. All
+    /// trials of rates and all notes are kept.
     #[must_use]
     pub fn round(&self, round: u32, count: u32) -> Self {
         let repetitions = self.blocks.iter().map(|one| one.block.repetition + 1).max().unwrap_or(0);

@@ -54,13 +54,15 @@ pub struct Predicted {
     pub low: Option<Picoseconds>,
     /// The upper end of the confidence interval of the delay; `None` if it is unknown.
     pub high: Option<Picoseconds>,
-    /// The delay to use as a bound. For levels that are no upper bounds, it equals the predicted
-    /// delay. For a percentile, it is the upper end of the confidence interval. For a maximum, it
-    /// is the largest delay of all cells involved, each reduced by its median cost, plus the costs
-    /// of all functions. Negative costs are left out, because they do not yield a service curve.
+    /// The delay to use as a bound. It is the predicted delay, except for upper bounds (the maximum
+    /// and percentiles above the median), where negative costs are left out because they do not
+    /// yield a service curve. For such a percentile, it is at least the upper end of the confidence
+    /// interval. For the maximum, it is at least the largest delay of all cells involved, each
+    /// reduced by its median cost, plus the largest plausible costs of all functions.
     pub safe: Picoseconds,
-    /// The largest share of packets that may exceed the bound, with the confidence of
-    /// [`Guarantee::Confidence`]; `None` if it is unknown.
+    /// The largest share of packets that may exceed the bound; `None` if it is unknown. For a
+    /// percentile, it holds with the confidence of `guarantee`; for the maximum, with that of the
+    /// model.
     pub beyond: Option<f64>,
     /// The functions whose measured cost is negative at this level.
     pub negative: Vec<FunctionName>,
@@ -107,7 +109,7 @@ pub struct UnionBound {
     pub confidence: f64,
 }
 
-/// The shares of packets for which a delay that no larger share exceeds is predicted.
+/// The shares of packets that may exceed the union bounds, one bound for each share.
 const SHARES: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
 
 /// The reason why the behaviour for several functions cannot be predicted.
@@ -182,8 +184,8 @@ impl Model {
     ) -> Option<Predicted> {
         let f0 = under.f0.profile.level(level)?;
         let (mut value, mut safe) = (f0.value.0, f0.value.0);
-        // The sum telescopes to the sum of all T_i minus (n - 1) T_0, so no interval is counted
-        // twice.
+        // The sum telescopes to the sum of all T_i minus (n - 1) T_0, so the interval of T_0 counts
+        // n - 1 times instead of n + 1 times.
         let zero = |end: Option<Picoseconds>| {
             if functions.is_empty() { end } else { Some(Picoseconds(0)) }
         };
@@ -240,8 +242,9 @@ impl Model {
         })
     }
 
-    /// Returns the largest delay of all cells, each reduced by its cost, and the share of packets
-    /// that may exceed it. Returns `None` if a cost is not constant or unknown.
+    /// Returns a bound on the delay and the share of packets that may exceed it. The bound is the
+    /// largest delay of all cells, each reduced by its cost, plus the costs of all functions.
+    /// Returns `None` if a cost is not constant or unknown.
     ///
     /// If costs are constant, each cell has the distribution of the baseline, shifted by its cost,
     /// so the maxima of all cells are comparable.
@@ -272,8 +275,8 @@ impl Model {
     }
 
     /// Returns how strong a statement the sum of costs at this level is. An extreme is empirical,
-    /// and so is a sum of costs that are not constant. Otherwise all intervals hold together with a
-    /// confidence that decreases with their number (Bonferroni).
+    /// and so are published figures and a sum of costs that are not constant. Otherwise all
+    /// intervals hold together with a confidence that decreases with their number (Bonferroni).
     fn guarantee(&self, functions: &[&FunctionModel], level: Level) -> Guarantee {
         let extreme = matches!(level, Level::Minimum | Level::Maximum);
         let published = matches!(self.source, Source::Published { .. });

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A statistic of delays on which a service curve is based (section III-A of the paper).
+/// A statistic of delays. Service curves are based on the minimum, on the maximum and on
+/// percentiles above the median (Helm et al., section III-A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Level {
@@ -44,8 +45,8 @@ impl Percentile {
 }
 
 impl Level {
-    /// Returns the levels that are estimated by default: those of the paper, the mean, and two
-    /// percentiles.
+    /// Returns the levels that are estimated by default: minimum, median and maximum as in Helm et
+    /// al., the mean, and the percentiles 99 and 99.9.
     #[must_use]
     pub fn usual() -> Vec<Self> {
         let percentile = |parts| Self::Percentile(Percentile(parts));

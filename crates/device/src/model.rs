@@ -46,7 +46,7 @@ pub enum Source {
         /// The start time of the campaign, in RFC 3339.
         created: String,
     },
-    /// A publication, from whose text the values were read. There are no samples.
+    /// The values were read from the text of a publication. There are no samples.
     Published {
         /// The citation of the publication.
         citation: String,
@@ -131,8 +131,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Derives a model from the cells of a campaign with at most one function (the training set of
-    /// the paper).
+    /// Derives a model from the cells of a campaign with at most one function. Those cells are the
+    /// training set of Helm et al. A function without delays is left out.
     ///
     /// # Errors
     /// Returns a [`ModelError`] if a baseline has no delays.

@@ -34,8 +34,8 @@ pub struct Profile {
     /// The lower tail of the delays. Each point has a delay and the largest share of packets that
     /// is below it; shares decrease.
     pub head: Vec<TailPoint>,
-    /// The largest share of packets that may exceed the largest observed delay; `None` without
-    /// samples.
+    /// The largest share of packets that may exceed the largest observed delay, at the confidence
+    /// of the model; `None` without samples.
     pub beyond_maximum: Option<f64>,
 }
 
@@ -48,7 +48,7 @@ pub struct Estimate {
     /// The value of the statistic in the sample.
     pub value: Picoseconds,
     /// The lower end of the confidence interval, widened by the tick of the clock. `None` for a
-    /// minimum, and if there are too few samples.
+    /// minimum, because a shorter delay may come, and if there are too few samples.
     pub low: Option<Picoseconds>,
     /// The upper end of the confidence interval, widened by the tick of the clock. `None` for a
     /// maximum, because a longer delay may come, and if there are too few samples.
@@ -120,8 +120,8 @@ impl Sorted {
         Some(Self { delays, effective, tick: tick.0, block_means })
     }
 
-    /// Returns the delay that a share of the packets does not exceed: the smallest delay for 0, the
-    /// largest for 1.
+    /// Returns the least delay that at least this share of the packets does not exceed: the
+    /// smallest delay for 0, the largest for 1.
     pub(crate) fn at(&self, share: f64) -> i64 {
         self.delays.at(share).unwrap_or_default()
     }
@@ -216,8 +216,8 @@ pub(crate) enum Tails {
     Omitted,
 }
 
-/// Returns the points of a tail, ten per decade of shares, as far as the samples reach. `at`
-/// returns the delay for a share.
+/// Returns the points of a tail for shares from one half down to 1e-8, ten per decade, as far as
+/// the samples reach. `at` returns the delay for a share.
 fn points(at: &dyn Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
     let beyond = (3..=80).map(|step| 10f64.powf(-f64::from(step) / 10.0));
     beyond.map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) })).collect()
@@ -271,14 +271,14 @@ impl Profile {
     }
 
     /// Returns a delay that at most this share of packets exceeds, at the confidence of the model;
-    /// `None` if there are too few samples.
+    /// `None` if there are too few samples, or the profile has no tails.
     #[must_use]
     pub fn delay_beyond(&self, share: f64) -> Option<Picoseconds> {
         self.tail.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)
     }
 
     /// Returns a delay below which at most this share of packets lies, at the confidence of the
-    /// model; `None` if there are too few samples.
+    /// model; `None` if there are too few samples, or the profile has no tails.
     #[must_use]
     pub fn delay_below(&self, share: f64) -> Option<Picoseconds> {
         self.head.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)

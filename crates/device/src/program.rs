@@ -1,8 +1,8 @@
 //! Splits a P4 program into basic functions, path by path, and predicts each path with a model.
 //!
-//! A path is the sequence of things that happen to one packet: parser states, a hit or a miss and
-//! an action for each table, one side of each condition, and the headers that the deparser emits. A
-//! path is split into *parts*:
+//! A path is the sequence of things that happen to one packet: parser states, the action that each
+//! table runs, one side of each condition, and the headers that the deparser emits. A path is split
+//! into *parts*:
 //!
 //! | part | stands for |
 //! | --- | --- |
@@ -22,8 +22,10 @@
 //! free. Parts that remain have no measurement and are listed.
 //!
 //! A condition on the validity of a header is decided by the parser's path if the program has only
-//! one header of that type. Every other condition is followed both ways. The list may therefore
-//! contain paths that no packet takes, so the worst path is never underestimated.
+//! one header of that type. Every other condition is followed both ways, so the list may contain
+//! paths that no packet takes. A path runs a loop of a control at most once, and enters a parser
+//! state on a loop at most eight times; packets that need more iterations take longer than
+//! predicted.
 
 mod walk;
 mod ways;
@@ -117,10 +119,11 @@ pub struct PathPrediction {
     pub composition: Composition,
 }
 
-/// Returns the paths of a program. Paths with equal parts are merged into one.
+/// Returns the paths of a program. Paths with equal parts are merged into one. The list is empty if
+/// no packet reaches the end of the program.
 ///
 /// # Errors
-/// Returns a [`PathError`] if there are too many paths, or none.
+/// Returns a [`PathError`] if there are too many paths.
 pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
     walk::program(program)
 }

@@ -1,11 +1,11 @@
 //! Verification: compares the predictions of a model with the measured delays.
 //!
-//! The model is derived from the cells with at most one function (the training set: the first row
-//! and the first column of the table) and tested against the cells with several functions. The
-//! paper's absolute relative error (equation 8) is complemented by four figures. The signed error
-//! shows delays that were predicted too short, which break a promise. The share of packets beyond a
-//! bound shows violations. The skill compares the model with one that ignores functions. The noise
-//! shows whether repetitions differ by less than functions do.
+//! The model is derived from the cells with at most one function (the training set) and tested
+//! against the cells with several functions. The absolute relative error of Helm et al. (equation
+//! 8) is complemented by four figures. The signed error shows delays that were predicted too short,
+//! which break a promise. The share of packets beyond a bound shows violations. The skill compares
+//! the model with one that ignores functions. The noise shows whether repetitions differ by less
+//! than functions do.
 
 mod drift;
 mod noise;
@@ -26,12 +26,14 @@ pub use noise::Noise;
 pub struct Verification {
     /// The conditions, such as the packet length, under which all cells were measured.
     pub setting: Setting,
-    /// All cells with measured delays, including those from which the model was derived.
+    /// The cells with measured delays whose functions were all measured alone, too. They include
+    /// the cells from which the model was derived.
     pub cells: Vec<VerifiedCell>,
     /// The errors and other figures of the predictions, one element per level (a statistic of
     /// delays, such as the median).
     pub levels: Vec<VerifiedLevel>,
-    /// The change of the device's delays during the campaign; `None` if there are too few blocks.
+    /// The change of the device's delays during the campaign; `None` if there are too few blocks,
+    /// or the median is not among the levels.
     pub drift: Option<Drift>,
     /// The measurement that would improve the predictions most; `None` if there is no suggestion.
     pub next: Option<Suggestion>,
@@ -136,7 +138,7 @@ pub enum VerifyError {
     /// The model lacks a function of a measured cell.
     #[error(transparent)]
     Compose(#[from] ComposeError),
-    /// The campaign has no cells other than those from which the model is derived.
+    /// No cell with several functions has delays and a prediction to compare them with.
     #[error(
         "no cell has more than one function and delays: there is nothing to compare the model with"
     )]
@@ -144,7 +146,7 @@ pub enum VerifyError {
 }
 
 /// Derives a model from the cells of a campaign with at most one function, and tests it against the
-/// other cells. Returns the model and one comparison per setting.
+/// other cells. Returns the model, and one comparison for each setting with a test cell.
 ///
 /// # Errors
 /// Returns a [`VerifyError`] if no model can be derived, or no test cell has delays.
@@ -336,7 +338,8 @@ fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion
 }
 
 impl VerifiedLevel {
-    /// Returns how strong the predictions at this level are; `None` if no test cell has one.
+    /// Returns the strength of the first test cell's prediction at this level; `None` if no test
+    /// cell has one.
     #[must_use]
     pub fn guarantee(cells: &[VerifiedCell], level: Level) -> Option<Guarantee> {
         let tested = cells.iter().filter(|cell| !cell.training);

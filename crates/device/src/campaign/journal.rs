@@ -1,5 +1,5 @@
-//! The records of a campaign's journal, and the binary form of its delays. The parent module and
-//! `store` read and write them.
+//! The records of a campaign's journal, and the binary form of its delays. The module `store` reads
+//! and writes them.
 
 use std::fmt;
 use std::ops::Add;
@@ -65,7 +65,7 @@ pub struct Block {
     pub packets_per_second: Option<f64>,
     /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
-    /// The speed of the measuring machine before and after the block; `None` if it was not
+    /// The state of the measuring machine around the block, such as its speed; `None` if it was not
     /// observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
@@ -141,7 +141,8 @@ impl Machine {
 /// The numbers of blocks of a campaign during which the measuring machine was disturbed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Disturbances {
-    /// The number of blocks that were discarded because of a disturbed machine and measured again.
+    /// The number of attempts at blocks that were discarded because the machine was disturbed. Each
+    /// of them was repeated.
     pub again: u64,
     /// The number of blocks during which the machine was disturbed and that were kept.
     pub kept: u64,

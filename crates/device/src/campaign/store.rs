@@ -38,8 +38,8 @@ pub enum WriteError {
     /// The description of the campaign is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// A block (one run of packets) names an unknown cell, or has more samples than a block can
-    /// hold.
+    /// A block (one run of packets) names an unknown cell, or has more samples or control windows
+    /// than a block can hold.
     #[error("a block of cell {} with {samples} samples cannot be kept: there are {cells} cells", cell.0)]
     Block {
         /// The cell that the block names.
@@ -151,7 +151,7 @@ pub struct BlockPlan {
     pub packets_per_second: Option<f64>,
     /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
-    /// The speed of the measuring machine before and after the block; `None` if it was not
+    /// The state of the measuring machine around the block, such as its speed; `None` if it was not
     /// observed.
     pub machine: Option<Machine>,
 }

@@ -11,8 +11,8 @@ use crate::model::{FunctionModel, Model, SettingModel};
 /// The way in which a device performs several functions for each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Semantics {
-    /// Each function works on a packet of its own. Rates are independent, and the smallest rate
-    /// counts.
+    /// The functions are stages of a pipeline, each of which works on another packet at the same
+    /// time. Rates are independent, and the smallest rate counts.
     Pipelined,
     /// The device finishes a packet before it takes the next. The costs of functions add up.
     RunToCompletion,
@@ -126,7 +126,8 @@ impl Model {
     }
 
     /// Returns the highest rate without loss, R_min in bit/µs, of the baseline and of each
-    /// function. A function without a measured rate gets the rate of the baseline.
+    /// function; `None` if that of the baseline is unknown. A function without a measured rate gets
+    /// the rate of the baseline, which a remark states.
     fn rates(
         &self,
         under: &SettingModel,
@@ -153,8 +154,8 @@ impl Model {
         Some(Rates { baseline: bits_per_microsecond(baseline), functions: rates })
     }
 
-    /// Returns the rate and latency of a pipelined device: the convolution of the curves of all
-    /// functions (equation 3).
+    /// Returns the minimum service curve of a pipelined device: the convolution of the curves of
+    /// all functions (equation 3).
     fn pipelined(
         &self,
         under: &SettingModel,
@@ -224,8 +225,9 @@ struct Rates {
     functions: Vec<Rational>,
 }
 
-/// Returns the rate of a device that performs all functions for a packet before the next one: R = L
-/// / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
+/// Returns the minimum service curve of a device that performs all functions for a packet before
+/// the next one. Its rate is R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0;
+/// a negative c_i counts as zero.
 fn run_to_completion(
     under: &SettingModel,
     predicted: &Predicted,

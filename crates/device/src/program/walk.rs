@@ -81,9 +81,9 @@ impl Walker<'_> {
         Ok(ways)
     }
 
-    /// Follows all partial paths through a parser or control of the architecture with `block`, and
-    /// ends an `exit` or a parser error there. In v1model and PSA, a packet that a parser rejects
-    /// continues, with the error in its metadata.
+    /// Extends all partial paths by `run`, which follows a parser or control of the architecture,
+    /// and ends the effect of an `exit` or a parser error there. In v1model and PSA, a packet that
+    /// a parser rejects continues, with the error in its metadata.
     fn top(
         &self,
         ways: Ways,
@@ -244,8 +244,8 @@ impl Walker<'_> {
                 all
             }
             StatementKind::For { before_condition, condition, update, body } => {
-                // The number of iterations depends on the packet. One iteration contributes the
-                // parts of the loop.
+                // The number of iterations depends on the packet. Each path runs the loop not at
+                // all or once.
                 let ways = self.block(before_condition, ways)?;
                 let ways = one(self.expression(condition, ways), "branch".to_owned());
                 let mut all = ways.clone();

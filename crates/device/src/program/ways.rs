@@ -21,7 +21,7 @@ pub(super) enum Ended {
     No,
     /// The path left the enclosing action, function or control by `return`.
     Returned,
-    /// The path left the innermost loop.
+    /// The path left the body of the innermost loop by `break` or `continue`.
     Left,
     /// The path left the top-level control or parser by `exit`.
     Exited,
