@@ -14,7 +14,8 @@ pub use text::{TextError, delays, histogram};
 /// The content of one imported file, which is the measurement of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The delay of each packet, in order of arrival.
+    /// The delay of each packet, in order of the imported file. A histogram is in order of its
+    /// lines.
     pub samples: Vec<Sample>,
     /// The packet counts of the file, such as lost packets.
     pub counts: Counts,

@@ -1,5 +1,5 @@
-//! Which delays of a campaign are those of stalls of the host, by the control windows between its
-//! packets.
+//! Finds the delays of a campaign that are due to stalls of the host, with the control windows
+//! between its packets.
 
 use statistics::exposure::{Exposed, Exposure, Repetition, Tail, TailOrigin};
 
@@ -18,7 +18,7 @@ pub struct CellStalls {
     pub cell: CellId,
     /// The origin of the cell's late packets, with the figures from which it follows.
     pub tail: Tail,
-    /// The share of the cell's packets that censoring keeps.
+    /// The share of the cell's packets during and next to which the host did not stall.
     pub kept: f64,
     exposure: Exposure,
 }
@@ -50,8 +50,9 @@ impl Stalls {
         &self.cells
     }
 
-    /// Whether a quantile of the delays of every cell is the device's, and not decided by the host.
-    /// `margin` is the share by which the same quantile of control windows may exceed their median.
+    /// Whether this quantile of the delays is due to the device in every cell, and not to stalls of
+    /// the host. `margin` is the share by which the same quantile of the control windows may exceed
+    /// their median.
     #[must_use]
     pub fn told(&self, share: f64, margin: f64) -> bool {
         self.cells.iter().all(|cell| {
@@ -60,8 +61,9 @@ impl Stalls {
         })
     }
 
-    /// Returns the campaign without the packets that censoring leaves out. Cells with a tail of
-    /// their own keep all packets.
+    /// Returns the campaign without the packets during or next to which the host stalled: those hit
+    /// by an interrupt or next to a slow control window. Cells whose late packets are due to the
+    /// function itself keep all packets.
     #[must_use]
     pub fn without(&self, campaign: &Campaign) -> Campaign {
         let mut quiet = campaign.clone();
@@ -108,7 +110,8 @@ mod tests {
         FunctionName, Origin, Picoseconds, SCHEMA, Sample, Setting,
     };
 
-    /// A campaign of one cell, of whose packets `late` take 10 µs instead of 0.2 µs.
+    /// Returns a campaign with one cell. Its packets for which `late` returns true take 10 µs, all
+    /// others 0.2 µs.
     fn campaign(blocks: u32, late: impl Fn(u32) -> bool, controls: bool) -> Campaign {
         let function = |name: &str, dimension| Function {
             name: FunctionName::new(name),
@@ -172,7 +175,8 @@ mod tests {
 
     #[test]
     fn packets_that_interrupts_hit_are_left_out_unless_the_function_is_late_itself() {
-        // One late packet in each of three blocks says nothing of whose it is.
+        // One late packet in each of three blocks does not show whether the host or the device was
+        // late.
         let few = campaign(3, |packet| packet == 500, true);
         let stalls = Stalls::of(&few, 1).expect("controls");
         assert_eq!(stalls.cells()[0].tail.origin, TailOrigin::Untold);
@@ -180,7 +184,7 @@ mod tests {
         let quiet = stalls.without(&few);
         assert_eq!(quiet.delays(CellId(0)).iter().max(), Some(&Picoseconds(200_000)));
         assert_eq!(quiet.delays(CellId(0)).len(), 3 * 999);
-        // Many, beside not one late control, are the function's own.
+        // Many late packets without a single late control window are due to the function itself.
         let many = campaign(10, |packet| packet % 50 == 0, true);
         let stalls = Stalls::of(&many, 1).expect("controls");
         assert_eq!(stalls.cells()[0].tail.origin, TailOrigin::Function);

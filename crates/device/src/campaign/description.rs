@@ -125,9 +125,9 @@ pub enum Dimension {
     Match,
     /// The function applies an action to packets.
     Action,
-    /// The function is a parser state, named by the number of bits that it extracts.
+    /// The function is a step of the parser, such as the extraction of a header of a given width.
     Parser,
-    /// The function looks up a table key, named by its match kind and width.
+    /// The function applies a table, named by the match kinds and widths of its keys.
     Key,
     /// The function is a primitive of an action, such as an assignment.
     Primitive,
@@ -230,7 +230,7 @@ pub struct Clock {
 pub enum ClockSource {
     /// The network interface timestamps packets.
     Hardware,
-    /// The kernel timestamps frames when it hands them to the driver.
+    /// The kernel timestamps frames when it hands them to the driver or receives them from it.
     Kernel,
     /// The measuring program reads a clock before and after each packet.
     Program,

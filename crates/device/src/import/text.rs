@@ -36,9 +36,9 @@ const MOST: u32 = 10_000_000;
 /// Reads delays from text, either one per line or as `packet,delay`. `unit` is the length of one
 /// unit of delay in picoseconds.
 ///
-/// A first line that begins with a letter is a header, and `#` begins a comment. A missing packet
-/// number counts as a lost packet, a repeated one as a duplicate; without numbers, neither is
-/// visible.
+/// A first line that begins with a letter or a quotation mark is a header, and `#` begins a
+/// comment. A missing packet number counts as a lost packet, a repeated one as a duplicate; without
+/// numbers, neither is visible.
 ///
 /// # Errors
 /// Returns a [`TextError`] if a line is malformed, the file has too many packets, or it has no
@@ -127,7 +127,7 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
 }
 
 /// Returns the line number and the fields of each line that is not blank. A first line that begins
-/// with a letter is a header and is left out.
+/// with a letter or a quotation mark is a header and is left out.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let content = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let filled = (1..).zip(content).filter(|(_, line)| !line.is_empty());

@@ -75,14 +75,16 @@ pub trait Bench {
         None
     }
 
-    /// Returns for how long threads waited for a processor and others used it. Returns `None` if the
-    /// device has processors of its own, or no threads of its own.
+    /// Returns the times for which threads of the bench and of the device have waited for a
+    /// processor, and for which their cores were busy. Returns `None` if the device has processors
+    /// of its own, or no threads of its own.
     fn contention(&mut self) -> Option<Contention> {
         None
     }
 }
 
-/// The use of the processors of a measurement since the system was started.
+/// The accumulated use of the processors of a measurement. Only the difference of two readings is
+/// meaningful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contention {
     /// The time for which threads of the bench and of the device waited for a processor, summed.
@@ -235,8 +237,8 @@ fn visit(block: &crate::campaign::Block) -> Visit {
     Visit { repetition: block.repetition, cell: block.cell }
 }
 
-/// Returns the cells whose highest rate without loss has not been found yet. A search that was
-/// interrupted begins anew.
+/// Returns the cells for which a search for the highest rate without loss has lost no packet yet.
+/// Their search begins anew. A search that was interrupted after a loss is not continued.
 fn rate_cells(plan: &Plan, before: &Campaign) -> Vec<(CellId, RatePlan)> {
     let Some(rates) = plan.rates else { return Vec::new() };
     let cells = (0..).map(CellId).zip(plan.campaign_cells());
@@ -344,9 +346,9 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits until the machine is fast, or until the campaign has no more readings to spend on
-    /// waiting. Returns how much slower than its best time the fixed workload was at last, as a
-    /// share.
+    /// Waits until the machine is fast, or until the block or the campaign has no more readings to
+    /// spend on waiting. Returns how much slower than its best time the fixed workload was at last,
+    /// as a share.
     fn await_fast_machine(&mut self) -> Option<f64> {
         let first = self.yardstick()?;
         self.steadiness.keep(first);
@@ -436,7 +438,7 @@ impl Conductor<'_> {
     }
 }
 
-/// The number of times that a run of packets is repeated if no packet arrived.
+/// The largest number of times that a run of packets is repeated because no packet arrived.
 const TRIES: u32 = 3;
 
 /// The reason why a run of packets is not accepted.
@@ -447,8 +449,8 @@ enum Fault {
     Altered(String),
 }
 
-/// Returns an error if no packet of a run arrived or if packets had unexpected content, because the
-/// device is then misconfigured.
+/// Returns an error if no packet of a run arrived or if packets had unexpected content: the device
+/// did not do what it was configured to do.
 fn check(outcome: &Outcome) -> Result<(), Fault> {
     let Counts { sent, received, .. } = outcome.counts;
     if outcome.altered > 0 {
@@ -483,8 +485,8 @@ fn irregularities(outcome: &Outcome) -> Option<String> {
 }
 
 /// Returns remarks on how steady the machine was during a campaign: the drift of the baseline's
-/// median delay, and the variation of median delays between repetitions. Differences smaller than
-/// this variation are meaningless.
+/// median delay, the blocks that the machine disturbed, and the variation of median delays between
+/// repetitions. Differences smaller than this variation are meaningless.
 #[must_use]
 pub fn stability(campaign: &Campaign) -> Vec<String> {
     let mut remarks = Vec::new();

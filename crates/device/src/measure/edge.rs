@@ -247,8 +247,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
         host.insert("core of the device".to_owned(), device.to_string());
     }
     let started = connect(plan)?;
-    // The error of the clock itself, measured over the first wire before it has a device, or over
-    // the loop-back.
+    // The delays of a path without a device show the error of the clock. The path is the first wire
+    // before its device starts, or the loop-back.
     machine::stay_on(generator)?;
     let (reference, tick, fastest) = {
         let (what, mut path) = match &namespace {
@@ -366,7 +366,8 @@ fn line_rate(
     Some(megabits * 1_000_000)
 }
 
-/// Returns a sentence about the clock of a campaign and the delays that it showed without a device.
+/// Returns a description of the clock of a campaign, and of the delays that it showed without a
+/// device, in one line.
 #[must_use]
 pub fn clock_line(clock: &Clock) -> String {
     let source = clock.source;

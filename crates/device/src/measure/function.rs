@@ -1,5 +1,5 @@
-//! The functions of the paper's Table I: the fields on which packets are matched, and the actions
-//! on packets.
+//! The functions of Table I of Helm et al.: the fields on which packets are matched, and the
+//! actions on packets.
 
 use crate::campaign::{Dimension, Function, FunctionName};
 

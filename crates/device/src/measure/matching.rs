@@ -35,10 +35,11 @@ struct Packet {
 pub struct Outcome {
     /// The packet counts of the run, without warm-up packets.
     pub counts: Counts,
-    /// The number of packets that came out with unexpected content. They have no sample.
+    /// The number of packets that came out with unexpected content. They have no sample and count
+    /// as lost.
     pub altered: u64,
-    /// The number of packets that arrived so late that the earlier run to which they belong had
-    /// counted them as lost.
+    /// The number of packets of other runs that arrived during this run. Their own run had counted
+    /// them as lost.
     pub late: u64,
     /// The delay of each packet that arrived, in order of arrival.
     pub samples: Vec<Sample>,
@@ -110,8 +111,8 @@ impl PacketTracker {
         self.outstanding
     }
 
-    /// Ends the run and returns its counts and delays. Packets that have not arrived count as lost,
-    /// and an arrival of a packet that was not sent as unmatched.
+    /// Ends the run and returns its counts and delays. Packets that have not arrived count as lost.
+    /// Arrivals of packets that were not sent, or that belong to another run, count as unmatched.
     #[must_use]
     pub fn close(self, clock_steps: u64) -> Outcome {
         let mut counts = Counts { clock_steps, unmatched: self.late, ..self.counts };

@@ -45,7 +45,7 @@ pub enum Part {
     Compare(u32),
     /// A `setValid` of a header that is already valid.
     SetValid,
-    /// A `setInvalid` of a valid header.
+    /// A `setInvalid` of a header that is not valid.
     SetInvalid,
     /// A call of a v1model extern.
     Call(Call),

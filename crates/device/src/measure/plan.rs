@@ -169,7 +169,8 @@ pub enum RateCells {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timestamps {
-    /// The clock of the kernel, which timestamps frames when it hands them to the driver.
+    /// The clock of the kernel, which timestamps frames when it hands them to the driver or
+    /// receives them from it.
     #[default]
     Kernel,
     /// The clock of the network card. The plan's interfaces `send` and `receive` must then be taps,
@@ -285,7 +286,7 @@ pub struct Plan {
     pub warm_up: u32,
     /// Whether a run of packets is repeated if the measuring machine was slow during it.
     pub steady_machine: bool,
-    /// The seed of the random order of measurements; drawn at random if the plan names none.
+    /// The seed of the random order of measurements; `None` to draw one.
     pub seed: Option<u64>,
     /// The time after which a packet that has not returned counts as lost.
     pub wait: Duration,
@@ -407,7 +408,7 @@ impl Plan {
     }
 
     /// Returns the functions that the plan adds to the baseline, each once: matches and actions in
-    /// the order of the paper's Table I, or the program parts that are measured alone.
+    /// the order of Table I of Helm et al., or the program parts that are measured alone.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
         let rules = || self.cells.iter().filter_map(|cell| cell.task.rule());

@@ -1,5 +1,5 @@
 //! Searches for R_min: the last of a rising series of offered rates at which a device loses no
-//! frame (section III-G.2 of the paper).
+//! frame (Helm et al., section III-G.2).
 
 /// A search for the highest rate without loss, in two series. The first doubles the rate until a
 /// frame is lost. The second starts from the last rate without loss and rises in steps of the

@@ -28,7 +28,8 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
         // One value differs, so that no two rules match the same packets.
         match subject.matched {
             MatchKind::Port => {
-                // The ports of other rules lie above those of the device.
+                // Other rules have ports above `LAST_PORT`, on which the device receives no
+                // packets.
                 Rule { in_port: if other == 0 { port } else { LAST_PORT + other }, ..own }
             }
             MatchKind::TpDst => Rule { tp_dst: own.tp_dst + other as u16, ..own },
@@ -42,7 +43,7 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     })
 }
 
-/// The greatest port number of a device under test.
+/// The greatest port number of a device under test, unless the plan names other ports.
 pub(super) const LAST_PORT: u32 = 2;
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ use crate::campaign::{CellId, Machine};
 /// or wait for a fast machine.
 #[derive(Debug)]
 pub(super) struct Steadiness {
-    /// The times that the workload took: those of the start, and one per block, sorted.
+    /// The times that the workload took, sorted: those of the start, and one before each run of
+    /// packets.
     readings: Vec<Duration>,
     /// The number of repetitions of disturbed blocks that are still allowed.
     repeats: u32,
@@ -68,7 +69,7 @@ impl Steadiness {
     }
 
     /// Returns the median delay of a block divided by the median of those of the cell's blocks that
-    /// were kept; `None` if there are none.
+    /// were kept; `None` if no block was kept or a median is unknown.
     pub(super) fn beside_others(&self, cell: CellId, median: Option<i64>) -> Option<f64> {
         let others = self.medians.get(&cell)?;
         let typical = *others.get(others.len().saturating_sub(1) / 2)?;

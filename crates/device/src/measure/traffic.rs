@@ -1,10 +1,13 @@
 //! The packets of a cell: how they are sent, and how they must come out of the device.
 //!
-//! All packets of a cell belong to one flow of UDP over IPv4 over Ethernet, which the rule of the
-//! cell matches. After the UDP header, each packet carries the number of its run, its own number
-//! within that run, and a check word that depends on a secret of the campaign. Received packets are
-//! matched to sent ones by these values alone. The UDP checksum is absent (zero, RFC 768), so that
-//! no device has to update it; the IPv4 header checksum is present and checked.
+//! All packets of a cell with a table of rules belong to one flow of UDP over IPv4 over Ethernet,
+//! which the first rule matches. The UDP checksum is absent (zero, RFC 768), so that no device has
+//! to update it; the IPv4 header checksum is present and checked. Packets for a program of parts
+//! have only an Ethernet header and the headers that the program parses.
+//!
+//! After its headers, each packet carries the number of its run, its own number within that run,
+//! and a check word that depends on a secret of the campaign. Received packets are matched to sent
+//! ones by these values alone.
 
 use super::function::{ActionKind, MatchKind};
 
@@ -211,8 +214,8 @@ impl Traffic {
     }
 
     fn word(&self, id: PacketId) -> [u8; ID] {
-        // The finaliser of SplitMix64. Other runs, other campaigns and random bytes do not produce
-        // this word, except with negligible probability.
+        // The steps of the finaliser of SplitMix64 mix the bits. Other runs, other campaigns and
+        // random bytes do not produce this word, except with negligible probability.
         let mut mixed = self.secret ^ (u64::from(id.run) << 32 | u64::from(id.number));
         for multiplier in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb_u64] {
             mixed = (mixed ^ (mixed >> 30)).wrapping_mul(multiplier);

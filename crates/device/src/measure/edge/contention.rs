@@ -31,8 +31,8 @@ impl Competitors {
         Self { cores, processes }
     }
 
-    /// Returns the times since the system was started. Returns `None` if the kernel does not record
-    /// how long threads wait.
+    /// Returns the accumulated times of the threads and the cores. Returns `None` if the kernel
+    /// does not record how long threads wait, or a process has ended.
     pub(super) fn read(&self) -> Option<Contention> {
         let mut own = Scheduled::default();
         for process in &self.processes {

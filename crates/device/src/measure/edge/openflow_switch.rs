@@ -238,7 +238,7 @@ fn match_1_0(matched: MatchKind, rule: &Rule) -> v1_0::Match {
 }
 
 /// Builds the OpenFlow 1.3 match of a rule. It includes the prerequisites of the rule's fields and
-/// actions: an Ethernet type, a protocol or a tag (OpenFlow 1.3.5, sections 7.2.3.6 and 7.2.4).
+/// actions: an Ethernet type, a protocol or a tag (OpenFlow 1.3.5, sections 7.2.3.6 and 7.2.5).
 fn match_1_3(subject: Subject, rule: &Rule) -> v1_3::Match {
     let Subject { matched, action, .. } = subject;
     let transport = matches!(matched, MatchKind::TpDst | MatchKind::FiveTuple | MatchKind::All)

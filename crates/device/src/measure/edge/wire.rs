@@ -62,7 +62,7 @@ pub(super) struct Path {
     port: Port,
     before: Timestamper,
     behind: Timestamper,
-    /// The clock that took the latest timestamp; `None` before the first packet.
+    /// The clock that took the latest timestamp; `None` before the first arrival.
     by: Option<StampedBy>,
     /// The first timestamp in nanoseconds. Later timestamps are stored relative to it.
     epoch: Option<u64>,
@@ -102,7 +102,7 @@ impl Path {
         })
     }
 
-    /// Returns the clock that takes the timestamps; `None` before the first packet.
+    /// Returns the clock that took the latest timestamp; `None` before the first arrival.
     pub(super) fn clock(&self) -> Option<ClockSource> {
         self.by.map(|by| match by {
             StampedBy::Hardware => ClockSource::Hardware,

@@ -6,7 +6,8 @@ use super::super::traffic::{SHIM_TYPE, value};
 use super::{Call, KeyKind, Part};
 
 /// Returns a program that contains these parts, as P4 text. Packets leave by `out_port`. Each table
-/// has `rules` entries, of which one matches.
+/// with keys has `rules` entries, or fewer if its narrowest key has fewer values; one of them
+/// matches.
 ///
 /// Tables and conditions come before all other statements, whatever the order of `parts`, so that
 /// they see the packet as it came in.

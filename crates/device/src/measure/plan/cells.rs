@@ -168,7 +168,7 @@ fn checked_settings<'f>(
     Ok(settings)
 }
 
-/// Returns the cells for the matches and actions of the paper's Table I.
+/// Returns the cells for the matches and actions of Table I of Helm et al.
 fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
     let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
     let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;
