@@ -71,7 +71,8 @@ pub struct Port(pub u32);
 pub enum RulePolicy {
     /// Every frame gets a rule.
     EveryFrame,
-    /// IPv4 packets without a VLAN tag; the controller forwards other packets one by one.
+    /// IPv4 packets without a VLAN tag get a rule; the controller forwards other packets one by
+    /// one.
     Ipv4,
 }
 
@@ -173,7 +174,7 @@ impl Forwarding {
     }
 }
 
-/// The EtherTypes of a frame: its first one, and those that follow its VLAN tags.
+/// The EtherTypes of a frame: its first one, and the one after its VLAN tags.
 struct EtherTypes {
     outer: Option<u16>,
     inner: Option<u16>,

@@ -35,7 +35,7 @@ pub struct Counts {
     /// The number of messages and updates that switches refused.
     pub refused: u64,
     /// The number of sessions, and of attempts at them, that ended by a fault. A switch that
-    /// disconnects is not a fault.
+    /// disconnects, or that a controller cannot reach, is not a fault.
     pub failures: u64,
 }
 

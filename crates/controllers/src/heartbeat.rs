@@ -14,7 +14,9 @@ use std::time::Duration;
 /// one is gone.
 pub const PATIENCE: u32 = 3;
 
-/// Sends heartbeats to standby controllers for as long as the process lives.
+/// Sends heartbeats to standby controllers for as long as the process lives. Returns the address on
+/// which they can connect, and the handle of the sending thread. With port 0 the system chooses a
+/// port.
 ///
 /// # Errors
 ///

@@ -14,7 +14,7 @@ use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn:
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 
-/// The maximum time that a client may take to send its request.
+/// The maximum time that a client may take to send the headers of its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause before the server tries again to accept a connection, after the system has refused it
 /// for lack of file descriptors.
@@ -44,7 +44,7 @@ pub(crate) enum Answer {
 pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    /// The largest accepted request in bytes.
+    /// The largest accepted body of a request in bytes.
     longest: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The journal of what happens to a controller's switches.
+//! A log of the events at a controller's switches.
 
 use std::fmt;
 use std::sync::Arc;

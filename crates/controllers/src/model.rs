@@ -61,7 +61,7 @@ pub struct Model {
 pub struct Stages {
     /// The time between the last stage and the answer, in microseconds.
     pub delay_us: f64,
-    /// The number of unanswered packet-ins above which packet-ins are lost; `None` for no limit.
+    /// The largest number of unanswered packet-ins; further ones are lost. `None` for no limit.
     pub most_waiting: Option<usize>,
     /// The loss at high rates; `None` if there is none.
     pub loss: Option<Loss>,
@@ -107,13 +107,13 @@ pub struct Cost {
     pub enhanced: f64,
 }
 
-/// The factor by which a stage takes longer with several switches.
+/// The factor by which a stage takes longer with several switches than with one.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
     /// The number of connected switches from which the factor applies.
     pub from: usize,
-    /// The factor.
+    /// The factor, which multiplies [`Stage::cost_us`].
     pub factor: f64,
     /// The further factor in overload; `None` if there is none.
     pub overload: Option<OverloadFactor>,
@@ -125,7 +125,7 @@ pub struct Factor {
 pub struct OverloadFactor {
     /// The number of unanswered packet-ins above which the factor applies.
     pub above: usize,
-    /// The factor.
+    /// The factor, which multiplies the time that the stage takes without overload.
     pub factor: f64,
 }
 
@@ -168,7 +168,7 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Parses the file.
+    /// Parses the text of a model file and checks its numbers.
     ///
     /// # Errors
     ///

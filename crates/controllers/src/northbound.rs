@@ -19,7 +19,7 @@ use crate::application::paths::{self, SwitchId};
 use crate::application::{Flow, Port, Rule};
 use crate::http::{Answer, HttpRequest, Server};
 
-/// The largest request in bytes; a rule takes a few hundred.
+/// The largest body of a request in bytes; a rule takes a few hundred.
 const LONGEST: usize = 64 * 1024;
 /// The interval at which the HTTP server checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);

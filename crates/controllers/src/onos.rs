@@ -35,7 +35,8 @@ use crate::p4runtime::{Fleet, Options, ServiceTime};
 use crate::pipeline::PipelineError;
 use store::Store;
 
-/// The largest request in bytes; a netcfg takes some hundred bytes for each port of each switch.
+/// The largest body of a request in bytes; a netcfg takes some hundred bytes for each port of each
+/// switch.
 const LONGEST: usize = 64 << 20;
 /// The interval at which the stand-in checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);

@@ -201,7 +201,7 @@ impl Controller {
     /// Offers the northbound interface of path provisioning over HTTP while the controller runs:
     /// queries of the topology and of the rules of a switch, and the installation of a rule, as in
     /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port. With other
-    /// applications the interface offers nothing.
+    /// applications no request is answered.
     ///
     /// # Errors
     ///

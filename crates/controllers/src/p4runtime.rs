@@ -68,12 +68,13 @@ pub struct Options {
     /// The block of the controller after which packet-ins are answered: gRPC, decoding or the
     /// application.
     pub answer_after: AnswerAfter,
-    /// When the description of the pipeline, by which packets are decoded, is read.
+    /// Whether the description of the pipeline, by which packets are decoded, is read once or again
+    /// for every packet.
     pub description: Description,
     /// The queue in which packet-ins wait to be answered; `None` for a controller that answers as
     /// fast as it can. Path provisioning ignores it.
     pub queue: Option<ServiceQueue>,
-    /// The number of threads that serve switches; at least one.
+    /// The number of threads that serve switches: at least one, at most one per switch.
     pub threads: usize,
     /// The time without a matching packet after which a rule is removed; zero for never.
     pub idle_timeout: Duration,
@@ -259,7 +260,7 @@ impl Controller {
     /// Serves every `threads`-th switch of the list, beginning with the one at index `thread`,
     /// until `ended` returns true.
     fn serve(&self, thread: usize, threads: usize, ended: impl Fn() -> bool) -> io::Result<()> {
-        // Each thread has its own runtime, so that no task moves to another core.
+        // Each thread has its own runtime, so that no task moves to another thread.
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .on_thread_park(gather::pause(self.shared.options.gather))

@@ -47,8 +47,7 @@ pub const FLOOD_PORT: Port = Port(508);
 /// The identifier of the multicast group with all ports.
 pub const FLOOD_GROUP: u32 = 1;
 
-/// The reason why the pipeline cannot be used: a defect of the build, or a user's device
-/// configuration that is too long.
+/// The reason why the built-in pipeline cannot be used: a defect of the build.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {

@@ -5,8 +5,8 @@
 //! link. A host is located at the port where its packets enter, if no link is there. A packet to a
 //! known host gets a path: a shortest one, with a rule at each of its switches, the last switch
 //! first. Any other packet goes out of all ports without a link, so that it reaches every host and
-//! does not circulate. When a link or a switch fails, the paths over it are rerouted, and discovery
-//! starts again at the neighbours.
+//! does not circulate. When a link or a switch fails, the paths over it are rerouted. A switch at
+//! which a port goes down or comes up sends LLDP frames again.
 //!
 //! The application has no sockets and no clock: events are passed in, and [`Command`]s are
 //! returned.
@@ -131,7 +131,8 @@ impl Network {
         Some(vec![Command::Install { switch, rule }])
     }
 
-    /// Adds a switch that has connected, with these ports up and no rules.
+    /// Adds a switch that has connected, with these ports up and no rules. Returns the commands
+    /// that discover its links and, if the switch was known already, reroute the paths over it.
     pub fn switch_up(
         &mut self,
         switch: SwitchId,

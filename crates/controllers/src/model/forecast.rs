@@ -33,7 +33,7 @@ struct Packet {
     answered: Option<Duration>,
 }
 
-/// Returns what becomes of the packet-ins of `load` at a controller with this queue.
+/// Computes when a controller with this queue answers each packet-in of `load`.
 #[must_use]
 pub fn forecast(mut queue: ServiceQueue, load: &Load) -> Forecast {
     let end = load.warm_up + load.measure;

@@ -62,7 +62,7 @@ struct Losses {
     /// The number of packet-ins that may still arrive before they exceed the rate.
     allowance: f64,
     last_arrival: Duration,
-    /// The part of a packet-in that is lost already, 0 to 1.
+    /// The shares of earlier packet-ins in excess that have not added up to a lost one, 0 to 1.
     owed: f64,
 }
 

@@ -57,7 +57,8 @@ impl Connection {
         }
     }
 
-    /// Writes as many bytes as the socket accepts. Returns whether some are left to write.
+    /// Writes as many bytes as the socket accepts. Returns whether the socket must become writable
+    /// before the remaining ones can be written.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         loop {
             let waiting = self.out.get(self.sent..).unwrap_or(&[]);
@@ -89,7 +90,7 @@ impl Connection {
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
-            // Idle connections, of which there may be thousands, hold no buffer.
+            // Idle connections, of which there may be thousands, hold no larger buffer than this.
             self.out.shrink_to(COMPACT);
         } else if self.sent > COMPACT {
             self.out.drain(..self.sent);

@@ -39,8 +39,8 @@ pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(
 }
 
 /// Appends a flow-mod with a rule that sends packets which match no other rule to the controller.
-/// Switches of OpenFlow 1.0 do so by themselves; those of 1.3 drop these packets without the rule
-/// (5.4).
+/// Switches of OpenFlow 1.3 drop these packets without the rule (1.3.5, 5.4). Switches of 1.0 send
+/// them to the controller by themselves, so nothing is appended.
 pub(super) fn table_miss(
     version: Version,
     xid: Xid,
@@ -178,7 +178,7 @@ pub(super) fn send(
     let outputs: Vec<PortNumber> = outputs.iter().map(|port| PortNumber(port.0)).collect();
     let in_port = match (ingress, version) {
         (Some(port), _) => PortNumber(port.0),
-        // 1.0 has OFPP_NONE for this, 1.3 has OFPP_CONTROLLER (7.3.7).
+        // OpenFlow 1.0 has OFPP_NONE for this, 1.3 has OFPP_CONTROLLER (1.3.5, 7.3.7).
         (None, Version::V1_0) => PortNumber::ANY,
         (None, Version::V1_3) => PortNumber::CONTROLLER,
     };
@@ -227,7 +227,7 @@ pub(super) fn answer(
     let buffer_id = packet_in.buffer_id();
     let payload = if buffer_id.is_buffered() { &[] } else { packet_in.payload() };
     let in_port = match (packet_in.version(), packet_in.in_port()) {
-        // A 1.3 packet-in may lack its ingress port, but a packet-out must have one (7.3.7).
+        // A 1.3 packet-in may lack its ingress port, but a packet-out must have one (1.3.5, 7.3.7).
         (Version::V1_3, PortNumber::ANY) => PortNumber::CONTROLLER,
         (_, port) => port,
     };

@@ -24,7 +24,7 @@ use crate::counters::Tally;
 
 /// The first transaction id of keep-alives, far from those of the handshake.
 const KEEPALIVE_XID: Xid = Xid(0x8000_0000);
-/// The first transaction id of messages that install rules. The handshake uses lower ones.
+/// The first transaction id of the messages after the handshake, which uses lower ones.
 const FIRST_XID: u32 = 0x100;
 /// The maximum time from connecting until the session of a switch is open.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(15);
@@ -343,8 +343,8 @@ impl Session {
             }
         }
         messages::forget_all(version, self.take_xid(), out)?;
-        // Without a barrier a switch may process the following messages first (1.0.0, 4.6.3; 1.3.5,
-        // 6.2).
+        // Without a barrier a switch may process the following messages first (OpenFlow 1.0.0,
+        // 5.3.7; 1.3.5, 6.2).
         messages::barrier(version, self.take_xid(), out)?;
         messages::table_miss(version, self.take_xid(), policy.miss_send_len, out)?;
         if policy.application == Application::ReactiveForwarding {

@@ -51,7 +51,7 @@ impl FromStr for AnswerAfter {
     }
 }
 
-/// When the controller reads the description of the pipeline, by which packets are decoded.
+/// How often the controller reads the description of the pipeline, by which packets are decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Description {
     /// The description is read once, when the controller starts.

@@ -1,5 +1,4 @@
-//! A set of switches that changes while a controller runs; each switch has a pipeline of its own
-//! choice.
+//! A set of switches that changes while a controller runs. Switches may have different pipelines.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use crate::counters::Tally;
 pub(super) enum Order {
     /// Install the rule on the switch.
     Install(Rule),
-    /// Remove the rule of the flow, which was idle.
+    /// Remove the rule of the flow, which was idle or lies on an old path.
     Remove(Flow),
 }
 

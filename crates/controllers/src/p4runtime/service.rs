@@ -108,7 +108,7 @@ impl Station {
     }
 }
 
-/// When a packet-in is answered.
+/// The time at which a packet-in is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     AtOnce,
@@ -128,8 +128,9 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Line {
     station: Arc<Station>,
-    /// The timer for the next answer; `None` if no packet-in waits, or if the system has no timer
-    /// left and that of the runtime, which is precise to a millisecond, must do.
+    /// The timer for the next answer. It is `None` if the controller has no queue, or if the system
+    /// has no timer left; the timer of the runtime, which is precise to a millisecond, is then
+    /// used.
     timer: Option<Timer>,
     waiting: VecDeque<(Option<Instant>, Answer)>,
 }
@@ -194,8 +195,8 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Removes the waiting packet-ins of this switch, which has disconnected, from the common
-    /// queue.
+    /// Removes this switch, which has disconnected, and the number of its waiting packet-ins. The
+    /// common queue is cleared once no packet-in waits at all.
     fn drop(&mut self) {
         let mut state = self.station.state();
         state.waiting = state.waiting.saturating_sub(self.waiting.len());

@@ -269,8 +269,8 @@ async fn next(
     Ok(tally)
 }
 
-/// Writes the rules that are ordered; all orders that wait are written with one request. Returns
-/// the reason why no more can be written.
+/// Writes the rules that are ordered; up to [`BATCH`] orders that wait are written with one
+/// request. Returns the reason why no more can be written.
 pub(super) async fn write_rules(
     mut client: Client,
     mut orders: mpsc::Receiver<Ordered>,
