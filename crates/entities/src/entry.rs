@@ -54,10 +54,10 @@ pub struct MatchKey {
     pub priority: u32,
 }
 
-/// The position of an entry in its table.
+/// The identity of an entry in its table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKey {
-    /// The default entry, which packets hit that match no other entry.
+    /// The default entry, whose action runs for packets that match no other entry.
     Default,
     /// An entry with a key.
     Match(MatchKey),
@@ -68,7 +68,7 @@ pub enum EntryKey {
 pub struct TableEntry {
     /// The identifier of the table.
     pub table: TableId,
-    /// The position of the entry in its table.
+    /// The identity of the entry in its table.
     pub key: EntryKey,
     /// The action that a packet which matches the entry runs. If a modification has none, an entry
     /// keeps its action, and the default entry returns to the default action of the program. A

@@ -148,7 +148,7 @@ impl EntityError {
     }
 }
 
-/// Truncates a message to [`LONGEST_MESSAGE`] bytes.
+/// Truncates a message to at most [`LONGEST_MESSAGE`] bytes. An ellipsis marks the cut.
 #[must_use]
 pub fn shortened(mut message: String) -> String {
     const CUT: &str = "\u{2026}";

@@ -89,7 +89,7 @@ pub enum ValueError {
 }
 
 impl ValueError {
-    /// Returns the canonical code that the specification prescribes for the error.
+    /// Returns the canonical code of the error.
     pub fn code(self) -> Code {
         match self {
             Self::Empty | Self::TooWide { .. } => Code::OutOfRange,
@@ -200,7 +200,8 @@ pub fn encode(value: u128) -> Bytes {
     Bytes::copy_from_slice(&bytes[zeros..])
 }
 
-/// Returns the number in a byte string, or `None` if the string is empty or longer than 128 bits.
+/// Returns the number in a byte string, or `None` if the string is empty or the number needs more
+/// than 128 bits.
 pub fn decode(value: &[u8]) -> Option<u128> {
     let value = without_leading_zeros(value).ok()?;
     if value.len() > size_of::<u128>() {
