@@ -1,4 +1,5 @@
-//! How often and how long the host of a measurement stands still, and an envelope for it.
+//! Measures how often and how long the host of a measurement stands still, and fits an envelope to
+//! these times.
 //!
 //! A host that runs other programs, or is itself a virtual machine, takes the processor away from
 //! time to time. To network calculus it is a flow of higher priority: in any time t it takes at most
@@ -22,8 +23,8 @@ pub struct Gap {
     pub at: f64,
     /// The length of the gap in seconds.
     pub length: f64,
-    /// Whether an interrupt marked the gap. A gap without a mark is that of a hypervisor, or marks
-    /// are not available.
+    /// Whether the processor showed an interrupt during the gap. A gap without one is due to a
+    /// hypervisor, or the processor shows no interrupts.
     pub marked: bool,
 }
 
@@ -34,7 +35,7 @@ pub struct Gaps {
     pub duration: f64,
     /// The gaps, in order of time.
     pub gaps: Vec<Gap>,
-    /// Whether the processor marks interrupts.
+    /// Whether the processor shows interrupts, so that gaps can be marked.
     pub marks_available: bool,
 }
 

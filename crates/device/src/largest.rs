@@ -1,5 +1,5 @@
-//! The delay of the packet that takes a device longest, as opposed to the longest delay of any
-//! moment.
+//! Finds the delay of the packet that takes a device longest. The longest delay of a campaign is
+//! usually that of another packet, which the host delayed.
 //!
 //! A device in memory shares its processor with the host, whose interrupts make single packets
 //! late. The largest of many delays is then the host's. Each block sends the same packets in the
@@ -38,7 +38,7 @@ pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> 
     repeated.values_mut().filter_map(second_least).max()
 }
 
-/// Predicts the delay of the packet that takes the device longest if it performs these functions,
+/// Predicts the delay of the packet that takes a device longest which performs these functions,
 /// from those of the single functions (equation 9). Returns `None` if a needed cell was not
 /// measured under the setting.
 #[must_use]

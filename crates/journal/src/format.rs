@@ -7,7 +7,7 @@
 //! | 0..32 | [`MAGIC`], the version in it, filled up with zeros |
 //! | 32..40 | the file's own number, drawn when it was made |
 //! | 40..44 | checksum of the 40 bytes before |
-//! | 64..84, 96..116 | two places that say in turn which record was synced last |
+//! | 64..84, 96..116 | two marks, written in turn: the last synced record, and the length then |
 //!
 //! Records follow, each a head of [`HEAD`] bytes and a body:
 //!
@@ -16,7 +16,7 @@
 //! | 0..4 | length of the body |
 //! | 4..8 | kind |
 //! | 8..16 | sequence number, from 1 |
-//! | 16..24 | sequence number of the last record that was synced by then |
+//! | 16..24 | sequence number of the last record that was known to be synced by then |
 //! | 24..28 | checksum of the body |
 //! | 28..32 | chain: checksum of the file's number, the previous chain, and bytes 0..28 |
 //! | 32..36 | checksum of the file's number and bytes 0..32 |

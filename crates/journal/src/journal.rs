@@ -18,8 +18,8 @@ pub struct Journal<S: Storage> {
     storage: S,
     path: PathBuf,
     list: List<S::File>,
-    /// The length of the file in bytes when a replacement was last attempted, or 0 if none was
-    /// since the journal was opened.
+    /// The length of the file in bytes after the last replacement or, if that failed, at the
+    /// attempt. It is 0 if none was attempted since the journal was opened.
     replaced: u64,
     /// The reason why the journal accepts no more records, or `None` if it accepts them.
     closed: Option<String>,
@@ -80,8 +80,8 @@ impl<S: Storage> Journal<S> {
         if end.durable < end.sequence {
             write_again(&file, mark.length..end.offset).map_err(failed)?;
         }
-        // Otherwise sectors of a remainder that this start or an interrupted one cut off could come
-        // back between later records.
+        // Without this sync, sectors of a remainder that this start or an interrupted one cut off
+        // could come back between later records after a loss of power.
         file.sync().map_err(failed)?;
         storage.sync_directory(path).map_err(failed)?;
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
@@ -120,8 +120,8 @@ impl<S: Storage> Journal<S> {
         Ok(next.sequence)
     }
 
-    /// Returns whether the list of records has become so much longer than it was when it was last
-    /// replaced that it is worth replacing. A file of up to 16 MiB never is.
+    /// Returns whether the list of records is worth replacing, because its file is more than four
+    /// times as long as after the last replacement. A file of up to 16 MiB never is.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.list.tip.length > SMALL.max(4 * self.replaced)
@@ -158,8 +158,8 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Prepares a sync of the appended records to the storage medium. Returns `None` if all records
-    /// are synced. To sync, call [`SyncJob::run`] without holding a lock, and then
-    /// [`Journal::end_sync`].
+    /// are synced, or if the journal accepts no more records. To sync, call [`SyncJob::run`]
+    /// without holding a lock, and then [`Journal::end_sync`].
     ///
     /// # Errors
     ///

@@ -57,7 +57,7 @@ struct Place {
 }
 
 /// Copies the intact records of the journal `from` into a new journal `to`, in the order of their
-/// sequence numbers. The journal `from` is left unchanged.
+/// sequence numbers. There they are numbered anew, from 1. The journal `from` is left unchanged.
 ///
 /// # Errors
 ///

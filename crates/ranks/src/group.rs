@@ -26,7 +26,8 @@ pub struct Group {
 pub enum Received<T> {
     /// A message from a rank.
     Message(Rank, T),
-    /// A rank was lost during the wait; [`Group::lost`] returns the cause.
+    /// A rank was lost during the wait, or sent a malformed message; [`Group::lost`] returns the
+    /// cause.
     Lost(Rank),
     /// The waiting time passed without a message.
     Nothing,
@@ -110,6 +111,7 @@ impl Group {
     /// Waits until every other rank has sent an expected message, for at most `patience`. Ranks
     /// that have not sent one by then are marked as lost. Each message is passed to `take`, which
     /// returns whether it was the expected one. The wait ends early once `is_over` returns true.
+    /// Only the first rank may call this.
     ///
     /// # Errors
     /// Returns the first error of `take`, which ends the wait.
@@ -150,7 +152,8 @@ impl Group {
         }
     }
 
-    /// Leaves the group. `status` is the exit status with which the process is about to end.
+    /// Leaves the group. `status` is the exit status with which the process is about to end. If
+    /// ranks were lost, the link ends without an orderly shutdown; see [`Link::abandon`].
     pub fn leave(mut self, status: u8) {
         if !self.lost.is_empty() {
             self.link.abandon(status);

@@ -24,7 +24,7 @@ pub struct Work {
     pub items: Vec<String>,
     /// Other data that must be equal at every rank, such as the digest of an input file.
     pub basis: String,
-    /// The cores that items occupy, if no other rank may use them.
+    /// The cores that items occupy and that no other rank may use; `None` if ranks may share cores.
     pub cores: Option<Vec<usize>>,
     /// A description of this rank, which the first rank collects.
     pub about: String,
@@ -130,7 +130,7 @@ const PATIENCE: Patience = Patience {
 const SHORT_REST: Duration = Duration::from_millis(600);
 /// The interval of polling for messages, long enough not to disturb a measurement.
 const POLL: Duration = Duration::from_millis(20);
-/// The stack size of the thread that works on items, in bytes; main threads have about as much.
+/// The stack size of the thread that works on items, in bytes: twice that of most main threads.
 const STACK: usize = 16 << 20;
 
 /// Works on all items, together with the other ranks of a group if there is one. Items are assigned
