@@ -1,4 +1,5 @@
-//! Tests of the paper's models as shipped: predictions and service curves.
+//! Tests of the published models of Helm et al. as shipped: predictions and service curves.
+//! Sections, tables and equations are those of their paper.
 
 use calculus::{Curve, Rational};
 use device::campaign::{FunctionName, Picoseconds};

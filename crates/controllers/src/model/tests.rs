@@ -1,3 +1,5 @@
+//! Tests of the model of the P4RCProbe paper, and of forecasts in overload.
+
 use std::time::Duration;
 
 use proptest::prelude::*;

@@ -14,11 +14,12 @@ pub(crate) const MATCHES: [&str; 5] = ["tp-dst", "dl-dst", "masked-nw-dst", "fiv
 pub(crate) const ACTIONS: [&str; 6] =
     ["set-dl-src", "strip-vlan", "set-vlan-id", "set-nw-src", "set-nw-tos", "set-tp-src"];
 
-/// A function from a cell's functions and the time, as a share of the campaign, to the delay of a
-/// packet in nanoseconds.
+/// A function that returns the delay of a packet in nanoseconds. Its arguments are the functions of
+/// the cell, the time as a share of the campaign, and a source of random numbers.
 pub(crate) type Truth = dyn Fn(&[&str], f64, &mut ChaCha8Rng) -> f64;
 
-/// A campaign of the paper's table on a synthetic device, with its cells visited in turns.
+/// The size of a campaign that measures Table I of Helm et al. on a synthetic device, one cell
+/// after the other in each repetition.
 pub(crate) struct Plan {
     pub(crate) blocks: u32,
     pub(crate) packets: u32,

@@ -24,7 +24,7 @@ fn level(verification: &Verification, level: Level) -> &::device::verify::Verifi
     verification.levels.iter().find(|of_level| of_level.level == level).expect("the level")
 }
 
-/// The delay of the device that the paper assumes, with constant costs.
+/// Returns the delay of a device whose functions have constant costs, as Helm et al. assume.
 fn shifts(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
     baseline(random) + functions.iter().map(|name| cost(name)).sum::<f64>()
 }
@@ -104,7 +104,8 @@ fn quantisation_is_part_of_every_interval() {
     assert_eq!(level(&verification, Level::Median).refuted.0, 0);
 }
 
-/// The delay of a device with functions that are cheap for most packets and expensive for the rest.
+/// Returns the delay of a device with functions that cost nothing for most packets and much for the
+/// rest.
 fn bimodal(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
     let expensive = |name: &&str| match *name {
         "set-nw-src" | "five-tuple" => 20_000.0 * f64::from(random.random::<f64>() < 0.4),
@@ -127,8 +128,8 @@ fn percentiles_of_costs_that_vary_do_not_add() {
         .iter()
         .find(|cell| cell.functions == names(&["five-tuple", "set-nw-src"]))
         .unwrap();
-    // Each of the two functions alone has the median of the baseline. Both together do not, because
-    // 64 % of packets are slowed by at least one.
+    // Each of the two functions alone has nearly the median of the baseline. Both together do not,
+    // because 64 % of packets are slowed by at least one.
     let median = cell.errors.iter().find(|error| error.level == Level::Median).unwrap();
     assert!(median.relative < -0.2, "{median:?}");
     assert_eq!(cell.prediction.refused, names(&["five-tuple", "set-nw-src"]));

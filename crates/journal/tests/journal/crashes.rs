@@ -138,8 +138,9 @@ struct Day {
     answered: Vec<Duration>,
     due: Due,
     faults: u64,
-    /// The time of the last failed sync, and the time of the restart after it.
+    /// The time at which a failed sync or replacement last closed the journal.
     failed: Option<Duration>,
+    /// The time of the last restart.
     restarted: Duration,
     /// The time of the last sync that could not begin, and is made up for by the next one.
     postponed: Option<Duration>,

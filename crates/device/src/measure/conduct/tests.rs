@@ -17,7 +17,7 @@ const PLAN: &str = "
     packets = 5
     warm-up = 2";
 
-/// A bench with f0 = 1000, tp-dst = 10, set-nw-src = 100, and a drift per run.
+/// A bench whose baseline takes 1000 ps, tp-dst 10 ps and set-nw-src 100 ps, with a drift per run.
 #[derive(Default)]
 struct Synthetic {
     configured: Option<Task>,
