@@ -54,7 +54,7 @@ pub struct Onos {
 
 impl Onos {
     /// Returns the options with which a controller behaves like ONOS: reactive forwarding, the
-    /// service time of the paper, and a pause before a known switch is dialled again.
+    /// service time of the P4RCProbe paper, and a pause before a known switch is dialled again.
     pub fn options() -> Options {
         Options {
             application: Application::ReactiveForwarding,

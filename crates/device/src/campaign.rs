@@ -4,7 +4,7 @@
 //! runs/20261122T090000Z-device/
 //!   campaign.json     the plan, the device and the clock; written before the first packet
 //!   journal.jsonl     one line per block and per offered rate, in order of time
-//!   delays.bin        the (packet, delay) pairs of each block and its control windows, back to back
+//!   delays.bin        the (packet, delay) pairs and then the control windows of each block
 //! ```
 //!
 //! A *function* is something that a device does for a packet beyond its baseline, such as matching
@@ -50,17 +50,17 @@ pub struct MeasuredBlock {
     pub block: Block,
     /// The delay of each packet of the block that arrived, in order of arrival.
     pub samples: Vec<Sample>,
-    /// The control windows before the first packet and behind each packet that was sent; empty if
+    /// The control windows before the first packet and after each packet that was sent; empty if
     /// there are none.
     pub controls: Vec<Control>,
 }
 
 impl Campaign {
-    /// Returns how many blocks of the campaign a disturbed machine affected. Returns `None` if there
-    /// were none or the machine was not observed.
+    /// Returns the numbers of blocks of the campaign that a disturbed machine affected. Returns
+    /// `None` if there were none or the machine was not observed.
     ///
-    /// The first blocks of a cell had no others to be compared with when they were measured, so that
-    /// all blocks are compared here once more.
+    /// The first blocks of a cell had no others to be compared with when they were measured, so all
+    /// blocks are compared here once more.
     #[must_use]
     pub fn disturbances(&self) -> Option<Disturbances> {
         let mut sum = Disturbances::default();

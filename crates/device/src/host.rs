@@ -2,10 +2,10 @@
 //! these times.
 //!
 //! A host that runs other programs, or is itself a virtual machine, takes the processor away from
-//! time to time. To network calculus it is a flow of higher priority: in any time t it takes at most
-//! an envelope σ + ρt, so that a program keeps at least [t - σ - ρt]⁺. Such an envelope is only as
-//! good as what was seen. It is therefore fitted to one half of the observation and tested on the
-//! other.
+//! time to time. To network calculus it is a flow of higher priority: in any time t it takes at
+//! most an envelope σ + ρt, so that a program keeps at least [t - σ - ρt]⁺. Such an envelope is
+//! only as good as the observation. It is therefore fitted to one half of the observation and
+//! tested on the other.
 
 use std::time::Duration;
 
@@ -119,8 +119,8 @@ impl Gaps {
         gaps
     }
 
-    /// Returns, at the end of each gap, the largest excess over ρt of the gaps in any time that ends
-    /// there: the level of a bucket that gaps fill and that leaks at rate ρ.
+    /// Returns, at the end of each gap, the largest excess over ρt of the gaps in any time that
+    /// ends there: the level of a bucket that gaps fill and that leaks at rate ρ.
     fn levels(&self, rho: f64) -> Vec<f64> {
         let (mut level, mut end) = (0.0_f64, 0.0);
         let mut at_end = |gap: &Gap| {

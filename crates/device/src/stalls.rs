@@ -44,7 +44,7 @@ impl Stalls {
         (!cells.is_empty()).then_some(Self { cells })
     }
 
-    /// Returns the stalls beside each cell, in the order of the campaign's cells.
+    /// Returns the stalls during each cell, in the order of the campaign's cells.
     #[must_use]
     pub fn cells(&self) -> &[CellStalls] {
         &self.cells

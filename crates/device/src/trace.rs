@@ -1,5 +1,5 @@
-//! Service curves from a trace of arrivals and departures: the smallest latency for which D ≥ A ⊗ β
-//! holds.
+//! Computes service curves from a trace of arrivals and departures: the smallest latency for which
+//! D ≥ A ⊗ β holds.
 //!
 //! A FIFO node serves packets of lengths l_n that arrive at a_n and depart at d_n. It offers the
 //! rate-latency curve β(t) = R (t - T)⁺, followed by a packetizer, exactly if d_n ≤ f_n + T for all

@@ -57,7 +57,8 @@ struct Place {
 }
 
 /// Copies the intact records of the journal `from` into a new journal `to`, in the order of their
-/// sequence numbers. There they are numbered anew, from 1. The journal `from` is left unchanged.
+/// sequence numbers. They receive new sequence numbers there, from 1. The journal `from` is left
+/// unchanged.
 ///
 /// # Errors
 ///

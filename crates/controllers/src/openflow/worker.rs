@@ -170,8 +170,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Returns the maximum time for which the worker waits for events: until the next answer is due,
-    /// or until it must check for other tasks.
+    /// Returns the maximum time for which the worker waits for events: until the next answer is
+    /// due, or until it must check for other tasks.
     fn pause(&self) -> Duration {
         let dues = self.peers.iter().flatten().filter_map(|peer| peer.session.next_due());
         match dues.min() {

@@ -51,7 +51,8 @@ impl FromStr for AnswerAfter {
     }
 }
 
-/// How often the controller reads the description of the pipeline, by which packets are decoded.
+/// Whether the controller reads the description of the pipeline, by which packets are decoded, once
+/// or for every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Description {
     /// The description is read once, when the controller starts.

@@ -158,7 +158,7 @@ pub(super) async fn provision(
         for message in messages.drain(..) {
             match message {
                 Message::Packet(packet) => {
-                    // A packet without an ingress port tells nothing.
+                    // A packet without an ingress port locates no host and no link.
                     if let Some(port) = shared.description().ingress(&packet.metadata) {
                         member.packet_in(port, &packet.payload);
                     }

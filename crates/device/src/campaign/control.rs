@@ -2,10 +2,10 @@
 
 use super::Picoseconds;
 
-/// A window of fixed work behind a packet, and whether interrupts occurred since the window before.
+/// A window of fixed work after a packet, and the interrupts since the window before.
 ///
-/// The first control window of a block is before its first packet, so that window n + 1 is the one
-/// behind packet n.
+/// The first control window of a block is before its first packet, so window n + 1 is the one after
+/// packet n.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Control {
     /// The duration of the fixed work.

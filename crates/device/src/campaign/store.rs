@@ -229,8 +229,8 @@ impl Writer {
         })
     }
 
-    /// Appends a run of packets: first its delays and control windows, then its line in the journal.
-    /// Returns the line.
+    /// Appends a run of packets: first its delays and control windows, then its line in the
+    /// journal. Returns the line.
     ///
     /// # Errors
     /// Returns a [`WriteError`] if the cell is unknown, the samples are too many, or a file cannot

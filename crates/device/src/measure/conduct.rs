@@ -41,7 +41,7 @@ pub struct RunOrder {
 pub struct RunRecord {
     /// The packet counts, and the delays of the packets that arrived.
     pub outcome: Outcome,
-    /// The control windows before the first packet after the warm-up and behind each packet; empty
+    /// The control windows before the first packet after the warm-up and after each packet; empty
     /// if the bench has none.
     pub controls: Vec<Control>,
     /// The time from the first packet after the warm-up to the last.
@@ -91,7 +91,7 @@ pub struct Contention {
     pub waited: Duration,
     /// The time for which these threads ran, summed.
     pub ran: Duration,
-    /// The time for which the cores of the bench and of the device were busy, whoever used them.
+    /// The time for which the cores of the bench and of the device were busy, with any program.
     pub busy: Duration,
 }
 
@@ -238,7 +238,7 @@ fn visit(block: &crate::campaign::Block) -> Visit {
 }
 
 /// Returns the cells for which a search for the highest rate without loss has lost no packet yet.
-/// Their search begins anew. A search that was interrupted after a loss is not continued.
+/// Their search starts again. A search that was interrupted after a loss is not continued.
 fn rate_cells(plan: &Plan, before: &Campaign) -> Vec<(CellId, RatePlan)> {
     let Some(rates) = plan.rates else { return Vec::new() };
     let cells = (0..).map(CellId).zip(plan.campaign_cells());

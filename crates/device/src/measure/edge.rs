@@ -40,7 +40,7 @@ use wire::{Path as WirePath, WireBench};
 /// The parameters of a campaign that is to be measured on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'j> {
-    /// The plan that says what is measured.
+    /// The plan of the measurements.
     pub plan: &'j Plan,
     /// The directory for the results, which must exist.
     pub directory: &'j Path,

@@ -8,10 +8,10 @@
 //!
 //! The workload misses a program that competes for a core only while the block is measured: the
 //! shortest of several runs is not interrupted by it. Two observations reveal such a program. The
-//! kernel records how long threads wait for a processor, and how long cores are busy. And the
-//! median of the block is several times that of the cell's other blocks, which is far beyond what
-//! a repetition of a steady device shows, so that repeating such blocks removes no variation of the
-//! device itself.
+//! kernel records how long threads wait for a processor, and how long cores are busy. In addition,
+//! the median of the block is several times that of the cell's other blocks. Repetitions of a
+//! steady device differ by far less, so repeating such blocks removes no variation of the device
+//! itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,8 +40,8 @@ impl Steadiness {
     /// The largest number of times that the workload is run while waiting before one block.
     pub(super) const WAITS: u32 = 300;
 
-    /// The largest number of repetitions of one block. A machine that stays disturbed must not spend
-    /// on the first blocks what later ones need, nor keep the device waiting.
+    /// The largest number of repetitions of one block. A machine that stays disturbed must not use
+    /// up for the first blocks the repetitions that later ones need, nor keep the device waiting.
     pub(super) const REPEATS: u32 = 4;
 
     /// Creates the state for a campaign in which `blocks` blocks are still to be measured.

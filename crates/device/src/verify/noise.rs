@@ -18,7 +18,7 @@ pub struct Noise {
     /// The standard deviation of the level between cells with at most one function.
     pub between_functions: Picoseconds,
     /// Whether the uncertainty is smaller than the differences between cells. Otherwise the level
-    /// says nothing about functions.
+    /// does not distinguish functions.
     pub says_something: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The largest packet of a device whose host stalls.
+//! Tests of the packet that takes a device longest, on a host that stalls.
 
 use ::device::campaign::{CellId, Picoseconds};
 use ::device::verify::verify;

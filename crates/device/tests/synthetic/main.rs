@@ -45,7 +45,7 @@ fn constant_costs_are_recovered() {
             function.function.name
         );
     }
-    // As in the paper, twelve cells train the model and thirty test it.
+    // As with Helm et al., twelve cells train the model and thirty test it.
     assert_eq!(verification.cells.iter().filter(|cell| cell.training).count(), 12);
     assert_eq!(verification.cells.len(), 42);
     let training = verification.cells.iter().filter(|cell| cell.training);
@@ -104,8 +104,8 @@ fn quantisation_is_part_of_every_interval() {
     assert_eq!(level(&verification, Level::Median).refuted.0, 0);
 }
 
-/// Returns the delay of a device with functions that cost nothing for most packets and much for the
-/// rest.
+/// Returns the delay of a device two of whose functions cost nothing for most packets, and 20 µs
+/// for the rest.
 fn bimodal(functions: &[&str], _: f64, random: &mut rand::rngs::ChaCha8Rng) -> f64 {
     let expensive = |name: &&str| match *name {
         "set-nw-src" | "five-tuple" => 20_000.0 * f64::from(random.random::<f64>() < 0.4),

@@ -363,8 +363,8 @@ pub(super) struct WireBench {
     /// A timer of a fixed workload, which shows how fast the machine is; `None` unless the device
     /// runs on this machine.
     yardstick: Option<Yardstick>,
-    /// A reader of how other programs compete with the device; `None` unless the device runs on this
-    /// machine.
+    /// A reader of how other programs compete with the device; `None` unless the device runs on
+    /// this machine.
     competitors: Option<Competitors>,
 }
 
