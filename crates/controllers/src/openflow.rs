@@ -129,7 +129,7 @@ pub struct Controller {
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
-    /// The network, if the application decides over all switches. Such a controller has one thread.
+    /// The network, if the application is path provisioning. Such a controller has one thread.
     network: Option<Arc<Mutex<Network>>>,
     /// Whether a standby controller must take over now.
     takeover: Arc<AtomicBool>,

@@ -12,8 +12,8 @@
 //! A task per switch dials until the switch is reached, becomes primary, makes sure that the switch
 //! runs the controller's pipeline, installs the application's initial entries, and then answers
 //! packet-ins. When the session ends, the task starts over. The module `switch` holds this life
-//! cycle, `connections` the connections, `serving` the applications, `network` the application that
-//! decides over all switches, `rules` the state of the written rules, and `entities` their
+//! cycle, `connections` the connections, `serving` the applications, `network` the network that
+//! path provisioning decides about, `rules` the state of the written rules, and `entities` their
 //! P4Runtime form.
 
 mod connections;
@@ -149,7 +149,7 @@ struct Shared {
     dials: Semaphore,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// The network of all switches. Only the application that decides over all switches uses it.
+    /// The network of all switches, which only path provisioning uses.
     network: Network,
 }
 

@@ -43,7 +43,8 @@ pub struct DigestConfig {
     pub max_timeout_ns: u64,
     /// The largest number of messages in a list; 0 leaves the number to the switch.
     pub max_list_size: u32,
-    /// The time after which a message that was not acknowledged may be sent again, in nanoseconds.
+    /// The time after which a message that was not acknowledged may be sent again, in nanoseconds;
+    /// 0 if no acknowledgement is awaited.
     pub ack_timeout_ns: u64,
 }
 

@@ -81,8 +81,8 @@ pub struct TableEntry {
     /// The time without a matching packet after which the control plane is notified, in
     /// nanoseconds; 0 for never.
     pub idle_timeout_ns: u64,
-    /// The nanoseconds since a packet last matched the entry. It is present only in reads, and only
-    /// in tables with idle timeouts.
+    /// The nanoseconds since a packet last matched the entry or, if none did, since the entry was
+    /// inserted. It is present only in reads, and only in tables with idle timeouts.
     pub since_last_hit_ns: Option<u64>,
     /// The value of the direct counter. A write without one keeps the counter; a read has one if
     /// the table has a direct counter.
@@ -92,7 +92,8 @@ pub struct TableEntry {
     /// The packets that the direct meter has marked. They are present only in reads, and only in
     /// tables with a direct meter.
     pub meter_counters: Option<MeterCounters>,
-    /// Whether the program declares the entry constant.
+    /// Whether the entry cannot be changed: the program declares it constant, or it is the default
+    /// entry of an indirect table.
     pub is_const: bool,
 }
 

@@ -52,8 +52,9 @@ pub trait DataPlane: Debug + Send {
     /// Read and Write Requests").
     fn reader(&self, now: Nanos) -> Box<dyn Reader>;
 
-    /// Returns the entries whose idle timeout has passed since their last hit, or since this method
-    /// last returned them.
+    /// Returns the entries of which the control plane must be notified: their idle timeout has
+    /// passed since their last hit, or since this method last returned them. Entries that the
+    /// program lets expire by themselves are deleted instead.
     fn expire(&mut self, now: Nanos) -> Vec<TableEntry>;
 
     /// Returns the next time at which [`Self::expire`] should be called; no entry expires earlier.

@@ -1,5 +1,6 @@
-//! The events that switches report to the application that decides over all of them, and the part
-//! of a controller among several ones.
+//! Converts messages of switches to events for path provisioning, the application that decides over
+//! all switches. Also defines the part of a controller among several controllers of the same
+//! switches.
 
 use ::openflow::v1_3::{ControllerRole, MultipartReplyBody};
 use ::openflow::{PortNumber, Version, v1_0, v1_3};
@@ -34,7 +35,7 @@ impl Part {
     }
 }
 
-/// An event at a switch that the application over the whole network must know.
+/// An event at a switch that path provisioning must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NetworkEvent {
     /// The switch is connected, and these ports are up.

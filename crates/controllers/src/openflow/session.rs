@@ -104,7 +104,7 @@ enum Mode {
     /// The session is not open, so no packet-ins are expected.
     Opening,
     Forward(Version, Box<Forwarding>),
-    /// The application over the whole network decides.
+    /// Path provisioning decides, which keeps the network of all switches.
     Paths(Version),
     Echo(Version),
     Prepared(Version, Prepared),
@@ -117,7 +117,7 @@ pub(super) struct Received {
     pub(super) opened: Option<(DatapathId, Version)>,
     /// The reason of the last request that the switch refused, if it refused one.
     pub(super) refusal: Option<Refusal>,
-    /// Events at the switch for the application that decides over the whole network.
+    /// Events at the switch for path provisioning; empty for other applications.
     pub(super) events: Vec<NetworkEvent>,
 }
 
