@@ -111,11 +111,11 @@ pub struct Violations {
     pub beyond: u64,
     /// The number of all packets of the test cells.
     pub packets: u64,
-    /// The largest share of such packets that any of the predictions allows; `None` if a prediction
-    /// states none.
+    /// The largest share of packets beyond their bound that any of the predictions allows; `None`
+    /// if a prediction states none.
     pub admitted: Option<f64>,
-    /// The 95 % confidence interval of the share of such packets (Clopper and Pearson), for the
-    /// number of effective samples.
+    /// The 95 % confidence interval of the share of packets beyond their bound (Clopper and
+    /// Pearson), for the number of effective samples.
     pub interval: Interval,
 }
 

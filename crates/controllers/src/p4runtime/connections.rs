@@ -66,7 +66,7 @@ impl Connector {
             let permit = permit().await;
             return Ok((Client::connect(address, *device_id, options).await?, permit));
         };
-        // No permit is held while other switches of this server wait.
+        // Switches that wait for the connection to this server hold no permit.
         let client = {
             let mut shared = shared.lock().await;
             match &*shared {

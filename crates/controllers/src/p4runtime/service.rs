@@ -248,7 +248,7 @@ mod tests {
         let times = served(&station, 103);
         assert_eq!(&times[..2], [1_900, 3_800]);
         assert_eq!(times[101] - times[100], 2_525);
-        // 1471, 526 and 396 per second are the rates of the paper.
+        // 1471, 526 and 396 per second are the rates of the P4RCProbe paper.
         for (time, rate) in [(680_u32, 1_471.0), (1_900, 526.0), (2_525, 396.0)] {
             assert!((1e6 / f64::from(time) - rate).abs() < 1.0, "{time}");
         }

@@ -122,7 +122,7 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
     let counts = Counts { sent: received, received, ..Counts::default() };
     let remark =
         "a histogram has no order: losses, drift and clock steps cannot be seen".to_owned();
-    // The samples are sorted by delay, so the search for clock steps is skipped.
+    // The samples are not in order of time, so the search for clock steps is skipped.
     Ok(Imported { samples, counts, numbered: false, duration_ns: 0, remarks: vec![remark] })
 }
 

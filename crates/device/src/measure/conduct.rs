@@ -55,8 +55,8 @@ pub struct RunRecord {
 
 /// A test bench: it configures a device and sends packets through it.
 pub trait Bench {
-    /// Configures the device with the rules or the program of a cell, and checks that it behaves
-    /// accordingly.
+    /// Configures the device with the rules or the program of a cell, and checks that it processes
+    /// packets as configured.
     ///
     /// # Errors
     /// Returns a [`BenchError`] if the device cannot be configured, or behaves differently

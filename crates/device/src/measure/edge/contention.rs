@@ -37,7 +37,7 @@ impl Competitors {
         let mut own = Scheduled::default();
         for process in &self.processes {
             let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-            // A thread may end while it is looked at.
+            // A thread may end before its file is read.
             for task in tasks.flatten() {
                 let Ok(text) = fs::read_to_string(task.path().join("schedstat")) else { continue };
                 let thread = scheduled(&text)?;
@@ -103,7 +103,7 @@ mod tests {
             eprintln!("SKIPPED: this kernel does not record how long threads wait");
             return;
         }
-        // A thread of another test that ends in between takes its time with it.
+        // If a thread of another test ends in between, its time is no longer counted.
         let grows = (0..20).any(|_| {
             let before = time();
             let begin = std::time::Instant::now();
