@@ -50,9 +50,17 @@ fn all_three_questions_are_answered_in_one_report() {
     if ids.contains(&"network") {
         let rows = sections[3]["tables"][0]["rows"].as_array().expect("rows").clone();
         for row in rows {
-            let [program, host, seen] =
-                [1, 2, 3].map(|place: usize| row[place]["value"].as_f64().expect("a time"));
-            assert!(host >= program && program >= seen, "{row}");
+            let time = |place: usize| row[place]["value"].as_f64();
+            let (program, seen) = (time(1).expect("a bound"), time(3).expect("a run"));
+            assert!(program >= seen, "{row}");
+            match time(2) {
+                Some(host) => assert!(host >= program, "{row}"),
+                // Other programs took too much of the processor while it was observed.
+                None => {
+                    assert!(text.contains("with the host's share: no bound"), "{row}\n{text}");
+                    eprintln!("SKIPPED: the bound with the host's share: other programs run");
+                }
+            }
         }
     }
 }

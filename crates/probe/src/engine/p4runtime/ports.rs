@@ -242,9 +242,13 @@ mod tests {
 
     #[test]
     fn a_held_port_is_lent_to_no_connection_and_can_be_listened_on() {
-        let first = free_ports(4);
-        let config = config(first, &[("switches.count", "2")]);
-        let held = HeldPorts::take(&config, false).expect("free ports");
+        // Another process may take a port between its choice and its use.
+        let taken = (0..10).find_map(|_| {
+            let first = free_ports(4);
+            let config = config(first, &[("switches.count", "2")]);
+            Some((first, HeldPorts::take(&config, false).ok()?))
+        });
+        let (first, held) = taken.expect("free ports");
         for port in [first, first + 1] {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             // Binds without SO_REUSEADDR, as the kernel does for an outgoing connection.
