@@ -290,7 +290,7 @@ impl Model {
             0 | 1 => 1.0,
             some => some as f64 + 1.0,
         };
-        Guarantee::Confidence(1.0 - intervals * (1.0 - self.confidence))
+        Guarantee::Confidence((1.0 - intervals * (1.0 - self.confidence)).max(0.0))
     }
 
     fn union_bound(

@@ -205,7 +205,7 @@ pub fn conduct(
         .into_iter()
         .filter(|visit| !measured.contains(visit))
         .collect();
-    let searches = rate_cells(plan, before);
+    let searches = rate_searches(plan, before);
     let mut conductor = Conductor {
         plan,
         names: plan.campaign_cells().iter().map(ToString::to_string).collect(),
@@ -225,8 +225,8 @@ pub fn conduct(
             return Ok(Ending::Interrupted);
         }
     }
-    for (cell, rates) in searches {
-        if conductor.search(cell, &rates)?.is_break() {
+    for resumed in searches {
+        if conductor.search(resumed)?.is_break() {
             return Ok(Ending::Interrupted);
         }
     }
@@ -237,17 +237,42 @@ fn visit(block: &crate::campaign::Block) -> Visit {
     Visit { repetition: block.repetition, cell: block.cell }
 }
 
-/// Returns the cells for which a search for the highest rate without loss has lost no packet yet.
-/// Their search starts again. A search that was interrupted after a loss is not continued.
-fn rate_cells(plan: &Plan, before: &Campaign) -> Vec<(CellId, RatePlan)> {
+/// A search for the highest rate without loss, with the trials of earlier runs.
+struct Resumed {
+    cell: CellId,
+    search: RateSearch,
+}
+
+/// Returns the searches for the highest rate without loss that have not ended.
+fn rate_searches(plan: &Plan, before: &Campaign) -> Vec<Resumed> {
     let Some(rates) = plan.rates else { return Vec::new() };
-    let cells = (0..).map(CellId).zip(plan.campaign_cells());
-    let wanted = cells.filter(|(id, cell)| {
-        let requested = rates.cells == RateCells::All || cell.functions.is_empty();
-        let ended = before.rates.iter().any(|trial| trial.cell == *id && trial.lost > 0);
-        requested && !ended
+    let cells = (0..).map(CellId).zip(plan.campaign_cells()).zip(&plan.cells);
+    let wanted =
+        cells.filter(|((_, cell), _)| rates.cells == RateCells::All || cell.functions.is_empty());
+    let searches = wanted.map(|((id, _), planned)| {
+        let bits = u64::from(planned.task.packet_bytes()) * 8;
+        let trials = before.rates.iter().filter(|trial| trial.cell == id);
+        let offered = trials.map(|trial| Offered {
+            rate: trial.bits_per_second as f64 / bits as f64,
+            lost: trial.lost > 0,
+        });
+        Resumed { cell: id, search: resumed(&rates, offered) }
     });
-    wanted.map(|(id, _)| (id, rates)).collect()
+    searches.filter(|resumed| resumed.search.end().is_none()).collect()
+}
+
+/// Returns a search that knows the results of earlier trials. It begins anew if they are not those
+/// of one search.
+fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearch {
+    let begin = || RateSearch::new(rates.from, rates.precision);
+    let mut search = begin();
+    for offered in trials {
+        if search.next_rate().is_none() {
+            return begin();
+        }
+        search.record(offered);
+    }
+    search
 }
 
 struct Conductor<'c> {
@@ -373,12 +398,13 @@ impl Conductor<'_> {
         self.plan.steady_machine.then(|| self.bench.yardstick()).flatten()
     }
 
-    fn search(&mut self, id: CellId, rates: &RatePlan) -> Result<ControlFlow<()>, ConductError> {
-        let Some((name, cell)) = self.cell(id) else { return Ok(ControlFlow::Continue(())) };
+    fn search(&mut self, resumed: Resumed) -> Result<ControlFlow<()>, ConductError> {
+        let Resumed { cell: id, mut search } = resumed;
+        let planned = self.cell(id).zip(self.plan.rates);
+        let Some(((name, cell), rates)) = planned else { return Ok(ControlFlow::Continue(())) };
         let failed = |source| ConductError::Bench { cell: name.clone(), source };
         self.bench.configure(&cell.task).map_err(failed)?;
         let bits = u64::from(cell.task.packet_bytes()) * 8;
-        let mut search = RateSearch::new(rates.from, rates.precision);
         while let Some(rate) = search.next_rate() {
             if self.step(&format!("{name}, {rate:.0} packets/s offered")).is_break() {
                 return Ok(ControlFlow::Break(()));

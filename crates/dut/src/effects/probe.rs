@@ -22,6 +22,22 @@ pub enum Class {
     Controller,
 }
 
+impl Class {
+    /// Returns the class of a probe of this class after another copy of it arrived. `first` is the
+    /// class of its first copy. A copy that neither state demands decides the class.
+    #[must_use]
+    pub(crate) fn with_copy(self, first: Self, copy: Self) -> Self {
+        let is_of_a_state = |class| matches!(class, Self::Old | Self::New);
+        match self {
+            Self::Altered | Self::Elsewhere | Self::Controller => self,
+            _ if !is_of_a_state(copy) => copy,
+            Self::Both => Self::Both,
+            _ if copy == first => Self::Repeated,
+            _ => Self::Both,
+        }
+    }
+}
+
 /// The end of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -169,5 +185,28 @@ impl Classes {
     #[must_use]
     pub fn astray(&self) -> u64 {
         self.altered + self.elsewhere + self.controller
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Class::{self, Altered, Both, Elsewhere, New, Old, Repeated};
+
+    fn class_of(copies: &[Class]) -> Class {
+        let first = copies[0];
+        copies[1..].iter().fold(first, |class, copy| class.with_copy(first, *copy))
+    }
+
+    #[test]
+    fn copies_of_a_probe_have_one_class_together() {
+        assert_eq!(class_of(&[Old, Old]), Repeated);
+        assert_eq!(class_of(&[New, New, New]), Repeated);
+        assert_eq!(class_of(&[Old, New]), Both);
+        assert_eq!(class_of(&[Old, Old, New]), Both);
+        assert_eq!(class_of(&[Old, New, Old]), Both);
+        for order in [[Altered, Altered], [Old, Altered], [Altered, New]] {
+            assert_eq!(class_of(&order), Altered);
+        }
+        assert_eq!(class_of(&[Elsewhere, Elsewhere]), Elsewhere);
     }
 }

@@ -135,14 +135,23 @@ impl Tag {
     }
 }
 
+/// A probe of a request.
+#[derive(Debug)]
+struct Recorded {
+    /// The number of the rule within the request.
+    rule: usize,
+    probe: Probe,
+    /// The class of the first copy that arrived.
+    first: Option<Class>,
+}
+
 /// The probes of one request.
 #[derive(Debug)]
 pub(super) struct Record {
     key: u64,
     /// The number of the first probe of the request.
     first: u64,
-    /// The rule of each probe, and the probe.
-    probes: Vec<(usize, Probe)>,
+    probes: Vec<Recorded>,
     /// The latest arrival of a probe that met the old state, of each rule.
     last_old: Vec<Moment>,
     /// Whether a probe of each rule met the new state.
@@ -191,7 +200,8 @@ impl Record {
 
     /// Records that the next probe was sent.
     pub(super) fn sent(&mut self, rule: usize, sent: Span) {
-        self.probes.push((rule, Probe { sent, fate: Fate::Lost }));
+        let probe = Probe { sent, fate: Fate::Lost };
+        self.probes.push(Recorded { rule, probe, first: None });
         self.missing += 1;
         self.last = sent.latest;
     }
@@ -201,7 +211,7 @@ impl Record {
         let Some(tag) = Tag::read(arrival.packet).filter(|tag| tag.key == self.key) else { return };
         let position = tag.number.checked_sub(self.first).map(usize::try_from);
         let Some(Ok(position)) = position else { return };
-        let Some((rule, probe)) = self.probes.get_mut(position) else { return };
+        let Some(Recorded { rule, probe, first }) = self.probes.get_mut(position) else { return };
         let Some(expected) = expected.get(*rule) else { return };
         let class = expected.class(arrival.port, arrival.packet);
         self.last = at.latest;
@@ -215,12 +225,13 @@ impl Record {
             }
             _ => {}
         }
+        first.get_or_insert(class);
         probe.fate = match probe.fate {
             Fate::Lost => Fate::Arrived { at, class },
-            Fate::Arrived { at, class: before } if before == class => {
-                Fate::Arrived { at, class: Class::Repeated }
+            Fate::Arrived { at, class: before } => {
+                let first = first.unwrap_or(before);
+                Fate::Arrived { at, class: before.with_copy(first, class) }
             }
-            Fate::Arrived { at, .. } => Fate::Arrived { at, class: Class::Both },
         };
     }
 
@@ -232,7 +243,7 @@ impl Record {
     /// Returns the probes of each of `rules` rules.
     pub(super) fn by_rule(self, rules: usize) -> Vec<Vec<Probe>> {
         let mut found = vec![Vec::new(); rules];
-        for (rule, probe) in self.probes {
+        for Recorded { rule, probe, .. } in self.probes {
             if let Some(own) = found.get_mut(rule) {
                 own.push(probe);
             }

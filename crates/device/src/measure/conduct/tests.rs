@@ -291,10 +291,7 @@ fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
     );
 }
 
-#[test]
-fn the_rate_without_loss_is_in_the_campaign() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let text = "
+const RATES: &str = "
         device.kind = 'software-switch'
         functions.matches = ['port']
         functions.actions = ['output', 'set-nw-src']
@@ -306,8 +303,32 @@ fn the_rate_without_loss_is_in_the_campaign() {
         [rates]
         from = 100
         precision = 0.05";
+
+#[test]
+fn an_interrupted_search_goes_on_after_its_last_trial() {
+    let whole = tempfile::tempdir().expect("a directory");
     let mut bench = Synthetic { limit: 1000.0, ..Synthetic::default() };
-    let (ending, campaign) = campaign(directory.path(), &plan(text), &mut bench, 1000);
+    let (_, expected) = campaign(whole.path(), &plan(RATES), &mut bench, 1000);
+    let trials = |campaign: &Campaign| -> Vec<(u64, bool)> {
+        campaign.rates.iter().map(|trial| (trial.bits_per_second, trial.lost > 0)).collect()
+    };
+    // 2 blocks come first; the rate 1600 is the first that loses packets.
+    for steps in 2..40 {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut bench = Synthetic { limit: 1000.0, ..Synthetic::default() };
+        let (ending, _) = campaign(directory.path(), &plan(RATES), &mut bench, steps);
+        assert!(ending.is_ok(), "{ending:?}");
+        let (ending, found) = campaign(directory.path(), &plan(RATES), &mut bench, 1000);
+        assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
+        assert_eq!(trials(&found), trials(&expected), "interrupted after {steps} steps");
+    }
+}
+
+#[test]
+fn the_rate_without_loss_is_in_the_campaign() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { limit: 1000.0, ..Synthetic::default() };
+    let (ending, campaign) = campaign(directory.path(), &plan(RATES), &mut bench, 1000);
     assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
     let found = campaign.loss_free_rate(CellId(0)).expect("it was searched") as f64 / 512.0;
     assert!(found <= 1000.0 && found * 1.05 > 1000.0, "{found}");
