@@ -7,7 +7,7 @@ mod model;
 mod overload;
 mod subject;
 
-use ::probe::outcome::{Point, RunResult, Saturated};
+use ::probe::outcome::{Point, RunResult};
 use ::probe::paths::Plan;
 use report::page::{Cell, Figure, Graphic};
 use report::plot::{Axis, Line, Origin, Plot};
@@ -27,12 +27,17 @@ pub(crate) use subject::Yours;
 /// for users.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
+/// Returns the number of repetitions of each trial.
+fn repetitions(environment: &Environment<'_>) -> &'static str {
+    if environment.quick { "3" } else { "5" }
+}
+
 /// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
 /// a trial. With `--quick`, all but the drain are smaller.
 fn lengths(environment: &Environment<'_>) -> [(&'static str, &'static str); 5] {
-    let (measure, repetitions) = if environment.quick { ("500ms", "3") } else { ("5s", "5") };
+    let measure = if environment.quick { "500ms" } else { "5s" };
     [
-        ("plan.repetitions", repetitions),
+        ("plan.repetitions", repetitions(environment)),
         ("timing.settle", if environment.quick { "200ms" } else { "1s" }),
         ("timing.warm-up", if environment.quick { "200ms" } else { "2s" }),
         ("timing.measure", measure),
@@ -56,10 +61,7 @@ fn set_up(environment: &Environment<'_>) -> Vec<(String, String)> {
         ),
         (
             "repetitions".to_owned(),
-            format!(
-                "{}, one controller for all of a number of switches",
-                if environment.quick { 3 } else { 5 }
-            ),
+            format!("{}, one controller for all of a number of switches", repetitions(environment)),
         ),
     ]
 }
@@ -72,10 +74,7 @@ fn link(folder: &str) -> (String, String) {
 /// trial.
 fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     let mut points = results.iter().flat_map(|result| &result.points);
-    let of_probe = |point: &Point| {
-        point.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Probe)
-    };
-    points.any(of_probe).then(|| {
+    points.any(|point| point.trials.iter().any(evidence::is_limited_by_probe)).then(|| {
         "In some trials the probe, which shares the machine, fell behind: the controller may answer more, and \
          response times are too long there."
             .to_owned()
@@ -317,8 +316,7 @@ fn growth_over_time(
     // the claims on overload, and one repetition is enough for the chart.
     let repetitions = match subject {
         Subject::Reference => "1",
-        Subject::Yours(_) if environment.quick => "3",
-        Subject::Yours(_) => "5",
+        Subject::Yours(_) => repetitions(environment),
     };
     measured.set_up.push(("repetitions".to_owned(), repetitions.to_owned()));
     measured.set_up.push(("length".to_owned(), length.to_owned()));

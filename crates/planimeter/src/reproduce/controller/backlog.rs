@@ -36,3 +36,12 @@ pub(super) fn evenness(counts: &[u64]) -> Option<f64> {
     let (least, most) = (counts.iter().min()?, counts.iter().max()?);
     (*most > 0).then(|| *least as f64 / *most as f64)
 }
+
+/// Returns the least over the greatest number of outstanding packet-ins of a switch, at the last
+/// sample of the measurement.
+pub(super) fn fairness(trial: &Trial) -> Option<f64> {
+    let place = samples(trial).len().checked_sub(1)?;
+    let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));
+    let counts: Option<Vec<u64>> = counts.map(|count| count.map(|one| u64::from(*one))).collect();
+    evenness(&counts?)
+}

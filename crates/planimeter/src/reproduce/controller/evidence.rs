@@ -16,6 +16,19 @@ pub(super) fn rounds(point: &Point, metric: &str) -> Vec<f64> {
     point.trials.iter().map(|trial| metric.of(trial)).collect::<Option<_>>().unwrap_or_default()
 }
 
+/// A figure of each repetition, or the reason why there is none.
+pub(super) type Rounds = Result<Vec<f64>, String>;
+
+/// The reason why quick runs do not tell whether packet-ins are lost in the end.
+pub(super) const NEEDS_FULL_RUN: &str =
+    "to await all answers takes minutes, which only the full run has";
+
+/// Computes a figure of each trial.
+pub(super) fn each(trials: &[Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Rounds {
+    let rounds: Option<Vec<f64>> = trials.iter().map(figure).collect();
+    rounds.ok_or_else(|| "a trial has no value".to_owned())
+}
+
 pub(super) fn is_limited_by_probe(trial: &Trial) -> bool {
     trial.verdict.saturated == Saturated::Probe
 }
@@ -84,7 +97,7 @@ impl<'m> Claims<'m> {
     }
 
     /// Adds a figure with one value for each repetition, or the reason why there is none.
-    pub(super) fn put(&mut self, key: &str, figures: Result<Vec<f64>, String>) {
+    pub(super) fn put(&mut self, key: &str, figures: Rounds) {
         match figures {
             Ok(figures) => self.measured.rounds(self.system, key, figures),
             Err(reason) => self.measured.untold(self.system, key, reason),

@@ -10,11 +10,13 @@ use ::controllers::model::forecast::{Forecast, Load, forecast};
 use ::controllers::model::{Model, PAPER, ServiceQueue, Variant};
 use ::controllers::p4runtime::AnswerAfter;
 use ::probe::metrics::Metric;
-use ::probe::outcome::{Point, Saturated, Trial};
+use ::probe::outcome::{Point, Trial};
 
 use super::super::claims::System;
 use super::super::section::{Measured, ratios};
-use super::backlog::{Sample, evenness, samples, slope};
+use super::backlog::{Sample, evenness, fairness, samples, slope};
+use super::evidence::{Claims, NEEDS_FULL_RUN, Rounds, each, is_limited_by_probe};
+use super::repetitions;
 use super::subject::Subject;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -38,10 +40,6 @@ struct Found {
     trials: Vec<Trial>,
     forecast: Forecast,
 }
-
-/// The measured values of a figure divided by those of the model, one for each repetition, or the
-/// reason why there are none.
-type Rounds = Result<Vec<f64>, String>;
 
 /// The model, and the results to which its measurements are added.
 pub(super) struct Bench<'e> {
@@ -84,7 +82,7 @@ impl<'e> Bench<'e> {
         let settings = [
             ("traffic.rate", rate.as_str()),
             ("traffic.arrivals", if in_phase { "constant:in-phase" } else { "constant" }),
-            ("plan.repetitions", if self.environment.quick { "3" } else { "5" }),
+            ("plan.repetitions", repetitions(self.environment)),
             ("timing.settle", "200ms"),
             ("timing.warm-up", &warm_up),
             ("timing.measure", &measure),
@@ -120,10 +118,7 @@ impl<'e> Bench<'e> {
     }
 
     fn put(&mut self, key: &str, rounds: Rounds) {
-        match rounds {
-            Ok(rounds) => self.measured.rounds(SYSTEM, key, rounds),
-            Err(reason) => self.measured.untold(SYSTEM, key, reason),
-        }
+        Claims::new(self.measured, SYSTEM).put(key, rounds);
     }
 
     /// Returns a load of this many switches, each with packet-ins at this rate per second, with the
@@ -174,11 +169,10 @@ impl Found {
     /// Computes a figure of each trial. Returns an error if the probe was the limit of a trial, or
     /// a trial has no such figure.
     fn each(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Rounds {
-        if self.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Probe) {
+        if self.trials.iter().any(is_limited_by_probe) {
             return Err("the probe, which shares the machine, was the limit".to_owned());
         }
-        let rounds: Option<Vec<f64>> = self.trials.iter().map(figure).collect();
-        rounds.ok_or_else(|| "a trial has no value".to_owned())
+        each(&self.trials, figure)
     }
 
     /// Returns the growth of the packet-ins that are outstanding, divided by that of the model.
@@ -212,12 +206,8 @@ impl Found {
     /// sample of the measurement, divided by that ratio of the model.
     fn fairness(&self) -> Rounds {
         self.each(|trial| {
-            let samples = samples(trial);
-            let (place, last) = (samples.len().checked_sub(1)?, samples.last()?);
-            let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));
-            let counts: Option<Vec<u64>> =
-                counts.map(|count| count.map(|one| u64::from(*one))).collect();
-            Some(evenness(&counts?)? / evenness(&self.outstanding(last.at)?)?)
+            let last = samples(trial).last()?.at;
+            Some(fairness(trial)? / evenness(&self.outstanding(last)?)?)
         })
     }
 
@@ -321,8 +311,7 @@ pub(super) fn over_time(bench: &mut Bench<'_>) -> Result<(), Failure> {
     let Some(one) = bench.measure("p4runtime-1-saturated", &one)? else { return Ok(()) };
     bench.put("p4runtime.rate-at-50-over-1", over(&fifty.rate(), &one.rate()));
     if bench.environment.quick {
-        let reason = "to await all answers takes minutes, which only the full run has";
-        bench.put("p4runtime.lost-after-drain", Err(reason.to_owned()));
+        bench.put("p4runtime.lost-after-drain", Err(NEEDS_FULL_RUN.to_owned()));
         return Ok(());
     }
     let short = Load { measure: Duration::from_secs(10), ..load(50, 50.0) };

@@ -4,10 +4,10 @@ use ::probe::metrics::Metric;
 use ::probe::outcome::{Point, RunResult, Trial};
 
 use super::super::section::{Measured, ratios};
-use super::backlog::{Sample, evenness, samples, slope};
-use super::evidence::{Claims, is_limited_by_probe, received};
+use super::backlog::{Sample, fairness, samples, slope};
+use super::evidence::{Claims, NEEDS_FULL_RUN, Rounds, each, is_limited_by_probe, received};
 use super::subject::Subject;
-use super::{SWITCHES, link};
+use super::{SWITCHES, link, repetitions};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::reference::{Job, Protocol};
@@ -21,9 +21,6 @@ pub(super) struct Growth<'r> {
     pub(super) hundred: &'r RunResult,
 }
 
-/// A figure of each repetition, or the reason why there is none.
-type Rounds = Result<Vec<f64>, String>;
-
 /// Adds the figures of a controller in overload by which claims are judged, or the reasons why
 /// there are none. Two further loads are measured: one switch that overloads the controller, and,
 /// in a full run, an overload whose answers are awaited.
@@ -35,15 +32,11 @@ pub(super) fn put(
 ) -> Result<(), Failure> {
     let (fifty, hundred) = (overloaded(growth.fifty), overloaded(growth.hundred));
     let of = |point: &Result<&Point, String>, figure: fn(&Trial) -> Option<f64>| -> Rounds {
-        let trials = &point.as_ref().map_err(Clone::clone)?.trials;
-        let rounds: Option<Vec<f64>> = trials.iter().map(figure).collect();
-        rounds.ok_or_else(|| "a trial has no value".to_owned())
+        each(&point.as_ref().map_err(Clone::clone)?.trials, figure)
     };
-    let queue: Rounds = fifty.clone().and_then(|point| {
-        let rounds: Option<Vec<f64>> =
-            point.trials.iter().map(|trial| over_queue(trial, point.offered_rate?)).collect();
-        rounds.ok_or_else(|| "a trial has no time of answers".to_owned())
-    });
+    let queue = fifty
+        .clone()
+        .and_then(|point| each(&point.trials, |trial| over_queue(trial, point.offered_rate?)));
     let rounds = [
         ("p4runtime.rtt-over-queue", queue),
         ("p4runtime.overload-rtt", of(&fifty, time_in_window)),
@@ -56,7 +49,7 @@ pub(super) fn put(
     for (key, rounds) in rounds {
         claims.put(key, rounds);
     }
-    let repetitions = if environment.quick { "3" } else { "5" };
+    let repetitions = repetitions(environment);
     let one = Load { name: "one-switch-saturated", switches: 1, rate: "3000", measure: "10s" };
     let settings = [("plan.repetitions", repetitions), ("timing.drain", "2s")];
     let Some(one) = one.measure(measured, environment, subject, &settings)? else {
@@ -70,7 +63,7 @@ pub(super) fn put(
     });
     Claims::new(measured, subject.system()).put("p4runtime.rate-at-50-over-1", over);
     let lost = match environment.quick {
-        true => Err("to await all answers takes minutes, which only the full run has".to_owned()),
+        true => Err(NEEDS_FULL_RUN.to_owned()),
         false => {
             let load =
                 Load { name: "overload-drained", switches: SWITCHES, rate: "50", measure: "10s" };
@@ -83,8 +76,7 @@ pub(super) fn put(
             was_overloaded.and_then(|()| {
                 let loss = Metric::by_name("loss").ok_or("no metric loss")?;
                 let trials = drained.points.first().map(|point| &point.trials[..]);
-                let each = trials.unwrap_or_default().iter().map(|trial| loss.of(trial));
-                each.collect::<Option<Vec<f64>>>().ok_or_else(|| "a trial has no loss".to_owned())
+                each(trials.unwrap_or_default(), |trial| loss.of(trial))
             })
         }
     };
@@ -186,15 +178,6 @@ fn bend(samples: &[Sample]) -> Option<f64> {
         |sample: &Sample| (sample.count - first.count - rise * (sample.at - first.at)).abs();
     let greatest = samples.iter().map(distance).reduce(f64::max)?;
     (last.count > 0.0 && rise.is_finite()).then_some(greatest / last.count)
-}
-
-/// Returns the least over the greatest number of outstanding packet-ins of a switch, at the last
-/// sample of the window.
-fn fairness(trial: &Trial) -> Option<f64> {
-    let place = samples(trial).len().checked_sub(1)?;
-    let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));
-    let counts: Option<Vec<u64>> = counts.map(|count| count.map(|one| u64::from(*one))).collect();
-    evenness(&counts?)
 }
 
 #[cfg(test)]
