@@ -33,16 +33,23 @@ fn repetitions(environment: &Environment<'_>) -> &'static str {
 }
 
 /// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
-/// a trial. With `--quick`, all but the drain are smaller.
-fn lengths(environment: &Environment<'_>) -> [(&'static str, &'static str); 5] {
-    let measure = if environment.quick { "500ms" } else { "5s" };
-    [
+/// a trial. With `--quick`, all but the drain are smaller. The user's controller warms up for as
+/// long as its settings say.
+fn lengths(
+    environment: &Environment<'_>,
+    subject: Subject<'_>,
+) -> Vec<(&'static str, &'static str)> {
+    let is_quick = environment.quick;
+    let mut lengths = vec![
         ("plan.repetitions", repetitions(environment)),
-        ("timing.settle", if environment.quick { "200ms" } else { "1s" }),
-        ("timing.warm-up", if environment.quick { "200ms" } else { "2s" }),
-        ("timing.measure", measure),
+        ("timing.settle", if is_quick { "200ms" } else { "1s" }),
+        ("timing.measure", if is_quick { "500ms" } else { "5s" }),
         ("timing.drain", "2s"),
-    ]
+    ];
+    if let Subject::Reference = subject {
+        lengths.push(("timing.warm-up", if is_quick { "200ms" } else { "2s" }));
+    }
+    lengths
 }
 
 fn set_up(environment: &Environment<'_>) -> Vec<(String, String)> {
@@ -132,7 +139,7 @@ fn sweep_of_one_switch(
         false => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
     };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", rates)];
-    settings.extend(lengths(environment));
+    settings.extend(lengths(environment, subject));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     let mut results = Vec::new();
     for (protocol, key) in subject.protocols() {
@@ -223,7 +230,7 @@ fn sweeps_of_switches(
 ) -> Result<Measured, Failure> {
     let counts: &[u32] = if environment.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
-    settings.extend(lengths(environment));
+    settings.extend(lengths(environment, subject));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     let mut points: Vec<(Protocol, &str, Point)> = Vec::new();
     let mut results = Vec::new();
@@ -398,7 +405,7 @@ pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> 
     let rate = "40k";
     let mut settings = ::probe::config::Settings::new();
     let own = [("protocol", "p4runtime"), ("switches.count", "1"), ("traffic.rate", rate)];
-    for (key, text) in own.into_iter().chain(lengths(environment)) {
+    for (key, text) in own.into_iter().chain(lengths(environment, Subject::Reference)) {
         settings.set(key, text, ::probe::config::Origin::Flag);
     }
     let resolved = settings.resolve().map_err(Failure::run)?;

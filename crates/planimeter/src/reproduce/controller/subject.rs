@@ -116,8 +116,10 @@ impl Yours {
         own.extend(address.map(|address| ("controller.address", address)));
         own.extend(self.onos_rest.as_deref().map(|url| ("controller.onos-rest", url)));
         own.extend(self.between.as_deref().map(|command| ("plan.between", command)));
-        let is_of_reference = |key: &str| ["timing.settle", "timing.warm-up"].contains(&key);
-        own.extend(job.settings.iter().copied().filter(|(key, _)| !is_of_reference(key)));
+        // The plan is that of the figure, whatever the user's file has.
+        own.extend([("plan.kind", "point"), ("plan.switches", switches.as_str())]);
+        // How long a controller needs to learn its switches is no matter of the figure.
+        own.extend(job.settings.iter().copied().filter(|(key, _)| *key != "timing.settle"));
         for (key, value) in own {
             settings.set(key, value, config::Origin::Flag);
         }
@@ -255,6 +257,34 @@ mod tests {
         ] {
             assert_eq!(values.get(key).map(String::as_str), Some(value), "{key}");
         }
+    }
+
+    #[test]
+    fn a_figure_that_begins_with_the_first_packet_in_has_no_warm_up() {
+        let one = yours("x --p4runtime");
+        let settings = [("timing.warm-up", "0s")];
+        let resolved =
+            one.settings(&job(Protocol::P4Runtime, &settings)).resolve().expect("settings");
+        assert_eq!(resolved.values().get("timing.warm-up").map(String::as_str), Some("0s"));
+    }
+
+    #[test]
+    fn the_users_plan_is_that_of_no_figure() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("mine.toml");
+        let text = "[plan]\nkind = \"sweep\"\nrates = \"1,2\"\nswitches = \"3,4\"\n";
+        std::fs::write(&file, text).expect("a file");
+        let one = yours(&format!("x --p4runtime --controller-config {}", file.display()));
+        let values = |settings: &[(&str, &str)]| {
+            let settings = one.settings(&job(Protocol::P4Runtime, settings));
+            settings.resolve().expect("settings").values()
+        };
+        let value = |settings: &[(&str, &str)], key| values(settings).get(key).cloned();
+        let point = [("traffic.rate", "50")];
+        assert_eq!(value(&point, "plan.kind").as_deref(), Some("point"));
+        let sweep = [("plan.kind", "sweep"), ("plan.rates", "10,50")];
+        assert_eq!(value(&sweep, "plan.rates").as_deref(), Some("10,50"));
+        assert_eq!(value(&sweep, "plan.switches").as_deref(), Some("50"));
     }
 
     #[test]
