@@ -10,7 +10,8 @@
 //     planimeter bench --storage static/locked entry_update.p4
 //     planimeter bench --method all entry_update.p4
 //
-// With -D READ, packets read the entry that they name and leave it as it is.
+// With -D READ, packets read the entry that they name and leave it as it is. With -D DIGEST, they
+// read it too, and ask the controller for the new value by a digest; the value 0 asks for none.
 //
 // Manuel Simon et al., High-Performance Match-Action Table Updates from within Programmable
 // Software Data Planes, ANCS 2021, section 4.
@@ -49,6 +50,15 @@ struct headers_t {
 
 struct metadata_t { }
 
+#ifdef DIGEST
+const bit<32> CHANGE_RECEIVER = 1;
+
+struct change_t {
+    bit<32> entry;
+    bit<32> value;
+}
+#endif
+
 parser UpdateParser(
     packet_in packet,
     out headers_t headers,
@@ -67,7 +77,7 @@ control UpdateIngress(
     inout metadata_t meta,
     inout standard_metadata_t standard)
 {
-#ifdef READ
+#if defined(READ) || defined(DIGEST)
     action exchange(bit<32> value) {
         headers.update.value = value;
     }
@@ -97,7 +107,15 @@ control UpdateIngress(
     }
 
     apply {
+#ifdef DIGEST
+        bit<32> wanted = headers.update.value;
         values.apply();
+        if (wanted != 0) {
+            digest<change_t>(CHANGE_RECEIVER, { headers.update.entry, wanted });
+        }
+#else
+        values.apply();
+#endif
         bit<48> sender = headers.ethernet.source;
         headers.ethernet.source = headers.ethernet.destination;
         headers.ethernet.destination = sender;

@@ -31,7 +31,8 @@ pub(crate) use point::{made, stage_name};
 
 /// The file name and the source of the P4 program that the paper on tables written by packets
 /// evaluates. It is measured if the user names no program.
-const PAPER: (&str, &str) = ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
+pub(crate) const PAPER: (&str, &str) =
+    ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
 
 /// The metrics that conditions of `--threshold` may name, with their units.
 const METRICS: [Metric; 6] = [

@@ -1,10 +1,11 @@
-//! The figures of the P4RCProbe paper, measured with the reference controller, and with the user's
-//! if the user names one.
+//! The figures of the P4RCProbe paper, measured with the reference controller, in full runs with
+//! controllers of package registries, and with the user's if the user names one.
 
 mod backlog;
 mod evidence;
 mod model;
 mod overload;
+mod registry;
 mod subject;
 
 use ::probe::outcome::{Point, RunResult};
@@ -20,6 +21,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::probe::paths;
 use crate::reference::{Job, Protocol, series, value};
+use registry::Registry;
 use subject::Subject;
 pub(crate) use subject::Yours;
 
@@ -27,21 +29,26 @@ pub(crate) use subject::Yours;
 /// for users.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
-/// Returns the number of repetitions of each trial.
-fn repetitions(environment: &Environment<'_>) -> &'static str {
-    if environment.quick { "3" } else { "5" }
+/// Returns the number of repetitions of each trial. Trials of controllers of package registries take
+/// longer, as each has to start its controller.
+fn repetitions(environment: &Environment<'_>, subject: Subject<'_>) -> &'static str {
+    match subject {
+        Subject::Registry(_) => "3",
+        Subject::Reference | Subject::Yours(_) if environment.quick => "3",
+        Subject::Reference | Subject::Yours(_) => "5",
+    }
 }
 
 /// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
-/// a trial. With `--quick`, all but the drain are smaller. The user's controller warms up for as
-/// long as its settings say.
+/// a trial. With `--quick`, all but the drain are smaller. Other controllers than the reference
+/// controller warm up for as long as their settings say.
 fn lengths(
     environment: &Environment<'_>,
     subject: Subject<'_>,
 ) -> Vec<(&'static str, &'static str)> {
     let is_quick = environment.quick;
     let mut lengths = vec![
-        ("plan.repetitions", repetitions(environment)),
+        ("plan.repetitions", repetitions(environment, subject)),
         ("timing.settle", if is_quick { "200ms" } else { "1s" }),
         ("timing.measure", if is_quick { "500ms" } else { "5s" }),
         ("timing.drain", "2s"),
@@ -68,7 +75,10 @@ fn set_up(environment: &Environment<'_>) -> Vec<(String, String)> {
         ),
         (
             "repetitions".to_owned(),
-            format!("{}, one controller for all of a number of switches", repetitions(environment)),
+            format!(
+                "{}, one controller for all of a number of switches",
+                repetitions(environment, Subject::Reference)
+            ),
         ),
     ]
 }
@@ -89,8 +99,9 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
 }
 
 /// Measures the reference controller by `measure`, then the model of the paper's controller by
-/// `recover`, and then the user's controller by `measure` if the user names one. The values of the
-/// user's controller are put beside those of the reference controller.
+/// `recover`, and then further controllers by `measure`: those of package registries in full runs,
+/// and the user's if the user names one. Their values are put beside those of the reference
+/// controller.
 fn each_controller(
     environment: &Environment<'_>,
     measure: fn(&Environment<'_>, Subject<'_>) -> Result<Measured, Failure>,
@@ -98,31 +109,41 @@ fn each_controller(
 ) -> Result<Measured, Failure> {
     let mut measured = measure(environment, Subject::Reference)?;
     recover(&mut model::Bench::new(&mut measured, environment)?)?;
-    let Some(yours) = environment.yours.filter(|_| !environment.interrupted()) else {
-        return Ok(measured);
-    };
-    match measure(environment, Subject::Yours(yours)) {
-        Ok(own) => put_beside(&mut measured, own),
-        Err(failure) => {
-            measured.remarks.push(format!("Your controller was not measured: {failure}"));
+    if !environment.quick && !environment.interrupted() {
+        let registry = Registry::find(&registry::peers())?;
+        measured.remarks.extend(registry.remarks());
+        if !registry.protocols().is_empty() {
+            let own = measure(environment, Subject::Registry(&registry));
+            put_beside(&mut measured, registry.words(), own);
         }
+    }
+    if let Some(yours) = environment.yours.filter(|_| !environment.interrupted()) {
+        let own = measure(environment, Subject::Yours(yours));
+        put_beside(&mut measured, "your controller".to_owned(), own);
     }
     Ok(measured)
 }
 
-/// Adds the results of the user's controller to those of the reference controller.
-fn put_beside(measured: &mut Measured, own: Measured) {
-    measured.beside = Some(Beside { name: "your controller".to_owned(), values: own.values });
+/// Adds the results of a further controller to those of the reference controller, or the reason why
+/// there are none.
+fn put_beside(measured: &mut Measured, name: String, own: Result<Measured, Failure>) {
+    let own = match own {
+        Ok(own) => own,
+        Err(failure) => {
+            return measured.remarks.push(format!("Not measured: {name}: {failure}"));
+        }
+    };
     measured.evidence.extend(own.evidence);
     measured.links.extend(own.links);
-    let remarks = own.remarks.into_iter().map(|remark| format!("Your controller: {remark}"));
+    let remarks = own.remarks.into_iter().map(|remark| format!("With {name}: {remark}"));
     measured.remarks.extend(remarks);
     measured.figures.extend(own.figures.into_iter().map(|(exhibit, chart, mut figure)| {
         if let Graphic::Plot(plot) = &mut figure.graphic {
-            plot.title = format!("Your controller, {}", plot.title);
+            plot.title = format!("{}, with {name}", plot.title);
         }
         (exhibit, chart, figure)
     }));
+    measured.beside.push(Beside { name, values: own.values });
 }
 
 /// Measures Fig. 4 of the P4RCProbe paper: one switch at increasing rates of packet-ins.
@@ -134,9 +155,11 @@ fn sweep_of_one_switch(
     environment: &Environment<'_>,
     subject: Subject<'_>,
 ) -> Result<Measured, Failure> {
-    let rates = match environment.quick {
-        true => "1k,20k,60k",
-        false => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
+    let rates = match subject {
+        // These controllers are written in Python.
+        Subject::Registry(_) => "500,1k,2k,4k,8k",
+        Subject::Reference | Subject::Yours(_) if environment.quick => "1k,20k,60k",
+        Subject::Reference | Subject::Yours(_) => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
     };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", rates)];
     settings.extend(lengths(environment, subject));
@@ -228,7 +251,11 @@ fn sweeps_of_switches(
     environment: &Environment<'_>,
     subject: Subject<'_>,
 ) -> Result<Measured, Failure> {
-    let counts: &[u32] = if environment.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
+    let counts: &[u32] = match subject {
+        Subject::Registry(_) => &[1, 50],
+        Subject::Reference | Subject::Yours(_) if environment.quick => &[1, 10, 50],
+        Subject::Reference | Subject::Yours(_) => &[1, 10, 20, 30, 40, 50],
+    };
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
     settings.extend(lengths(environment, subject));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
@@ -318,12 +345,16 @@ fn growth_over_time(
     if !subject.has(Protocol::P4Runtime) {
         return Ok(measured);
     }
-    let length = if environment.quick { "3s" } else { "60s" };
+    let length = match subject {
+        Subject::Registry(_) => "20s",
+        Subject::Reference | Subject::Yours(_) if environment.quick => "3s",
+        Subject::Reference | Subject::Yours(_) => "60s",
+    };
     // The rates of Fig. 7 do not overload the reference controller, so its figures judge none of
     // the claims on overload, and one repetition is enough for the chart.
     let repetitions = match subject {
         Subject::Reference => "1",
-        Subject::Yours(_) => repetitions(environment),
+        Subject::Registry(_) | Subject::Yours(_) => repetitions(environment, subject),
     };
     measured.set_up.push(("repetitions".to_owned(), repetitions.to_owned()));
     measured.set_up.push(("length".to_owned(), length.to_owned()));
@@ -391,7 +422,8 @@ fn growth_over_time(
         Figure::plot(plot, remark),
     ));
     measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
-    if let (Subject::Yours(_), [_, fifty, hundred]) = (subject, &results[..]) {
+    let is_overloaded = matches!(subject, Subject::Registry(_) | Subject::Yours(_));
+    if let (true, [_, fifty, hundred]) = (is_overloaded, &results[..]) {
         overload::put(&mut measured, environment, subject, overload::Growth { fifty, hundred })?;
     }
     Ok(measured)

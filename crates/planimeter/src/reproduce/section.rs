@@ -19,8 +19,8 @@ use crate::invocation;
 pub(super) struct Measured {
     /// The measured values, by the keys of the published values with which they are compared.
     pub(super) values: BTreeMap<String, Cell>,
-    /// The values of another system, which are shown beside those of the first, if it was measured.
-    pub(super) beside: Option<Beside>,
+    /// The values of other systems that were measured, which are shown beside those of the first.
+    pub(super) beside: Vec<Beside>,
     /// The measured figures by which the claims of papers are judged.
     pub(super) evidence: Vec<Evidence>,
     /// The charts of the report. Each has the identifier of its exhibit, and the name by which
@@ -34,7 +34,7 @@ pub(super) struct Measured {
     pub(super) links: Vec<(String, String)>,
 }
 
-/// The measured values of a second system, in a column of their own.
+/// The measured values of a further system, in a column of their own.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beside {
     /// The name of the system, which heads the column.
@@ -87,9 +87,8 @@ pub(super) fn ratios(above: &[f64], below: &[f64]) -> Vec<f64> {
 /// published values and those that were measured.
 pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Section {
     let title = format!("{} of {}", exhibit.name, paper.short);
-    let beside = measured.beside.as_ref();
     let mut columns = vec!["figure", "published", "measured here"];
-    columns.extend(beside.map(|beside| beside.name.as_str()));
+    columns.extend(measured.beside.iter().map(|beside| beside.name.as_str()));
     columns.push("where published");
     let mut values = Table::of_values(title, columns);
     for one in &exhibit.values {
@@ -100,7 +99,7 @@ pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Secti
         };
         let other = |beside: &Beside| beside.values.get(&one.key).cloned().unwrap_or_default();
         let mut row = vec![Cell::text(&one.what), one.cell(), here];
-        row.extend(beside.map(other));
+        row.extend(measured.beside.iter().map(other));
         row.push(Cell::text(&one.source));
         values.row(row);
     }

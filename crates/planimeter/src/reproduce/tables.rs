@@ -6,6 +6,7 @@ mod evidence;
 mod knee;
 mod packets;
 mod sizes;
+mod veth;
 mod whole;
 
 use std::sync::atomic::AtomicBool;
@@ -64,6 +65,7 @@ pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, 
         sizes.beyond
     );
     measured.set_up.push(("entries".to_owned(), entries));
+    veth::put(&mut measured, environment)?;
     Ok(with_alone(measured, alone::update_methods(environment, accesses)?))
 }
 
@@ -128,7 +130,7 @@ fn last_cache(interrupt: &AtomicBool) -> (usize, String) {
 /// Adds to the figures of whole packets those of the table alone.
 fn with_alone(mut packets: Measured, alone: Measured) -> Measured {
     let name = "the table alone".to_owned();
-    packets.beside = Some(Beside { name, values: alone.values });
+    packets.beside.push(Beside { name, values: alone.values });
     packets.evidence.extend(alone.evidence);
     packets.figures.extend(alone.figures);
     packets.links.extend(alone.links);

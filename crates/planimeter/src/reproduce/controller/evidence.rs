@@ -23,6 +23,10 @@ pub(super) type Rounds = Result<Vec<f64>, String>;
 pub(super) const NEEDS_FULL_RUN: &str =
     "to await all answers takes minutes, which only the full run has";
 
+/// The reason why two protocols cannot be compared with the controllers of package registries.
+const TWO_CONTROLLERS: &str =
+    "the protocols are spoken by two controllers, so their figures do not compare";
+
 /// Computes a figure of each trial.
 pub(super) fn each(trials: &[Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Rounds {
     let rounds: Option<Vec<f64>> = trials.iter().map(figure).collect();
@@ -96,6 +100,11 @@ impl<'m> Claims<'m> {
         Self { measured, system }
     }
 
+    /// Returns whether one controller speaks both protocols, so that they can be compared.
+    fn is_one_controller(&self) -> bool {
+        self.system != System::Registry
+    }
+
     /// Adds a figure with one value for each repetition, or the reason why there is none.
     pub(super) fn put(&mut self, key: &str, figures: Rounds) {
         match figures {
@@ -114,6 +123,7 @@ impl<'m> Claims<'m> {
             )
         };
         let (openflow, p4runtime) = (find(Protocol::OpenFlow), find(Protocol::P4Runtime));
+        let is_one = self.is_one_controller();
         let mut put = |key: &str, figures: Result<Vec<f64>, &String>| {
             self.put(key, figures.map_err(Clone::clone));
         };
@@ -121,7 +131,8 @@ impl<'m> Claims<'m> {
         put("openflow.saturated-over-loss-free", over);
         let both = openflow.as_ref().and_then(|one| Ok((one, p4runtime.as_ref()?)));
         let over = both.map(|(one, other)| ratios(&one.saturated, &other.saturated));
-        put("openflow-over-p4runtime.saturated", over);
+        let two = TWO_CONTROLLERS.to_owned();
+        put("openflow-over-p4runtime.saturated", if is_one { over } else { Err(&two) });
         let elsewhere = "the controller runs on another host, whose number of cores is not known";
         let elsewhere = elsewhere.to_owned();
         let is_elsewhere = results.iter().any(|(_, result)| {
@@ -150,6 +161,10 @@ impl<'m> Claims<'m> {
             Some(if is_usable { Ok(rounds(point, metric)) } else { Err(()) })
         };
         let find = |protocol, rate, metric: &str| with(protocol, 50, rate, metric);
+        let is_one = self.is_one_controller();
+        if !is_one {
+            self.put("use.p4runtime-over-openflow", Err(TWO_CONTROLLERS.to_owned()));
+        }
         let limit = "the probe, which shares the machine, was the limit with 50 switches";
         let mut put = |key: &str, figures: Option<Result<Vec<f64>, ()>>| {
             if let Some(figures) = figures {
@@ -165,7 +180,9 @@ impl<'m> Claims<'m> {
         put("openflow.rtt.100-over-10", ratio(times(100.0), times(10.0)));
         let use_of = |protocol| find(protocol, 100.0, "controller.cpu");
         let over = ratio(use_of(Protocol::P4Runtime), use_of(Protocol::OpenFlow));
-        put("use.p4runtime-over-openflow", over);
+        if is_one {
+            put("use.p4runtime-over-openflow", over);
+        }
         put("p4runtime.10.50.loss", find(Protocol::P4Runtime, 10.0, "loss"));
         let of_p4runtime =
             |switches| with(Protocol::P4Runtime, switches, 10.0, "rtt_from_sent.mean");

@@ -82,7 +82,7 @@ impl<'e> Bench<'e> {
         let settings = [
             ("traffic.rate", rate.as_str()),
             ("traffic.arrivals", if in_phase { "constant:in-phase" } else { "constant" }),
-            ("plan.repetitions", repetitions(self.environment)),
+            ("plan.repetitions", repetitions(self.environment, Subject::Reference)),
             ("timing.settle", "200ms"),
             ("timing.warm-up", &warm_up),
             ("timing.measure", &measure),

@@ -1,4 +1,5 @@
-//! The P4RCProbe paper's claims on overload, judged by a P4Runtime controller of the user's.
+//! The P4RCProbe paper's claims on overload, judged by a P4Runtime controller of a package registry
+//! or of the user's.
 
 use ::probe::metrics::Metric;
 use ::probe::outcome::{Point, RunResult, Trial};
@@ -49,7 +50,7 @@ pub(super) fn put(
     for (key, rounds) in rounds {
         claims.put(key, rounds);
     }
-    let repetitions = repetitions(environment);
+    let repetitions = repetitions(environment, subject);
     let one = Load { name: "one-switch-saturated", switches: 1, rate: "3000", measure: "10s" };
     let settings = [("plan.repetitions", repetitions), ("timing.drain", "2s")];
     let Some(one) = one.measure(measured, environment, subject, &settings)? else {

@@ -1,5 +1,5 @@
 //! The controllers that the figures of the P4RCProbe paper are measured with: the reference
-//! controller, and one of the user's.
+//! controller, those of package registries, and one of the user's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use ::probe::outcome::RunResult;
 use clap::Args;
 
 use super::super::claims::System;
+use super::registry::Registry;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::reference::{self, Attended, Job, Protocol};
@@ -46,6 +47,20 @@ pub(crate) struct Yours {
 }
 
 impl Yours {
+    /// Returns the options for a controller that `restart` starts, also before the first
+    /// measurement. It listens at `openflow` for OpenFlow switches; without that address, it speaks
+    /// P4Runtime. `settings` is a file with the probe's settings.
+    pub(super) fn restarted(openflow: Option<String>, restart: String, settings: PathBuf) -> Self {
+        Self {
+            p4runtime: openflow.is_none(),
+            controller: openflow,
+            onos_rest: None,
+            between: Some(restart),
+            was_measured: Arc::new(AtomicBool::new(true)),
+            controller_config: Some(settings),
+        }
+    }
+
     /// Returns the protocols over which the controller is measured; empty if none is named.
     pub(crate) fn protocols(&self) -> Vec<Protocol> {
         let openflow = self.controller.as_ref().map(|_| Protocol::OpenFlow);
@@ -94,6 +109,24 @@ impl Yours {
         all.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
+    /// Measures this controller as `job` describes. `note` describes the controller for readers of
+    /// the report.
+    fn measure(
+        &self,
+        job: &Job<'_>,
+        note: &str,
+        environment: &Environment<'_>,
+    ) -> Result<RunResult, Failure> {
+        let resolved = self.settings(job).resolve().map_err(Failure::run)?;
+        // The probe runs the command between the trials of one measurement, but not between two
+        // measurements.
+        if self.was_measured.swap(true, Ordering::Relaxed) {
+            ::probe::between(self.between.as_deref(), environment.interrupt)
+                .map_err(|error| Failure::of_probe(&error))?;
+        }
+        reference::run_probe(job, &resolved, Attended { ports: None, note }, environment)
+    }
+
     /// Returns the settings of the probe for a measurement of this controller. Those of the job
     /// have precedence over the user's file, except the times before a measurement.
     fn settings(&self, job: &Job<'_>) -> Settings {
@@ -128,7 +161,7 @@ impl Yours {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
@@ -136,6 +169,7 @@ fn quoted(word: &str) -> String {
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Reference,
+    Registry(&'a Registry),
     Yours(&'a Yours),
 }
 
@@ -143,6 +177,7 @@ impl Subject<'_> {
     pub(super) fn system(self) -> System {
         match self {
             Self::Reference => System::Reference,
+            Self::Registry(_) => System::Registry,
             Self::Yours(_) => System::Yours,
         }
     }
@@ -152,6 +187,7 @@ impl Subject<'_> {
     pub(super) fn protocols(self) -> Vec<(Protocol, &'static str)> {
         let protocols = match self {
             Self::Reference => Protocol::BOTH.to_vec(),
+            Self::Registry(registry) => registry.protocols(),
             Self::Yours(yours) => yours.protocols(),
         };
         let key = |protocol| match protocol {
@@ -169,6 +205,7 @@ impl Subject<'_> {
     pub(super) fn folder(self, name: &str) -> String {
         match self {
             Self::Reference => name.to_owned(),
+            Self::Registry(_) => format!("registry-{name}"),
             Self::Yours(_) => format!("yours-{name}"),
         }
     }
@@ -182,17 +219,16 @@ impl Subject<'_> {
     ) -> Result<Option<RunResult>, Failure> {
         let measured = match self {
             Self::Reference => reference::measure(job, environment),
-            Self::Yours(yours) => {
-                let resolved = yours.settings(job).resolve().map_err(Failure::run)?;
-                // The probe runs the command between the trials of one measurement, but not between
-                // two measurements.
-                if yours.was_measured.swap(true, Ordering::Relaxed) {
-                    ::probe::between(yours.between.as_deref(), environment.interrupt)
-                        .map_err(|error| Failure::of_probe(&error))?;
-                }
-                let controller = Attended { ports: None, note: "The controller is the user's." };
-                reference::run_probe(job, &resolved, controller, environment)
+            Self::Registry(registry) => {
+                let name = job.protocol.name();
+                let options = registry.options(job.protocol);
+                let options = options.ok_or_else(|| {
+                    Failure::run(format!("no controller of a registry speaks {name}"))
+                })?;
+                let note = "The controller is from a package registry: os-ken over OpenFlow, finsy over P4Runtime.";
+                options.measure(job, note, environment)
             }
+            Self::Yours(yours) => yours.measure(job, "The controller is the user's.", environment),
         };
         match measured {
             Err(_) if environment.interrupted() => Ok(None),
