@@ -5,6 +5,10 @@ use statistics::exposure::{Exposed, Exposure, Repetition, Tail, TailOrigin};
 
 use crate::campaign::{Campaign, CellId, MeasuredBlock};
 
+/// The share by which a quantile of the control windows may exceed their median, so that the same
+/// quantile of packets is the device's.
+const MARGIN: f64 = 0.05;
+
 /// The stalls of the host during a campaign, as its control windows show them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stalls {
@@ -51,12 +55,12 @@ impl Stalls {
     }
 
     /// Whether this quantile of the delays is due to the device in every cell, and not to stalls of
-    /// the host. `margin` is the share by which the same quantile of the control windows may exceed
-    /// their median.
+    /// the host: the same quantile of the control windows exceeds their median by at most
+    /// 5 %.
     #[must_use]
-    pub fn told(&self, share: f64, margin: f64) -> bool {
+    pub fn told(&self, share: f64) -> bool {
         self.cells.iter().all(|cell| {
-            let quantile = cell.exposure.quantile(share, margin, &cell.tail);
+            let quantile = cell.exposure.quantile(share, MARGIN, &cell.tail);
             quantile.is_some_and(|quantile| quantile.is_told)
         })
     }
@@ -180,7 +184,7 @@ mod tests {
         let few = campaign(3, |packet| packet == 500, true);
         let stalls = Stalls::of(&few, 1).expect("controls");
         assert_eq!(stalls.cells()[0].tail.origin, TailOrigin::Untold);
-        assert!(stalls.told(0.99, 0.05) && !stalls.told(0.9999, 0.05));
+        assert!(stalls.told(0.99) && !stalls.told(0.9999));
         let quiet = stalls.without(&few);
         assert_eq!(quiet.delays(CellId(0)).iter().max(), Some(&Picoseconds(200_000)));
         assert_eq!(quiet.delays(CellId(0)).len(), 3 * 999);

@@ -26,10 +26,6 @@ fn plan(quick: bool) -> String {
 /// The functions that each packet of the demo's network needs in the pipeline.
 pub(super) const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
 
-/// The share by which a quantile of control windows may exceed their median, so that the same
-/// quantile of packets is stated as the pipeline's.
-const MARGIN: f64 = 0.05;
-
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
     let all = environment.campaign("device", &plan(environment.quick))?;
     let stalls = Stalls::of(&all, SEED);
@@ -61,7 +57,7 @@ impl Errors<'_> {
         );
         let share = |value: f64| Cell::from(Value::new(value, Unit::Fraction));
         for level in verification.levels.iter().filter(|one| one.level != Level::Maximum) {
-            let told = |share: f64| self.stalls.is_some_and(|stalls| stalls.told(share, MARGIN));
+            let told = |share: f64| self.stalls.is_some_and(|stalls| stalls.told(share));
             let name = Cell::text(level.level.to_string());
             match level.level.share() {
                 Some(quantile) if quantile > 0.0 && !told(quantile) => {

@@ -13,11 +13,6 @@ use statistics::{Ordered, Unit};
 use super::super::section::Measured;
 use crate::environment::{SEED, seconds};
 
-/// The share by which a quantile of control windows may exceed their median, so that the same
-/// quantile of packets is stated as the pipeline's. It is the largest error of the claims on
-/// predictions.
-const MARGIN: f64 = 0.05;
-
 /// The quantiles beyond the median that are compared, as shares of packets.
 const SHARES: [f64; 8] = [0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999];
 
@@ -38,7 +33,7 @@ impl Quiet {
     /// Returns whether this quantile of delays is the pipeline's in all cells; `false` without
     /// control windows.
     pub(super) fn told(&self, share: f64) -> bool {
-        self.stalls.as_ref().is_some_and(|stalls| stalls.told(share, MARGIN))
+        self.stalls.as_ref().is_some_and(|stalls| stalls.told(share))
     }
 
     /// Returns the highest of the compared quantiles up to which all are the pipeline's; `None` if
