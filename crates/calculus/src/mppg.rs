@@ -148,8 +148,8 @@ pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     Ok(outputs)
 }
 
-/// Whether a line begins with an operator with which no statement begins, so that it continues the
-/// statement before.
+/// Returns whether a line begins with an operator that cannot begin a statement, so that it
+/// continues the statement of the previous line.
 fn continues(line: &str) -> bool {
     let line = line.trim_start();
     let is_operator =

@@ -167,8 +167,9 @@ fn next<'a, F: StoredFile>(
     Ok(Found::Bad("its content has changed since it was written"))
 }
 
-/// Returns the last record that the heads from `offset` on name as synced, as far as they are
-/// intact and follow one another; 0 if none does. `sequence` is the sequence number of the first.
+/// Returns the last record that any of the heads from `offset` on names as synced, or 0 if none
+/// does. Stops at the first head that is damaged or out of sequence. `sequence` is the sequence
+/// number of the first head.
 fn durable_behind(
     reader: &mut Portions<'_, impl StoredFile>,
     number: Number,

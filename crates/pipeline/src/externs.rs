@@ -51,8 +51,8 @@ pub(crate) enum ExternState {
     Other,
 }
 
-/// An array of counters. Elements that were never counted take no memory, unless all elements are
-/// contiguous for machine code.
+/// An array of counters. Elements that were never counted take no memory, unless the array is
+/// contiguous so that machine code can access it.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) name: String,
@@ -106,8 +106,8 @@ impl Meters {
     }
 }
 
-/// An array of registers. Elements that were never written take no memory, unless all elements are
-/// contiguous for machine code.
+/// An array of registers. Elements that were never written take no memory, unless the array is
+/// contiguous so that machine code can access it.
 #[derive(Debug)]
 pub(crate) struct Registers {
     pub(crate) name: String,

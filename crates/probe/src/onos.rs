@@ -56,8 +56,8 @@ impl Onos {
         })
     }
 
-    /// Describes, with advice, which applications are inactive without which no switch becomes
-    /// ready; `None` if there are none, or if ONOS does not answer.
+    /// Describes which inactive applications the switches need to become ready, and how to activate
+    /// them. Returns `None` if none is missing, or if ONOS does not answer.
     pub(crate) fn missing(&self, config: &Config) -> Option<String> {
         let active = self.active_applications()?;
         let mut missing: Vec<String> = Vec::new();

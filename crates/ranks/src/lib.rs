@@ -90,9 +90,9 @@ pub trait Link: fmt::Debug {
         true
     }
 
-    /// Ends the link without an orderly shutdown, in which lost ranks would not take part. `status`
-    /// is the exit status with which the process is about to end. An implementation may end the
-    /// process with it, or return if it has nothing to do.
+    /// Ends the link at once; an orderly shutdown would wait for ranks that are lost. `status` is
+    /// the exit status with which the process is about to end. An implementation may end the
+    /// process itself, or return.
     fn abandon(&mut self, status: u8) {
         let _ = status;
     }

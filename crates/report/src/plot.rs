@@ -1,10 +1,16 @@
 //! Figures as SVG inside a page: line plots, heat maps and others.
 //!
 //! They are drawn here rather than by a plotting library because the page needs features that
-//! libraries lack: colours that are style sheet variables, so that one drawing serves light and
-//! dark themes and print; a title and a description for screen readers; markers and dashes in
-//! addition to colours, so that no reader depends on hue; text that stays text; tool tips without
-//! scripts. The remaining work, ticks and paths, is small.
+//! libraries lack:
+//!
+//! * colours that are style sheet variables, so that one drawing serves light and dark themes and
+//!   print;
+//! * a title and a description for screen readers;
+//! * markers and dashes in addition to colours, so that no reader depends on hue;
+//! * text that stays text;
+//! * tool tips without scripts.
+//!
+//! The remaining work, ticks and paths, is small.
 
 mod axes;
 mod coincide;

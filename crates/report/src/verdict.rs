@@ -19,8 +19,8 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// The share of all packet-ins that were due above which the side that is responsible for their
-/// missing answers counts as the limit.
+/// A side counts as the limit if the packet-ins that are unanswered because of it exceed this share
+/// of all that were due.
 const NOTABLE: f64 = 0.01;
 
 /// The verdict on one point of a sweep: the side that limited its rate.

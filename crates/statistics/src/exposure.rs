@@ -166,9 +166,10 @@ impl Exposure {
     /// Decides whether late packets are the function's own or the host's, by all windows.
     ///
     /// Only excesses beyond the packets' median count: slow phases of the host stretch a long
-    /// window by more than a short one, but hardly to twice its length. The interval contains that
-    /// of a bootstrap over repetitions, which are more alike within than among each other, and that
-    /// of the binomial distribution, because a bootstrap of few events is too narrow.
+    /// window by more than a short one, but hardly to twice its length. The interval contains two
+    /// intervals. One is that of a bootstrap over repetitions, because windows are more alike
+    /// within a repetition than between repetitions. The other is that of the binomial
+    /// distribution, because a bootstrap of few events is too narrow.
     pub fn tail(&self, seed: u64) -> Tail {
         let late: Vec<Late> = self.repetitions.iter().map(|one| self.late(one)).collect();
         let sum = late.iter().fold(Late::default(), |sum, one| sum.plus(*one));

@@ -3,12 +3,16 @@
 //!
 //! A flow repeats one packet. After all flows have been seen once, the output of most flows no
 //! longer changes: an entry that a packet reads and writes then holds what this flow wrote the last
-//! time. Every packet of such a flow is checked in a timed run. Other outputs are compared with
-//! those of the interpreter only packet by packet, in a separate run without a clock: those of
-//! programs with registers, meters or tables that learn, those of flows that write an entry which
-//! other flows use, and those of flows whose packets draw random numbers, even if two draws
-//! happened to agree. In the separate run, both paths draw the same numbers, so every difference is
-//! an error.
+//! time. Every packet of such a flow is checked in a timed run.
+//!
+//! Three kinds of outputs are compared with those of the interpreter only packet by packet, in a
+//! separate run without a clock:
+//!
+//! * outputs of programs with registers, meters or tables that learn;
+//! * outputs of flows that write an entry which other flows use;
+//! * outputs of flows whose packets draw random numbers, even if two draws happened to agree.
+//!
+//! In the separate run, both paths draw the same numbers, so every difference is an error.
 
 use crate::method::Variant;
 use crate::traffic::Workload;

@@ -32,8 +32,9 @@ const DEEPEST: usize = 20_000;
 /// The caches of the results that hold for all flows of interest.
 type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 
-/// Says for which cross traffic of a tandem a flow is left out when that traffic is bounded,
-/// because the flow is assumed to have the lowest priority.
+/// The cross traffic of a tandem for which a flow is left out. A flow that is assumed to have the
+/// lowest priority does not delay other flows, so it need not count when their arrivals are
+/// bounded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Without {
     /// All flows count.

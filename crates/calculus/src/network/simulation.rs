@@ -1,11 +1,11 @@
 //! Simulated trajectories: lower bounds on the worst-case delay and backlog.
 //!
 //! An upper bound is worth more together with a lower bound. Sources send as much as they may at
-//! harmful times; servers serve as little as they may; data that arrive simultaneously, or that a
-//! scheduler may serve in any order, are served such that the flow of interest is last. All of it
-//! is exact arithmetic on piecewise linear processes, server after server. The result is a legal
-//! run of the network, so no upper bound may be below it. If one is, the bound or this module is
-//! wrong, and the caller must report that.
+//! harmful times, and servers serve as little as they may. The flow of interest is served last
+//! among data that arrive simultaneously or that a scheduler may serve in any order. All arithmetic
+//! is exact, on piecewise linear processes, server after server. The result is a legal run of the
+//! network, so no upper bound may be below it. If one is, the bound or this module is wrong, and
+//! the caller must report that.
 //!
 //! Other flows may also send nothing; this is used where the whole network would be too large.
 //!

@@ -126,7 +126,7 @@ pub(crate) struct Outside {
     /// The last highest election id that each role received.
     highest: BTreeMap<String, v1::Uint128>,
     now: u64,
-    /// The number of updates that succeeded, and of pipelines that were reconciled.
+    /// The numbers of updates that succeeded and of pipelines that were reconciled.
     pub(crate) written: usize,
     pub(crate) reconciled: usize,
     /// Whether a pipeline is saved and waits for COMMIT.

@@ -91,7 +91,7 @@ pub(crate) enum Input {
     Number(u64),
 }
 
-/// A property of a packet that the architecture knows, as a number.
+/// A numeric property of a packet that the architecture knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// The port on which the packet was received, or in egress its output port.

@@ -13,8 +13,8 @@
 //!
 //! A worker enters the gate of the tables once for a batch. While it is inside, no other thread
 //! inserts, deletes or moves entries, so addresses of buckets and entries stay valid. A packet that
-//! must change a table itself leaves the gate to do so; addresses that were computed before may be
-//! stale after that.
+//! must change a table itself leaves the gate for that time. Addresses that were computed before it
+//! left may then be stale.
 
 use super::Compiled;
 use super::context::{Context, NEW_PACKET, direct_account};

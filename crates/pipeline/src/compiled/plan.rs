@@ -890,8 +890,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that the fields by which the architecture decides about packets are used after the
-    /// parser, so that the values which the parser writes to them are passed on.
+    /// Records that the architecture reads its deciding fields after the parser. Values that the
+    /// parser writes to these fields are therefore passed on.
     fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
         let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
         let touched = offsets.filter(|offset| self.plan.slots.contains_key(offset));

@@ -30,8 +30,8 @@ pub(crate) struct InSockets {
     /// The number of packet-ins in the probe's sockets or in the network, over the connections that
     /// accepted more data.
     pub(crate) on_their_way: Edges,
-    /// The share of the packet-ins refused by connections for which no TCP receive window of the
-    /// controller was closed.
+    /// Of the packet-ins that connections refused, the share that waited although the controller's
+    /// TCP receive window was open, so that the network is responsible and not the controller.
     pub(crate) refused_by_network: f64,
     /// The share of the time for which the controller's TCP receive windows were closed, over all
     /// connections.
@@ -86,8 +86,8 @@ pub(crate) struct Observed {
     pub(crate) hindered: Hindered,
     /// The longest time in nanoseconds for which an engine thread did not run; 0 if all were short.
     pub(crate) absent: u64,
-    /// The number of packet-ins that became due while a thread did not run, if it did not run again
-    /// until after the end of the window.
+    /// The number of packet-ins that became due while their thread did not run, over the threads
+    /// that did not run at the end of the window.
     pub(crate) due_while_away_at_end: u64,
     /// The longest time between two answers of one thread, in nanoseconds. The shortest of these
     /// times over all threads is kept, because a pause of the controller is seen by every thread.
@@ -181,8 +181,8 @@ pub(crate) struct ControllerWork {
 pub(crate) struct HostWork {
     /// Whether the controller runs on the same host.
     pub(crate) has_controller: bool,
-    /// The part of the window, in nanoseconds, for which the host woke not even a thread that only
-    /// sleeps.
+    /// The part of the window, in nanoseconds, during which the host stalled: it did not even wake
+    /// a thread that only sleeps.
     pub(crate) stalled: u64,
     /// The share of the host's CPU time that other virtual machines took.
     pub(crate) stolen: f64,

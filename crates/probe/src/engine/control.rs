@@ -158,8 +158,8 @@ pub(crate) struct Orders {
     ended: AtomicBool,
 }
 
-/// A guard that an engine thread holds as long as it runs, so that the conductor does not wait for
-/// a thread that failed.
+/// A guard that an engine thread holds while it runs. Dropping it marks the thread as ended, even
+/// if the thread failed, so that the conductor does not wait for it.
 #[derive(Debug)]
 pub(crate) struct Running(std::sync::Arc<Orders>);
 

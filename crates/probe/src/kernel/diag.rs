@@ -68,7 +68,7 @@ pub(super) struct Connection {
     /// sent.
     pub(super) unacknowledged: u32,
     pub(super) not_sent: u32,
-    /// The numbers of bytes that were acknowledged, and of bytes that arrived.
+    /// The numbers of bytes that were acknowledged and that arrived.
     pub(super) acknowledged: u64,
     pub(super) arrived: u64,
     /// The number of bytes beyond the last acknowledged one that the peer accepts.

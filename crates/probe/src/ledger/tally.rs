@@ -121,7 +121,7 @@ impl Tally {
         let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
-    /// Records that the answers that are read from now on had not yet arrived at the moment `at`.
+    /// Records that no answer that is read from now on had arrived by the moment `at`.
     pub(crate) fn missed(&mut self, at: u64) {
         self.missed_at = self.missed_at.max(at);
     }

@@ -15,7 +15,7 @@
 //! Padding, an FCS or a trailer may follow, so a tag that is not found at the end is searched for
 //! up to [`SEARCH`] bytes before it.
 
-/// The distance from its end in bytes over which a frame is searched for a tag.
+/// The number of bytes before the end of a frame that are searched for a tag.
 pub const SEARCH: usize = 64;
 
 /// The length of check word and tag where they are adjacent.

@@ -66,8 +66,8 @@ pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     found
 }
 
-/// Compares each update method that does not write in place with the one that does on the same
-/// storage, if that was measured.
+/// Compares each update method that does not write in place with the pointer method, which does, on
+/// the same storage. Methods are left out if the pointer method was not measured on their storage.
 pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     let in_place = |one: &Measured, like: &Measured| {
         let (design, other) = (one.case.design, like.case.design);

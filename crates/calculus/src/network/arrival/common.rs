@@ -145,9 +145,9 @@ impl<'n> Common<'n> {
     /// counting the flow `lowest`, at that server or at one before it.
     ///
     /// If no data can rejoin the path of `lowest`, only the servers on that path matter. Otherwise
-    /// DNC continues to exclude `lowest` on the way back, for flows for which it has excluded it
-    /// before: those that shared a server with it or, where whole tandems are analysed, those that
-    /// shared a server with such flows.
+    /// DNC continues to exclude `lowest` on the way back from the flows for which it has excluded
+    /// it before. These are the flows that shared a server with `lowest`. Where whole tandems are
+    /// analysed, they are the flows that shared a server with such flows, too.
     pub(super) fn left_out(&self, lowest: FlowId, from: ServerId, flows: &Group) -> bool {
         let network = self.network;
         if network.position(lowest, from).is_some() {

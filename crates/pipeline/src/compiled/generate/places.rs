@@ -182,8 +182,8 @@ impl<'m> Function<'_, 'm> {
         fused.looked_up.clear();
     }
 
-    /// Sets the bucket addresses that the prefetch stage has computed, and the tables that it has
-    /// searched, for a packet whose headers are where that stage assumed.
+    /// Sets the results of the prefetch stage for a packet whose headers are where that stage
+    /// assumed: the bucket addresses by table, and the tables for which it did a batch lookup.
     pub(super) fn set_prefetched(
         &mut self,
         buckets: BTreeMap<u32, Value>,

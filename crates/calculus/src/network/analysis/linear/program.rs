@@ -10,8 +10,8 @@
 //! for *any* `y >= 0` and all `x` that satisfy the rows. A column with `r_j <= 0` only lowers the
 //! bound. Where rounding in the solver leaves a positive `r_j`, an upper bound of `x_j` that is
 //! known beforehand is used. So rounding may make the bound slightly larger, but never invalid.
-//! Before that, the multipliers are recovered exactly, as the solution of the equations that hold
-//! at the vertex that the solver found; if that succeeds, all `r_j <= 0` and the bound is the
+//! Before rounded multipliers are used, an exact solution is tried: the multipliers that solve the
+//! equations that hold at the solver's vertex. If there is one, all `r_j <= 0` and the bound is the
 //! optimum itself.
 //!
 //! The solver is given the dual program, because it returns the values of variables and no

@@ -148,9 +148,9 @@ impl<'s> Line<'s> {
         Some(Service { packet: waiting.packet, starts, done })
     }
 
-    /// Returns the latest time at which the service curve allows the amount `amount` of data to
-    /// have been served, for a packet before which the amount `before` is served. `inverse` is a
-    /// pseudo-inverse of the curve.
+    /// Returns the latest time to which the service curve allows the server to delay the service of
+    /// `amount`, the total amount of data up to some point of a packet. `before` is the amount that
+    /// is served before this packet, and `inverse` is a pseudo-inverse of the curve.
     fn when(&self, inverse: &Curve, amount: &Rational, before: &Rational) -> Option<Rational> {
         let mut latest: Option<Rational> = None;
         for (from, earlier) in self.origins.iter().filter(|(_, earlier)| earlier <= before) {

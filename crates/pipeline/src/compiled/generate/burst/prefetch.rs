@@ -1,7 +1,8 @@
-//! The prefetch stage, which runs ahead of the fused function: for all packets of a burst, it
-//! computes the buckets of the entries that the packets are going to need, and the keys for tables
-//! with prefixes or rules, as far as they follow from where the fields lie in most packets. The
-//! caller prefetches the buckets and does the batch lookups.
+//! The prefetch stage, which runs ahead of the fused function. It computes, for all packets of a
+//! burst, the buckets of the entries that the packets are going to need, and the keys for tables
+//! with prefixes or rules. It serves only keys that consist of constants and of header fields, and
+//! assumes that these fields lie where they do in most packets. The caller prefetches the buckets
+//! and does the batch lookups.
 //!
 //! A packet that has other headers, or is too short, gets a wrong bucket or key, which is harmless.
 //! Prefetching the wrong bucket changes nothing, and the result of a batch lookup is only used for
