@@ -131,7 +131,8 @@ impl Curve {
         piece.value_at(&(t - &back)).shifted(&rise)
     }
 
-    /// Returns the limit of the curve from the right at time `t`; zero if `t` is before time zero.
+    /// Returns the limit of the curve from the right at time `t`, or zero if `t` is before time
+    /// zero.
     pub fn right_limit_at(&self, t: &Rational) -> Extended {
         if t.is_negative() {
             return Extended::ZERO;
@@ -140,8 +141,8 @@ impl Curve {
         piece.right_limit_at(&(t - &back)).shifted(&rise)
     }
 
-    /// Returns the limit of the curve from the left at time `t`; zero if `t` is at or before time
-    /// zero.
+    /// Returns the limit of the curve from the left at time `t`, or zero if `t` is at or before
+    /// time zero.
     pub fn left_limit_at(&self, t: &Rational) -> Extended {
         if !t.is_positive() {
             return Extended::ZERO;

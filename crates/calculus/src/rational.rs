@@ -203,7 +203,7 @@ impl PartialOrd for Rational {
     }
 }
 
-/// Returns the greatest common divisor of two numbers; 0 if both are zero.
+/// Returns the greatest common divisor of two numbers, or 0 if both are zero.
 fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         if let (Ok(small_a), Ok(small_b)) = (u64::try_from(a), u64::try_from(b)) {

@@ -50,9 +50,9 @@ pub struct Predicted {
     pub level: Level,
     /// The predicted delay: that of the baseline, T_0, plus the cost of each function.
     pub value: Picoseconds,
-    /// The lower end of the confidence interval of the delay; `None` if it is unknown.
+    /// The lower end of the confidence interval of the delay, or `None` if it is unknown.
     pub low: Option<Picoseconds>,
-    /// The upper end of the confidence interval of the delay; `None` if it is unknown.
+    /// The upper end of the confidence interval of the delay, or `None` if it is unknown.
     pub high: Option<Picoseconds>,
     /// The delay to use as a bound. It is the predicted delay, except for upper bounds (the maximum
     /// and percentiles above the median), where negative costs are left out because they do not
@@ -60,7 +60,7 @@ pub struct Predicted {
     /// interval. For the maximum, it is at least the largest delay of all cells involved, each
     /// reduced by its median cost, plus the largest plausible costs of all functions.
     pub safe: Picoseconds,
-    /// The largest share of packets that may exceed the bound; `None` if it is unknown. For a
+    /// The largest share of packets that may exceed the bound, or `None` if it is unknown. For a
     /// percentile, it holds with the confidence of `guarantee`; for the maximum, with that of the
     /// model.
     pub beyond: Option<f64>,
@@ -103,7 +103,7 @@ impl std::fmt::Display for Guarantee {
 pub struct UnionBound {
     /// The largest share of packets that may exceed the delay.
     pub beyond: f64,
-    /// The delay; `None` if there are too few samples to state one.
+    /// The delay, or `None` if there are too few samples to state one.
     pub delay: Option<Picoseconds>,
     /// The confidence that all percentiles from which the bound is computed hold together.
     pub confidence: f64,

@@ -70,7 +70,7 @@ impl Level {
         }
     }
 
-    /// Returns the share of packets whose delay does not exceed the level; `None` for the mean,
+    /// Returns the share of packets whose delay does not exceed the level, or `None` for the mean,
     /// which is not a quantile.
     #[must_use]
     pub fn share(self) -> Option<f64> {

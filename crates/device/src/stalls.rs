@@ -78,8 +78,8 @@ impl Stalls {
     }
 }
 
-/// Returns the packets of a block with the control windows around them, in seconds; `None` if the
-/// block has no control windows.
+/// Returns the packets of a block with the control windows around them, in seconds, or `None` if
+/// the block has no control windows.
 fn repetition(measured: &MeasuredBlock) -> Option<Repetition> {
     let seconds = |picoseconds: i64| picoseconds as f64 / 1e12;
     let (first, controls) = measured.controls.split_first()?;

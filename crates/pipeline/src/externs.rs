@@ -204,7 +204,7 @@ impl ExternState {
     }
 }
 
-/// Returns the size with which the program declares an array, a profile or a selector; 0 if it
+/// Returns the size with which the program declares an array, a profile or a selector, or 0 if it
 /// declares none.
 pub(crate) fn declared_size(layout: &Layout, instance: &ExternInstance) -> u64 {
     Constructed::new(layout, instance).size()

@@ -45,7 +45,7 @@ const GROUP: &str = "/proc/self/autogroup";
 /// the former priority.
 #[derive(Debug)]
 pub(crate) struct Precedence {
-    /// The group's former priority; `None` where the kernel has no such groups.
+    /// The group's former priority, or `None` where the kernel has no such groups.
     before: Option<i32>,
 }
 

@@ -235,7 +235,7 @@ impl Introductions {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
-    /// The position of the stage in the order of stages; 0 until a connection exists.
+    /// The position of the stage in the order of stages, or 0 until a connection exists.
     pub(crate) rank: u32,
     /// The most advanced stage that the switch has reached, as text for the report.
     pub(crate) stage: String,

@@ -130,7 +130,7 @@ impl Onos {
     }
 
     /// Describes, with advice, how many switches of a trial have a pipeconf other than the
-    /// configured one; `None` if all have that one.
+    /// configured one. Returns `None` if all have that one.
     pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
         if config.protocol != Protocol::P4Runtime {
             return None;

@@ -491,7 +491,7 @@ pub struct Account {
     /// The number of packet-ins that were due in the window, without those that flow rules handled.
     pub due: u64,
     /// The number of packet-ins that were due in the window minus the number of first answers in
-    /// it, whatever packet-ins these answered; 0 if there were more answers.
+    /// it, whatever packet-ins these answered, or 0 if there were more answers.
     pub missing: u64,
     /// The packet-ins that the controller delayed or lost.
     pub controller: Bounds,

@@ -549,7 +549,7 @@ pub fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunE
     }
 }
 
-/// The most CPU time that each side can use, in percent of a core; `None` if its host is another
+/// The most CPU time that each side can use, in percent of a core, or `None` if its host is another
 /// one or is not known.
 struct MostCpu {
     controller: Option<f64>,

@@ -137,7 +137,7 @@ impl Tally {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
 
-    /// Returns the mean answer rate of the trials; 0 if there were none.
+    /// Returns the mean answer rate of the trials, or 0 if there were none.
     fn answered(&self) -> f64 {
         let rates = self.observations.iter().map(|observation| observation.received_rate);
         rates.sum::<f64>() / self.observations.len().max(1) as f64

@@ -201,7 +201,7 @@ impl Topology {
     }
 
     /// Returns the smallest and the largest number of first switches that end with a linked switch
-    /// whose link is among them; `None` if there is no link. Further switches have no links.
+    /// whose link is among them, or `None` if there is no link. Further switches have no links.
     pub(crate) fn linked_prefixes(&self) -> Option<RangeInclusive<u32>> {
         // The second end of a link has the larger index.
         let ends = || self.links().map(|link| link.b.0.0.saturating_add(1));

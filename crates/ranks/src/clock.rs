@@ -27,7 +27,7 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Estimates the offset from the fastest round trip; `None` if there is no round trip.
+    /// Estimates the offset from the fastest round trip. Returns `None` if there is no round trip.
     pub fn of(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Self> {
         let quickest = exchanges.into_iter().min_by_key(|one| one.back.saturating_sub(one.left))?;
         let whole = quickest.back.saturating_sub(quickest.left);

@@ -24,7 +24,8 @@ pub struct Work {
     pub items: Vec<String>,
     /// Other data that must be equal at every rank, such as the digest of an input file.
     pub basis: String,
-    /// The cores that items occupy and that no other rank may use; `None` if ranks may share cores.
+    /// The cores that items occupy and that no other rank may use, or `None` if ranks may share
+    /// cores.
     pub cores: Option<Vec<usize>>,
     /// A description of this rank, which the first rank collects.
     pub about: String,

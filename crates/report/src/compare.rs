@@ -74,7 +74,7 @@ pub struct Row<'a> {
 pub struct Change {
     /// The figure of the other result less that of the base.
     pub value: f64,
-    /// The confidence interval of the difference; `None` unless both figures have one.
+    /// The confidence interval of the difference, or `None` unless both figures have one.
     pub interval: Option<(f64, f64)>,
 }
 

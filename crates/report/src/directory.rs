@@ -48,7 +48,8 @@ pub struct RunDirectory {
 /// The output that a run directory contains in addition, for use in papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Papers {
-    /// The width for which the files of figures are laid out; `None` for their width in the page.
+    /// The width for which the files of figures are laid out, or `None` for their width in the
+    /// page.
     pub figure_width: Option<Width>,
     /// Whether the tables of the page are also written as LaTeX files, into `tables/`.
     pub latex: bool,

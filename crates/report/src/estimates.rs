@@ -35,7 +35,7 @@ pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have 
 pub(crate) struct Statistic {
     /// The name of the statistic in reports.
     pub(crate) name: &'static str,
-    /// The share of samples that do not exceed the statistic; `None` for the mean.
+    /// The share of samples that do not exceed the statistic, or `None` for the mean.
     pub(crate) quantile: Option<f64>,
     read: fn(&Latency) -> f64,
 }

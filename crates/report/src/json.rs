@@ -68,7 +68,7 @@ pub enum ReadError {
         probe::outcome::SCHEMA_VERSION
     )]
     OtherVersion {
-        /// The version of the format that the text states; `None` if it states none.
+        /// The version of the format that the text states, or `None` if it states none.
         version: Option<u32>,
     },
 }

@@ -63,8 +63,8 @@ pub struct Plot {
     pub lines: Vec<Line>,
     /// The filled areas of the plot, which are drawn beneath the lines.
     pub areas: Vec<Area>,
-    /// The part of the horizontal axis that is highlighted, such as the measure window; `None` if
-    /// no part is.
+    /// The part of the horizontal axis that is highlighted, such as the measure window, or `None`
+    /// if no part is.
     pub span: Option<Span>,
     /// Vertical marks at single values of the horizontal axis.
     pub marks: Vec<Mark>,
@@ -193,7 +193,7 @@ pub struct Point {
     pub y: f64,
     /// The uncertainty of `y`.
     pub spread: Spread,
-    /// The tool tip of the point; `None` for none.
+    /// The tool tip of the point, or `None` for none.
     pub tip: Option<String>,
 }
 

@@ -106,7 +106,7 @@ fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| whole(entries as u64))
 }
 
-/// Returns the latencies of packets at a fixed rate; `None` if they were not measured.
+/// Returns the latencies of packets at a fixed rate, or `None` if they were not measured.
 fn latency(case: &Case) -> Option<&Times> {
     case.latency.as_ref().map(|latency| &latency.times)
 }
@@ -187,7 +187,7 @@ fn checked(case: &Case) -> String {
     figure(case.counts.checked as f64 / case.counts.processed as f64, Unit::Fraction)
 }
 
-/// Returns a sentence about a wrong output of a case; `None` if all outputs were right.
+/// Returns a sentence about a wrong output of a case, or `None` if all outputs were right.
 #[must_use]
 pub fn fault(case: &Case) -> Option<String> {
     if let Some(difference) = &case.comparison.difference {

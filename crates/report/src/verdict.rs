@@ -50,7 +50,7 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// Returns the side that is responsible for most unanswered packet-ins in all trials together;
+/// Returns the side that is responsible for most unanswered packet-ins in all trials together, or
 /// `None` if its share of all that were due is not above [`NOTABLE`].
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
@@ -122,7 +122,7 @@ pub(crate) struct RunVerdict {
     pub(crate) further: Vec<String>,
 }
 
-/// Returns which side limited the rates of a run; `None` if the run has no point.
+/// Returns which side limited the rates of a run, or `None` if the run has no point.
 pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
     match result.points.as_slice() {
         [] => None,

@@ -77,7 +77,7 @@ impl Criterion {
         Self { equivalent: None, shape }
     }
 
-    /// Returns the region that counts as equal to the published value; `None` if no value is
+    /// Returns the region that counts as equal to the published value, or `None` if no value is
     /// published.
     pub fn equivalent(self) -> Option<Region> {
         self.equivalent

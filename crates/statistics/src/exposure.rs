@@ -29,7 +29,7 @@ const DRAWS: usize = 1000;
 /// A packet and the control window behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposed {
-    /// The delay of the packet in seconds; `None` if it did not arrive.
+    /// The delay of the packet in seconds, or `None` if it did not arrive.
     pub packet: Option<f64>,
     /// Whether an interrupt occurred while the packet was processed.
     pub packet_interrupted: bool,

@@ -176,7 +176,7 @@ fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
     Some(result.map(|result| result.delayed(&latency)))
 }
 
-/// Returns the value at time zero of a concave curve; `None` for other curves.
+/// Returns the value at time zero of a concave curve, or `None` for other curves.
 fn concave_origin(f: &Curve) -> Option<Rational> {
     if f.is_concave() { f.pieces[0].at.finite().cloned() } else { None }
 }

@@ -13,7 +13,7 @@ pub struct Deviation {
     /// The deviation: an amount of data for the vertical deviation, and a time for the others. It
     /// is plus infinity if there is no bound.
     pub value: Extended,
-    /// The smallest time at which the deviation is attained, or approached from either side;
+    /// The smallest time at which the deviation is attained, or approached from either side. It is
     /// `None` if the deviation is infinite because the curves diverge.
     pub at: Option<Rational>,
 }

@@ -17,7 +17,7 @@ struct Part {
     has_start: bool,
     value: Extended,
     slope: Rational,
-    /// The time at which the segment ends; `None` if it does not end.
+    /// The time at which the segment ends, or `None` if it does not end.
     to: Option<Rational>,
     end: Extended,
     has_end: bool,

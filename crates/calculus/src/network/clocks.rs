@@ -23,7 +23,7 @@ pub struct Clocks {
     /// The largest deviation of a clock within any span of time, in addition to its rate: eta, in
     /// seconds.
     pub jitter: Rational,
-    /// The largest error of a synchronised clock, Delta, in seconds; `None` if clocks are not
+    /// The largest error of a synchronised clock, Delta, in seconds, or `None` if clocks are not
     /// synchronised.
     pub error: Option<Rational>,
 }

@@ -82,8 +82,8 @@ impl Cuts {
         self.0.contains_key(&link)
     }
 
-    /// Returns the joint arrival curve of some flows over a link; `None` if the link is not cut, or
-    /// if the curve of one of the flows is not known.
+    /// Returns the joint arrival curve of some flows over a link, or `None` if the link is not cut,
+    /// or if the curve of one of the flows is not known.
     pub(crate) fn arrival(
         &self,
         link: CutLink,

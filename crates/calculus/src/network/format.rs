@@ -56,7 +56,7 @@ pub enum FormatError {
     /// The text is not well-formed TOML, JSON or XML.
     #[error("{}{message}", line_prefix(*line))]
     Syntax {
-        /// The line of the error, from 1; 0 if it is not known.
+        /// The line of the error, from 1, or 0 if it is not known.
         line: usize,
         /// The description of the syntax error.
         message: String,
@@ -64,7 +64,7 @@ pub enum FormatError {
     /// A field is missing or unknown, or its value is invalid.
     #[error("{}{path} {message}", line_prefix(*line))]
     Field {
-        /// The line of the field, from 1; 0 if it is not known.
+        /// The line of the field, from 1, or 0 if it is not known.
         line: usize,
         /// The path of the field in the file, such as `flow[2].arrival`.
         path: String,
@@ -76,14 +76,14 @@ pub enum FormatError {
     Model(#[from] ModelError),
 }
 
-/// Returns the unit of time with the given name, such as `us`; `None` if there is no such unit.
+/// Returns the unit of time with the given name, such as `us`, or `None` if there is no such unit.
 #[must_use]
 pub fn time_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Time)?;
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// Returns the unit of data with the given name, such as `kB`; `None` if there is no such unit.
+/// Returns the unit of data with the given name, such as `kB`, or `None` if there is no such unit.
 #[must_use]
 pub fn data_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Data)?;

@@ -199,8 +199,8 @@ impl Network {
         self.servers.iter().enumerate().map(|(index, server)| (ServerId::new(index), server))
     }
 
-    /// Returns the port to which a server belongs and the classes in the server's queue; `None` for
-    /// a server that is not part of a port.
+    /// Returns the port to which a server belongs and the classes in the server's queue, or `None`
+    /// for a server that is not part of a port.
     pub fn port_at(&self, server: ServerId) -> Option<(&Port, &[Priority])> {
         self.ports.at(server).map(|(_, port, classes)| (port, classes))
     }
@@ -265,8 +265,8 @@ impl Network {
         self.links.get(&(from, to))
     }
 
-    /// Returns the position of a server on a flow's path, from 0; `None` if the flow does not visit
-    /// it.
+    /// Returns the position of a server on a flow's path, from 0, or `None` if the flow does not
+    /// visit it.
     pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
         let path = &self.flow(flow).path;
         if path.len() <= SHORT_PATH {

@@ -481,7 +481,7 @@ impl<'n> FluidSetup<'n> {
     }
 }
 
-/// Returns the servers that some flows visit, in topological order; `None` if they have a cycle.
+/// Returns the servers that some flows visit, in topological order, or `None` if they have a cycle.
 fn order(network: &Network, flows: &[FlowId]) -> Option<Vec<ServerId>> {
     let mut incoming = BTreeMap::<ServerId, usize>::new();
     let mut successors = BTreeMap::<ServerId, Vec<ServerId>>::new();

@@ -60,13 +60,13 @@ pub struct Block {
     pub started_ns: u64,
     /// The time from the first packet of the block to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
-    /// the arrival of the previous one.
+    /// The rate at which packets were sent, in packets per second, or `None` if each packet waited
+    /// for the arrival of the previous one.
     pub packets_per_second: Option<f64>,
     /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
-    /// The state of the measuring machine around the block, such as its speed; `None` if it was not
-    /// observed.
+    /// The state of the measuring machine around the block, such as its speed, or `None` if it was
+    /// not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// The number of packets of the block whose delay is known.
@@ -97,15 +97,15 @@ pub struct Machine {
     /// disturbed.
     pub again: u32,
     /// The time for which threads of the measurement and of the device waited for a processor, as a
-    /// share of the block's duration; `None` if it was not observed.
+    /// share of the block's duration, or `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<f64>,
     /// The time for which other programs used the cores of the measurement, as a share of the
-    /// block's duration; `None` if it was not observed.
+    /// block's duration, or `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// The median delay of the block divided by that of the cell's earlier blocks; `None` for the
-    /// first block of a cell.
+    /// The median delay of the block divided by that of the cell's earlier blocks, or `None` for
+    /// the first block of a cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_others: Option<f64>,
 }

@@ -58,7 +58,7 @@ impl Steadiness {
         self.readings.insert(place, reading);
     }
 
-    /// Returns how much longer than its best time the workload took, as a share; zero if no time
+    /// Returns how much longer than its best time the workload took, as a share, or zero if no time
     /// has been recorded.
     pub(super) fn slowness(&self, reading: Duration) -> f64 {
         // The best time is the first decile, not the least reading: a processor may be
@@ -69,7 +69,7 @@ impl Steadiness {
     }
 
     /// Returns the median delay of a block divided by the median of those of the cell's blocks that
-    /// were kept; `None` if no block was kept or a median is unknown.
+    /// were kept, or `None` if no block was kept or a median is unknown.
     pub(super) fn beside_others(&self, cell: CellId, median: Option<i64>) -> Option<f64> {
         let others = self.medians.get(&cell)?;
         let typical = *others.get(others.len().saturating_sub(1) / 2)?;

@@ -137,7 +137,7 @@ macro_rules! oxm_fields {
         }
 
         impl Oxm {
-            /// Returns the field of class `OFPXMC_OPENFLOW_BASIC`; `None` for [`Oxm::Raw`].
+            /// Returns the field of class `OFPXMC_OPENFLOW_BASIC`, or `None` for [`Oxm::Raw`].
             pub const fn field(&self) -> Option<OxmField> {
                 match self {
                     $( Self::$variant(_) => Some(OxmField::$constant), )*

@@ -40,7 +40,7 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Returns the verdict on a trial for which no account can be drawn up; `None` if one can.
+/// Returns the verdict on a trial for which no account can be drawn up, or `None` if one can.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
     // A flood whose connections are blocked has a limit even if no packet-in leaves in the

@@ -15,7 +15,7 @@ pub(crate) struct Edges {
 }
 
 impl Edges {
-    /// Returns the growth of the number; 0 if it fell.
+    /// Returns the growth of the number, or 0 if it fell.
     pub(crate) fn growth(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
@@ -84,7 +84,8 @@ pub(crate) struct Observed {
     /// it.
     pub(crate) read_after: Edges,
     pub(crate) hindered: Hindered,
-    /// The longest time in nanoseconds for which an engine thread did not run; 0 if all were short.
+    /// The longest time in nanoseconds for which an engine thread did not run, or 0 if all were
+    /// short.
     pub(crate) absent: u64,
     /// The number of packet-ins that became due while their thread did not run, over the threads
     /// that did not run at the end of the window.
@@ -172,7 +173,7 @@ pub(crate) struct ControllerWork {
     /// The CPU time in percent of one core.
     pub(crate) cpu_percent: f64,
     /// The time for which the controller's threads waited for a core, added over the threads, in
-    /// percent of the elapsed time; `None` if unknown.
+    /// percent of the elapsed time, or `None` if unknown.
     pub(crate) wait_percent: Option<f64>,
 }
 
@@ -206,8 +207,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) observed: &'a Observed,
     pub(crate) sockets: Option<&'a InSockets>,
     pub(crate) host: HostWork,
-    /// The round-trip time through the network to the controller's host, in nanoseconds; `None` if
-    /// unknown.
+    /// The round-trip time through the network to the controller's host, in nanoseconds, or `None`
+    /// if unknown.
     pub(crate) network_rtt: Option<u64>,
     pub(crate) send_lag: &'a Latency,
     /// Round-trip times of the answers in the window.

@@ -66,7 +66,7 @@ pub(super) struct Scenario {
 pub(super) struct Probe {
     /// The times in which the probe does not run, as start and length.
     pub(super) away: Vec<(f64, f64)>,
-    /// The only thread of the probe that is ever absent; `None` if all are absent together.
+    /// The only thread of the probe that is ever absent, or `None` if all are absent together.
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,

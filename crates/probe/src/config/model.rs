@@ -340,7 +340,7 @@ impl Frame {
     /// The length of the shortest Ethernet frame, which holds UDP headers and a packet id.
     pub(crate) const MIN_UDP_BYTES: usize = 60;
 
-    /// Returns the least length in bytes, without the FCS, of a generated frame; `None` for
+    /// Returns the least length in bytes, without the FCS, of a generated frame, or `None` for
     /// captured frames.
     pub(crate) fn least_bytes(&self) -> Option<usize> {
         match self {

@@ -65,7 +65,7 @@ pub struct Live {
     sent: AtomicU64,
     answered: AtomicU64,
     /// The last moment, on the trial's clock, at which the controller flooded a host's
-    /// announcement; 0 if it never did.
+    /// announcement, or 0 if it never did.
     flooded: AtomicU64,
 }
 
@@ -130,7 +130,7 @@ impl Live {
         self.flooded.fetch_max(at, Ordering::Relaxed);
     }
 
-    /// Returns when the controller last flooded an announcement; 0 if it never did.
+    /// Returns when the controller last flooded an announcement, or 0 if it never did.
     pub(crate) fn last_flooded(&self) -> u64 {
         self.flooded.load(Ordering::Relaxed)
     }

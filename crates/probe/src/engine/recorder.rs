@@ -103,7 +103,7 @@ impl Recorder {
     }
 
     /// Issues the packet-in that has waited longest at a switch, and returns its due time and
-    /// sequence number; `None` if none waits.
+    /// sequence number. Returns `None` if none waits.
     pub(crate) fn issue_waiting(&mut self, switch: usize) -> Option<(u64, u64)> {
         self.switches[switch].ledger.issue_waiting(&mut self.tally)
     }
@@ -220,7 +220,7 @@ impl Recorder {
     }
 
     /// Returns the part of the window, in nanoseconds before its end, in which the thread did not
-    /// poll its sockets; 0 if it polled them at the end.
+    /// poll its sockets, or 0 if it polled them at the end.
     pub(crate) fn away_at_end(&self) -> u64 {
         self.away_at_end
     }
@@ -231,8 +231,8 @@ impl Recorder {
         self.network_rtt = Some(self.network_rtt.map_or(length, |least| least.min(length)));
     }
 
-    /// Returns the shortest time in which a connection was established; `None` if the probe dialled
-    /// none.
+    /// Returns the shortest time in which a connection was established, or `None` if the probe
+    /// dialled none.
     pub(crate) fn network_rtt(&self) -> Option<u64> {
         self.network_rtt
     }
@@ -314,7 +314,7 @@ impl Recorder {
         self.closed_at = Some(at);
     }
 
-    /// Returns when the record was closed; `None` if traffic had not begun.
+    /// Returns when the record was closed, or `None` if traffic had not begun.
     pub(crate) fn closed_at(&self) -> Option<u64> {
         self.closed_at
     }

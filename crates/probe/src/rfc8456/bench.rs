@@ -23,7 +23,7 @@ const CIRCLES: u64 = 64;
 /// The result of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Measured {
-    /// The value in the unit of the test; `None` where it could not be measured.
+    /// The value in the unit of the test, or `None` where it could not be measured.
     pub(crate) value: Option<f64>,
     /// Further figures, with units.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
@@ -106,7 +106,7 @@ pub(crate) struct Preparation {
     /// The time that the controller has to discover the topology before hosts announce themselves.
     /// After the announcements, it has half of this time to learn of the hosts.
     pub(crate) settle: u64,
-    /// The least time between two connections that begin; 0 if all begin at once.
+    /// The least time between two connections that begin, or 0 if all begin at once.
     pub(crate) connect_spacing: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,

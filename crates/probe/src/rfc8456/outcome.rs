@@ -77,8 +77,8 @@ pub struct TestOutcome {
     pub test: Test,
     /// The section of RFC 8456 that defines the test.
     pub section: String,
-    /// The circumstances of the figure, such as `path provisioning time, 1 % invalid`; `None` for
-    /// the figure that RFC 8456 defines.
+    /// The circumstances of the figure, such as `path provisioning time, 1 % invalid`, or `None`
+    /// for the figure that RFC 8456 defines.
     pub variant: Option<String>,
     /// The unit of the value.
     pub unit: Unit,

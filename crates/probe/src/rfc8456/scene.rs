@@ -98,7 +98,7 @@ impl Scene {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }
 
-    /// Returns a shortest path between the hosts of a pair, as flow rules; `None` if there is no
+    /// Returns a shortest path between the hosts of a pair, as flow rules, or `None` if there is no
     /// path.
     pub(crate) fn path(&self, pair: Pair) -> Option<Vec<Hop>> {
         let count = self.topology.switch_count();

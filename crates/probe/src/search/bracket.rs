@@ -81,7 +81,7 @@ impl Votes {
         self.wanted = other.wanted;
     }
 
-    /// Returns whether the rate passed, by majority; `None` if there is no majority.
+    /// Returns whether the rate passed, by majority, or `None` if there is no majority.
     fn majority(&self) -> Option<bool> {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
@@ -224,7 +224,7 @@ impl Bracket {
         }
     }
 
-    /// Returns the rate above which no rate is loss-free; `None` where the probe was the limit.
+    /// Returns the rate above which no rate is loss-free, or `None` where the probe was the limit.
     pub(super) fn lossy(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(measured.high),

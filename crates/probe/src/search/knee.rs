@@ -118,8 +118,8 @@ struct Noise {
 }
 
 impl Noise {
-    /// Returns the noise with the pooled standard deviation of all rates; `None` if too few rates
-    /// were repeated.
+    /// Returns the noise with the pooled standard deviation of all rates, or `None` if too few
+    /// rates were repeated.
     fn of(powers: &[Power]) -> Option<Self> {
         let freedom: usize = powers.iter().map(|power| power.values.len() - 1).sum();
         if freedom < LEAST_FREEDOM {

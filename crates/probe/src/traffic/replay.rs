@@ -190,7 +190,8 @@ impl Recording {
     }
 }
 
-/// Finds the place of the packet id in a frame's payload and clears it; `None` if there is none.
+/// Finds the place of the packet id in a frame's payload and clears it. Returns `None` if there is
+/// none.
 fn prepare(frame: &mut [u8]) -> Option<Place> {
     let (IPV4, ip_at) = ethertype(frame)? else { return None };
     let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;

@@ -72,7 +72,7 @@ impl UsageSeries {
     }
 
     /// Returns the time in the measured window for which the controller's threads waited for a
-    /// core, in percent of the window; `None` if unknown.
+    /// core, in percent of the window, or `None` if unknown.
     fn controller_waited(&self, window: Window) -> Option<f64> {
         let inside = self.inside(&self.controller, window);
         statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())

@@ -53,7 +53,7 @@ pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32>
     pipelines
 }
 
-/// Describes the pipeline that all switches ran; `None` if they ran several or none.
+/// Describes the pipeline that all switches ran. Returns `None` if they ran several or none.
 pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> {
     let [name] = pipelines.keys().collect::<Vec<_>>()[..] else { return None };
     Some(format!("The switches ran the pipeline {name}."))

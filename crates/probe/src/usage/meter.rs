@@ -127,8 +127,8 @@ impl Meter {
 }
 
 impl Before {
-    /// Returns the nanoseconds for which threads of the previous snapshot have waited since; `None`
-    /// if this is not known of every process.
+    /// Returns the nanoseconds for which threads of the previous snapshot have waited since, or
+    /// `None` if this is not known of every process.
     fn waited_since(&self, processes: &[ProcessTimes]) -> Option<u64> {
         let mut sum = 0;
         for process in processes {

@@ -137,7 +137,7 @@ fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Parses a line of the table; `None` for its heading.
+/// Parses a line of the table. Returns `None` for its heading.
 fn parse(line: &str) -> Option<Socket> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     Some(Socket {

@@ -20,7 +20,7 @@ pub struct Required<'a> {
     pub limit: &'a Rational,
     /// The smallest delay bound of the flow that any analysis found.
     pub bound: Extended,
-    /// The longest delay of the flow in a simulated run; `None` if there was no run.
+    /// The longest delay of the flow in a simulated run, or `None` if there was no run.
     pub run: Option<&'a Rational>,
 }
 
@@ -66,8 +66,8 @@ impl<'a> Bounds<'a> {
         self.flows.iter().filter_map(|row| self.required_of(row)).collect()
     }
 
-    /// Returns the maximum delay of the flow to which a row of bounds belongs; `None` if the flow
-    /// has none.
+    /// Returns the maximum delay of the flow to which a row of bounds belongs, or `None` if the
+    /// flow has none.
     pub(super) fn required_of(&self, row: &'a [Assessed]) -> Option<Required<'a>> {
         let first = row.first()?;
         let flow = first.bound.flow;

@@ -129,7 +129,7 @@ impl Drawing<'_> {
         Figure::plot(plot, remark)
     }
 
-    /// Returns the plot of cache misses per operation; `None` if they were not counted.
+    /// Returns the plot of cache misses per operation, or `None` if they were not counted.
     fn misses(&self) -> Option<Figure> {
         self.findings.machine.counters.as_ref().ok()?;
         let wanted = |case: &Case| {

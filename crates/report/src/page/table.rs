@@ -145,7 +145,7 @@ impl Cell {
         value.map_or_else(Self::default, Self::from)
     }
 
-    /// Returns the value that the cell contains; `None` if it is empty or contains words.
+    /// Returns the value that the cell contains, or `None` if it is empty or contains words.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match &self.content {

@@ -14,7 +14,7 @@ pub(super) const DEEPEST: usize = 3;
 
 /// A line of a plot as its pixels show it.
 pub(super) struct Drawn {
-    /// The points of the line in pixels; `None` where the line is interrupted.
+    /// The points of the line in pixels, or `None` where the line is interrupted.
     points: Vec<Option<(f64, f64)>>,
     marked: bool,
     /// The name of the line in the legend. Lines with equal names need not be distinguished.

@@ -392,8 +392,8 @@ impl Scale {
     }
 }
 
-/// Formats a power of two as `2` with a superscript exponent; `None` if the value is not a power of
-/// two.
+/// Formats a power of two as `2` with a superscript exponent. Returns `None` if the value is not a
+/// power of two.
 pub(crate) fn power_of_two(value: f64) -> Option<String> {
     let exponent = value.log2();
     if exponent.fract() != 0.0 || !(-999.0..=999.0).contains(&exponent) {

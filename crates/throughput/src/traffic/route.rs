@@ -521,7 +521,7 @@ impl Route {
         true
     }
 
-    /// Returns the value that the route requires of one packet bit; `None` if the bit is free.
+    /// Returns the value that the route requires of one packet bit, or `None` if the bit is free.
     fn bit(&self, at: u64) -> Option<bool> {
         self.fixed.iter().find_map(|fixed| {
             let inside = u32::try_from(at.checked_sub(fixed.offset)?).ok()?;
@@ -530,8 +530,8 @@ impl Route {
         })
     }
 
-    /// Returns the value that the route requires of a range of packet bits; `None` if any of them
-    /// is free.
+    /// Returns the value that the route requires of a range of packet bits, or `None` if any of
+    /// them is free.
     fn certain(&self, offset: u64, width: u32) -> Option<Bits> {
         let bits = (0..width).map(|position| self.bit(offset + u64::from(position)));
         let mut value = Bits::zero(width, false);

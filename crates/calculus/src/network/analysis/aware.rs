@@ -35,7 +35,7 @@ const MOST_PIECES: usize = 256;
 struct Queue {
     server: ServerId,
     priority: Priority,
-    /// The arrival curve of the class's output; `None` if there is no bound or the class has no
+    /// The arrival curve of the class's output, or `None` if there is no bound or the class has no
     /// flows.
     output: Option<Curve>,
 }

@@ -78,8 +78,8 @@ struct Unknown {
     rate: Rational,
     /// The burst of the flows at their sources, from which the search may start.
     source: Rational,
-    /// The arrival curve of the flows that follows from the delays of total flow analysis; `None`
-    /// if these are infinite.
+    /// The arrival curve of the flows that follows from the delays of total flow analysis, or
+    /// `None` if these are infinite.
     by_delays: Option<Arc<Curve>>,
 }
 

@@ -151,7 +151,7 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
 }
 
 /// Returns the times at which the burst at the start of the path leaves each server, given one
-/// rate-latency curve and one token bucket at each server; `None` if a server is overloaded.
+/// rate-latency curve and one token bucket at each server, or `None` if a server is overloaded.
 fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     let mut exits = Vec::with_capacity(chosen.len());
     for end in 1..=chosen.len() {

@@ -130,8 +130,8 @@ fn examples(dimension: Dimension) -> &'static str {
     }
 }
 
-/// Returns the size of a unit in seconds, bits or bits per second; `None` if the dimension has no
-/// such unit.
+/// Returns the size of a unit in seconds, bits or bits per second, or `None` if the dimension has
+/// no such unit.
 pub(crate) fn unit(text: &str, dimension: Dimension) -> Option<Rational> {
     match dimension {
         Dimension::Time => match text {

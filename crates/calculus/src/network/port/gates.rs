@@ -163,7 +163,7 @@ fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
 }
 
-/// Returns the strict service curve of classes whose gates are open at the same times; `None` if
+/// Returns the strict service curve of classes whose gates are open at the same times, or `None` if
 /// their largest packet fits in no window.
 fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Curve>, PortError> {
     if let [window] = group.windows.as_slice()

@@ -62,7 +62,8 @@ pub struct Observation {
 pub struct ServerObservation {
     /// The observed server.
     pub server: ServerId,
-    /// The priority of the observed flows at a server with static priority; `None` for all flows.
+    /// The priority of the observed flows at a server with static priority, or `None` for all
+    /// flows.
     pub priority: Option<Priority>,
     /// The longest time that a packet spent at the server, without the regulator after it.
     pub delay: Rational,

@@ -205,7 +205,7 @@ impl Process {
         values.max().cloned().unwrap_or(Rational::ZERO).max(Rational::ZERO)
     }
 
-    /// Returns the time at which the first data pass; `None` if no data pass.
+    /// Returns the time at which the first data pass, or `None` if no data pass.
     pub(super) fn first(&self) -> Option<&Rational> {
         let moving = |knot: &&Knot| knot.high > knot.low || knot.slope.is_positive();
         self.knots.iter().find(moving).map(|knot| &knot.t)

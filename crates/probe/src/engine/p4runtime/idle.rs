@@ -137,8 +137,8 @@ impl IdleForm {
         }
     }
 
-    /// Returns the sequence number of an entry that this trial reported as idle; `None` for other
-    /// entries.
+    /// Returns the sequence number of an entry that this trial reported as idle, or `None` for
+    /// other entries.
     pub(super) fn sequence_of(&self, entry: &v1::TableEntry) -> Option<u64> {
         if entry.table_id != self.table.0 {
             return None;
@@ -232,7 +232,7 @@ fn bytes(value: u128) -> bytes::Bytes {
     bytes[zeros..].to_vec().into()
 }
 
-/// Parses a number from bytes of any length; `None` if it does not fit.
+/// Parses a number from bytes of any length. Returns `None` if it does not fit.
 fn number(bytes: &[u8]) -> Option<u128> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = bytes.get(zeros..)?;

@@ -27,8 +27,8 @@ pub(crate) enum NoForm {
 }
 
 impl Form {
-    /// Returns the message that switches with this pipeline send; `None` where packet-ins are the
-    /// load.
+    /// Returns the message that switches with this pipeline send, or `None` where packet-ins are
+    /// the load.
     pub(super) fn of(
         pipeline: &Pipeline,
         config: &Config,

@@ -102,7 +102,7 @@ struct Known {
     attack: u64,
     /// The processing time of a request for a path, during which the controller does nothing else.
     telling: u64,
-    /// The time between two periodic discovery frames of a switch; 0 for none.
+    /// The time between two periodic discovery frames of a switch, or 0 for none.
     polling: u64,
     /// Whether a topology change makes the controller send discovery frames.
     reacts: bool,
@@ -111,7 +111,7 @@ struct Known {
     /// Whether the controller sends rules when its northbound interface is asked to provision a
     /// path.
     tells_rules: bool,
-    /// The time at which the controller ends all sessions for good; 0 for never.
+    /// The time at which the controller ends all sessions for good, or 0 for never.
     crash: u64,
 }
 

@@ -71,8 +71,8 @@ struct Node {
 struct Class {
     /// The indices of the nodes on the path, in order.
     way: Vec<usize>,
-    /// The server from which the flows come to the first node of the path; `None` if that server is
-    /// itself among the nodes or the flows begin there.
+    /// The server from which the flows come to the first node of the path, or `None` if that server
+    /// is itself among the nodes or the flows begin there.
     from: Option<ServerId>,
     flows: Vec<FlowId>,
     arrival: Curve,

@@ -28,7 +28,7 @@ pub(super) struct Date {
     /// The index of the time from which this one is derived, among those at the next server's
     /// entrance (or after the last server).
     pub(super) of: usize,
-    /// The number of letters F if the word of this time consists of F and then any number of S;
+    /// The number of letters F if the word of this time consists of F and then any number of S, or
     /// `None` for other words.
     stem: Option<usize>,
 }

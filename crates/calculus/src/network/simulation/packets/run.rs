@@ -42,7 +42,7 @@ pub(super) struct Scenario {
 /// The delay and backlog of a flow that were observed in a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowObservation {
-    /// The largest delay of a packet; `None` if no packet has reached its destination.
+    /// The largest delay of a packet, or `None` if no packet has reached its destination.
     pub(super) delay: Option<Rational>,
     pub(super) backlog: Rational,
     waiting: Rational,
@@ -323,7 +323,7 @@ impl<'c, 'n> Run<'c, 'n> {
         self.plan(now.clone(), Event::Arrival(self.packets.len() - 1));
     }
 
-    /// Returns the server at which a packet is; `None` if there is no such packet.
+    /// Returns the server at which a packet is, or `None` if there is no such packet.
     fn server(&self, packet: usize) -> Option<ServerId> {
         let packet = self.packets.get(packet)?;
         self.setup.participants.get(*packet.members.first()?)?.path.get(packet.hop).copied()
