@@ -114,7 +114,7 @@ pub enum Output {
 }
 
 /// Runs an MPPG program and returns the outputs of its statements. A line that begins with an
-/// operator such as `/\` or `*` continues the statement of the line before.
+/// operator such as `/\` or `*` continues the statement of the previous line.
 ///
 /// # Errors
 /// The first error, with its line and column. The outputs before it are lost.

@@ -187,7 +187,7 @@ fn durable_behind(
     Ok(durable)
 }
 
-/// Returns whether the bytes at a file offset are zero from a sector boundary on.
+/// Returns whether the bytes at a file offset are zero from some sector boundary to the end.
 fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count() as u64;
     let end = offset + bytes.len() as u64;

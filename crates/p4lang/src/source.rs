@@ -90,7 +90,7 @@ pub struct SourceFile {
     markers: Vec<LineMarker>,
 }
 
-/// A `#line` directive: from `offset` on, lines are counted from `line` and belong to the file
+/// A `#line` directive: after `offset`, lines are counted from `line` and belong to the file
 /// `name`.
 #[derive(Debug, Clone)]
 struct LineMarker {

@@ -304,7 +304,7 @@ impl<'p> Interpreter<'p> {
         std::mem::take(&mut self.scratch.packet)
     }
 
-    /// Returns the payload: the bytes of the packet from the parser's position on.
+    /// Returns the payload: the bytes of the packet after the parser's position.
     pub(crate) fn payload(&self) -> &[u8] {
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
         self.scratch.packet.get(start..).unwrap_or(&[])

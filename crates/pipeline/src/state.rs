@@ -81,8 +81,8 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// The address of the elements of each extern array, by the number of the instance. Machine
-    /// code reads it; zero if machine code does not access the elements.
+    /// The address of the elements of each extern array, by the number of the instance, for machine
+    /// code to read. The address is zero if machine code does not access the elements.
     pub(crate) arrays: Vec<u64>,
     /// The members of each parser value set of the program.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,

@@ -762,7 +762,7 @@ impl Counts {
     }
 
     /// Returns the share, 0 to 1, of due packet-ins that had no answer when the trial ended.
-    /// Packets that rules handled are excluded; `None` if there are no others.
+    /// Packets that rules handled are excluded. Returns `None` if there are no others.
     pub fn unanswered_share(&self) -> Option<f64> {
         let wanted = self.due.saturating_sub(self.handled_by_rules());
         (wanted > 0).then(|| self.unanswered() as f64 / wanted as f64)

@@ -577,8 +577,8 @@ fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     }
 }
 
-/// Describes the switches that were answered far less than the others in most of the trials in
-/// which there were such switches. The search's rates are then limited by these switches.
+/// Describes the switches that were answered far less than the others, in most of the trials with
+/// such switches. The search's rates are then limited by these switches.
 fn switches_apart(points: &[Point]) -> Option<String> {
     const NAMED: usize = 4;
     let trials = points.iter().flat_map(|point| &point.trials);

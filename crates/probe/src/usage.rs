@@ -180,7 +180,7 @@ impl Sampler {
 
     /// Returns the sample at `now`, which must not go backwards. Never waits.
     ///
-    /// Returns `None` on the first call, and while no process matches. Over SSH this is the latest
+    /// Returns `None` on the first call, or while no process matches. Over SSH this is the latest
     /// sample that has arrived, or `None` if that sample is older than three intervals and a
     /// second.
     pub fn sample(&mut self, now: Instant) -> Option<Sample> {

@@ -126,9 +126,10 @@ fn limit(io: Io) -> &'static str {
     }
 }
 
-/// Returns the rows of the table of costs, one for each number of entries and update method. The
-/// cells after those two are the cycles of a packet in the parser (with its copy), after the
-/// parser, and around both, and the share of the time that table lookups take.
+/// Returns the rows of the table of costs, one for each number of entries and update method, which
+/// are the first two cells. The next three cells are the cycles of a packet in the parser (with its
+/// copy), after the parser, and around both. The last cell is the share of the time that table
+/// lookups take.
 fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points

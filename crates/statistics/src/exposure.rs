@@ -139,7 +139,7 @@ impl Exposure {
     }
 
     /// Returns the durations of the control windows that are kept by the same censoring: no
-    /// interrupt hit the window, and the controls before and behind it are not slow.
+    /// interrupt hit the window, and the controls before and after it are not slow.
     fn quiet_controls(&self) -> Vec<f64> {
         let mut quiet = Vec::new();
         for repetition in &self.repetitions {

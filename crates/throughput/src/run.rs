@@ -279,7 +279,7 @@ pub fn run(
 /// table entries that they hit. If `methods` is empty, measures only the program's own method.
 ///
 /// # Errors
-/// Returns a [`TrafficError`] in the cases of [`run`], and if methods are given but the program's
+/// Returns a [`TrafficError`] in the cases of [`run`], or if methods are given but the program's
 /// packets change no entries.
 pub fn run_methods(
     workload: &Workload,

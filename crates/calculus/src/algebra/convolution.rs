@@ -107,7 +107,7 @@ impl Curve {
     }
 }
 
-/// The number of pairs of convex runs from which on a convolution first tests whether its curves
+/// The least number of pairs of convex runs for which a convolution first tests whether its curves
 /// are sub-additive. For sub-additive curves fewer pairs suffice.
 const MANY_PAIRS: usize = 1 << 12;
 

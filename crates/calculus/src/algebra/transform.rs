@@ -195,8 +195,8 @@ impl Curve {
     }
 }
 
-/// Returns the pieces of a list from time `by` on, moved so that they start at time zero, and
-/// raised by `rise`.
+/// Returns the pieces of a list after time `by`, moved so that they start at time zero, and raised
+/// by `rise`.
 fn shifted_left(mut pieces: Vec<Piece>, by: &Rational, rise: &Rational) -> Vec<Piece> {
     let index = split_at(&mut pieces, by);
     let back = -by;

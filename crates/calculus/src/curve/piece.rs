@@ -114,8 +114,8 @@ impl Piece {
 pub(crate) enum Tail {
     /// The curve continues for ever along the segment of its last piece.
     Affine,
-    /// The curve repeats from the piece with index `first` on. Each repetition is `length` later
-    /// and `increment` higher than the one before.
+    /// The curve repeats from the piece with index `first`. Each repetition is `length` later and
+    /// `increment` higher than the previous one.
     Periodic { first: usize, length: Rational, increment: Rational },
 }
 

@@ -209,7 +209,7 @@ pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rat
     Some(when_exceeding(&service(beta)?, burst))
 }
 
-/// Returns the time from which on a convex service curve exceeds a height, or `None` if it never
+/// Returns the time after which a convex service curve exceeds a height, or `None` if it never
 /// does.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     // The last segment that starts at or below the height.
@@ -231,7 +231,7 @@ fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
 }
 
 /// Returns a bound on the longest backlogged period: the last time at which a concave arrival curve
-/// is not below a convex service curve. Returns `None` for other curves, and if the arrival curve
+/// is not below a convex service curve. Returns `None` for other curves, or if the arrival curve
 /// never exceeds the service curve.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {

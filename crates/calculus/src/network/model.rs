@@ -205,9 +205,9 @@ impl Network {
         self.ports.at(server).map(|(_, port, classes)| (port, classes))
     }
 
-    /// Returns the flows, in ascending order, that are one stream with a replicated flow at a
-    /// server, because copies were eliminated there or before. Elsewhere returns only the flow
-    /// itself.
+    /// Returns the flows, in ascending order, that form one stream with a replicated flow at a
+    /// server, because copies were eliminated at this server or at an earlier one. Returns only the
+    /// flow itself if no copies were eliminated.
     pub(super) fn copies_at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         self.copies.at(flow, server)
     }

@@ -108,8 +108,8 @@ impl Collector {
     }
 }
 
-/// Returns the first identifier that is not in `taken`, from `start` on. There are 2^24 identifiers
-/// of each kind, far more than names.
+/// Returns the first identifier at or after `start` that is not in `taken`. There are 2^24
+/// identifiers of each kind, far more than names.
 fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     let mut hash = start;
     loop {

@@ -338,7 +338,7 @@ pub(super) unsafe fn direct_account<'a>(address: u64) -> Option<&'a DirectAccoun
 /// `address` must be zero, or the worker must have been inside the gate since it read the address.
 pub(super) unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
     // SAFETY: the caller guarantees that the account is alive, and an account holds the address of
-    // its entry from its creation on.
+    // its entry since its creation.
     unsafe { account(address)?.entry().as_ref() }
 }
 
@@ -653,7 +653,7 @@ pub(super) unsafe extern "C" fn hash(
             // nothing writes them during the call.
             unsafe { std::slice::from_raw_parts(context.packet.add(cursor), length - cursor) }
         }
-        // The packet has no bytes behind the cursor, or there is no packet.
+        // The packet has no bytes after the cursor, or there is no packet.
         Some(_) | None => &[],
     };
     host.gathered_hash(frame, (context, payload), gather, found)

@@ -79,7 +79,7 @@ impl Guarded {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the pages hold `length` bytes from this address on, which may be read and
+        // SAFETY: the pages hold `length` bytes starting at this address, which may be read and
         // written, are initialised with zeros, and are borrowed with `self`.
         unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.length) }
     }

@@ -58,8 +58,8 @@ pub(super) struct Plan {
     /// one, or to remove one that has timed out. The worker leaves the gate of the tables
     /// meanwhile, so other threads may change and move their entries.
     pub(super) leaves_gate: bool,
-    /// Whether there are tables whose entries actions change, but not in place, so that the worker
-    /// leaves the gate of the tables for the change.
+    /// Whether actions change entries of some tables by an update method that does not write in
+    /// place. The worker leaves the gate of the tables for such a change.
     pub(super) defers: bool,
     /// Whether tables that match prefixes or rules are searched for each packet when the packet
     /// reaches them, and not for a whole burst at once. This is so if earlier packets may have

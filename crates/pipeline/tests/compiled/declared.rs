@@ -41,8 +41,7 @@ const IMPOSSIBLE: [(&str, &str); 2] = [
 ];
 
 /// Returns the constructors, methods, functions and members of enumerations that a program
-/// declares. A name has the architecture's package in front, and the number of parameters behind
-/// it.
+/// declares. A name has the architecture's package in front, and the number of parameters after it.
 fn declared(program: &Program) -> BTreeMap<DeclarationId, String> {
     let mut all = BTreeMap::new();
     let packages = ["V1Switch", "PSA_Switch", "PNA_NIC"];

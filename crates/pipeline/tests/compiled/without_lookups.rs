@@ -63,7 +63,7 @@ fn every_packet_hits_the_same_entry_unless_the_table_is_empty() {
     assert!(code.has_tables() && code.one_by_one().is_none());
     assert_eq!(run(&switch), [(1, 100, 3), (1, 101, 3), (1, 102, 3)]);
     switch.compile_without_lookups().expect("code");
-    // Each packet gets the value that the one before it left.
+    // Each packet gets the value that the previous packet left.
     assert_eq!(run(&switch), [(5, 77, 1), (5, 100, 1), (5, 101, 1)]);
     switch.compile().expect("code");
     assert_eq!(run(&switch), [(1, 100, 3), (1, 101, 3), (1, 102, 3)]);

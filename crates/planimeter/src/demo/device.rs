@@ -26,8 +26,9 @@ fn plan(quick: bool) -> String {
 /// The functions that each packet of the demo's network needs in the pipeline.
 pub(super) const FUNCTIONS: [&str; 2] = ["five-tuple", "set-nw-src"];
 
-/// The share by which a quantile of control windows may exceed their median, so that the same
-/// quantile of packets is stated as the pipeline's.
+/// The share by which a quantile of the control windows may exceed their median. If it exceeds the
+/// median by more, the host affects the same quantile of the packets, which is then not stated as
+/// the pipeline's.
 const MARGIN: f64 = 0.05;
 
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {

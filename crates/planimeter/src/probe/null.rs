@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// answers them together. If it answered each at once, it would fall behind before the probe does,
 /// at about twice this rate.
 const GATHER_FROM: f64 = 50_000.0;
-/// The time for which the null controller collects packet-ins from [`GATHER_FROM`] on.
+/// The time for which the null controller collects packet-ins at rates of [`GATHER_FROM`] or more.
 const GATHER: Duration = Duration::from_micros(50);
 
 /// Starts the null controller. Over P4Runtime it dials the emulated switches, so their ports are

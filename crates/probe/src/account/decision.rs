@@ -158,9 +158,10 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     Some(if low > others { Certainty::Sure } else { Certainty::Likely })
 }
 
-/// Returns the rate that the controller could reach if its threads never waited for a core,
-/// provided that this rate is at least the load. Without the waiting, one second of work would take
-/// as much less time as the threads waited, but at least the time for which they ran.
+/// Returns the rate that the controller could reach if its threads never waited for a core, or
+/// `None` if this rate is below the load. Each second of work would be shorter by the time for
+/// which the threads waited, but by at most the share that waiting has of the time for which they
+/// waited or ran.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);

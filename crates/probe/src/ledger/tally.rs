@@ -132,7 +132,7 @@ impl Tally {
         self.intervals.at(due).refused = self.refused;
     }
 
-    /// Records that a packet-in, which was pending, left, and whether it belongs to a late burst.
+    /// Records that a pending packet-in left, and whether it belongs to a late burst.
     pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
         let held = (self.pending + 1).saturating_sub(self.refused);
         let interval = self.intervals.at(at);

@@ -36,7 +36,7 @@ const TRIALS: [usize; 2] = [5, 10];
 /// The maximum number of times that the offered rate is raised because the controller kept up with
 /// it.
 const MOST_RAISES: u32 = 3;
-/// The largest distance below the lower end of a measured bracket at which that end is checked, as
+/// The distance below the lower end of a measured bracket at which that end is checked, at most, as
 /// a share of its rate.
 const BELOW: f64 = 0.01;
 /// The ratio of the rate at which the upper end is checked to the upper end.
@@ -385,9 +385,9 @@ impl Bracket {
         }
     }
 
-    /// Whether the controller answered at the rate that failed as fast as the trials under overload
-    /// have measured since, up to chance and the effect of the longest gap. A controller that
-    /// answers fewer packet-ins when more are offered has no constant rate under overload.
+    /// Whether the answer rate at the failed rate equals the answer rate that the trials under
+    /// overload have measured since, up to chance and the effect of the longest gap. A controller
+    /// that answers fewer packet-ins when more are offered has no constant rate under overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;

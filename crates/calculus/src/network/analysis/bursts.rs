@@ -279,7 +279,7 @@ impl<'n> System<'_, 'n> {
     }
 
     /// Returns the limit of the bursts when they are bounded again and again, each time from the
-    /// bounds of the round before. It starts from the proven bursts `known` or else from those of
+    /// bounds of the previous round. It starts from the proven bursts `known` or else from those of
     /// the sources. Returns `None` if the bursts grow without end.
     fn limit(
         &self,

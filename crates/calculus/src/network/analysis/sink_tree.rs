@@ -195,7 +195,7 @@ fn joined(
             Some(_) => {}
         }
     }
-    // All flows of the server before continue to this one.
+    // All flows of the previous server continue to this one.
     for before in links {
         common.go_on()?;
         let there = joined(common, before, network.flows_at(before))?;

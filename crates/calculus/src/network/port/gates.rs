@@ -193,7 +193,7 @@ pub(super) fn least(
     if length(windows) == *cycle {
         return Ok(Curve::line(Rational::ZERO, rate.clone()));
     }
-    // Windows must be in ascending order, because each one follows the one before.
+    // Windows must be in ascending order, because each one follows the previous one.
     let mut windows = windows.to_vec();
     windows.sort();
     let mut least: Option<Curve> = None;

@@ -152,7 +152,7 @@ impl MemoryBench {
     }
 }
 
-/// Does fixed arithmetic in registers for about 180 ns: steps that each depend on the one before,
+/// Does fixed arithmetic in registers for about 180 ns: steps that each depend on the previous one,
 /// so that their duration depends on nothing but the processor.
 #[inline(never)]
 fn control_work(seed: u64) -> u64 {

@@ -156,9 +156,9 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// Returns the updates that make the entry with this sequence number appear: its insertion,
-    /// preceded by the removal of the entry whose place it takes, in case the controller has kept
-    /// that.
+    /// Returns the updates that make the entry with this sequence number appear. Before its
+    /// insertion, the entry whose place it takes is deleted, because the controller may have kept
+    /// it.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),

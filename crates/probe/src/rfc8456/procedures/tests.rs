@@ -106,7 +106,7 @@ struct Known {
     polling: u64,
     /// Whether a topology change makes the controller send discovery frames.
     reacts: bool,
-    /// The number of pairs, from the first on, that have rules from before the trial.
+    /// The number of pairs, counted from the first, that have rules from before the trial.
     permanent: u32,
     /// Whether the controller sends rules when its northbound interface is asked to provision a
     /// path.

@@ -2,10 +2,10 @@
 //!
 //! Data leave the last server at a time u. Two times at the entrance of that server explain this.
 //! F(u) is the time at which the data that leave at u arrived; by the FIFO property it is the same
-//! for all flows. S(u) is the time from which on the service curve accounts for the data that have
+//! for all flows. S(u) is the time from which the service curve accounts for the data that have
 //! left. Both are times at the exit of the previous server, and so on back to the first server. A
-//! time is thus a word over F and S, read from the last server on. All words form an exact but
-//! exponential program; some of them form a smaller program with a larger optimum.
+//! time is thus a word over F and S, read from the last server to the first. All words form an
+//! exact but exponential program; some of them form a smaller program with a larger optimum.
 //!
 //! The order of some times of one server follows from their words: F and S preserve the order of
 //! two times, and S(u) is not later than F(u).

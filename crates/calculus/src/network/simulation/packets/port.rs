@@ -10,7 +10,7 @@ use crate::network::port::{Class, Gate, Port, Scheduler, Window, openings};
 pub(super) enum Pick {
     /// The port does nothing: it is busy, or no packet waits.
     Nothing,
-    /// The port does nothing until this time, because no waiting packet may be sent before.
+    /// The port does nothing until this time, because no waiting packet may be sent earlier.
     Later(Rational),
     /// The port sends a packet until the time `until`. `packet` is `None` for a packet of a class
     /// without flows.

@@ -61,9 +61,9 @@ impl Prefetched<'_> {
     }
 }
 
-/// Returns the tables that the prefetch stage serves. These are all tables for which the two-stage
-/// form prefetches entries; `None` if a key of one of them cannot be computed, or if there are too
-/// many tables. A program without lookups has them too, so that it has the same stages as the
+/// Returns the tables that the prefetch stage serves: all tables for which the two-stage form
+/// prefetches entries. Returns `None` if the key of one of them cannot be computed, or if there are
+/// too many tables. A program without lookups has them too, so that it has the same stages as the
 /// program with which it is compared.
 pub(in crate::compiled::generate) fn prefetched<'b>(
     resolved: &'b ResolvedProgram,
