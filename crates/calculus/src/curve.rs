@@ -53,7 +53,7 @@ impl Curve {
     /// Builds a curve that continues for ever along the segment of its last piece.
     ///
     /// # Errors
-    /// [`CurveError`] if there is no piece, or the pieces do not ascend from time zero.
+    /// Returns a [`CurveError`] if there is no piece, or the pieces do not ascend from time zero.
     pub fn ultimately_affine(pieces: Vec<Piece>) -> Result<Self, CurveError> {
         check_ascending(&pieces)?;
         Ok(Self::canonical(pieces, Tail::Affine))
@@ -63,8 +63,9 @@ impl Curve {
     /// on the curve repeats.
     ///
     /// # Errors
-    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period
-    /// starts before time zero, its length is not positive, or a piece starts at or after its end.
+    /// Returns a [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the
+    /// period starts before time zero, its length is not positive, or a piece starts at or after
+    /// its end.
     pub fn pseudo_periodic(mut pieces: Vec<Piece>, period: Period) -> Result<Self, CurveError> {
         check_ascending(&pieces)?;
         if !period.length.is_positive() {

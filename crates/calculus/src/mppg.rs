@@ -117,7 +117,7 @@ pub enum Output {
 /// operator such as `/\` or `*` continues the statement of the previous line.
 ///
 /// # Errors
-/// The first error, with its line and column. The outputs before it are lost.
+/// Returns the first error, with its line and column. The outputs before it are lost.
 pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut session = Session::new();
     let mut outputs = Vec::new();

@@ -63,7 +63,7 @@ impl Rational {
     /// [`Rational::new`] for input.
     ///
     /// # Panics
-    /// If the denominator is zero.
+    /// Panics if the denominator is zero.
     pub fn ratio(numerator: i64, denominator: i64) -> Self {
         Self::new(numerator, denominator).expect("the denominator of a constant is not zero")
     }

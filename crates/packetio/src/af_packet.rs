@@ -260,7 +260,7 @@ impl Queue for PacketQueue {
         if let Some(sockets) = &self.sockets
             && sockets.are_on(&interface)
         {
-            // The pending error refers to the time before.
+            // The pending error is from the time when the interface was down.
             let _ = sys::pending_error(&sockets.receiving);
             self.link.down = None;
             return true;

@@ -482,7 +482,8 @@ pub(crate) enum Set {
         low: Expression,
         high: Expression,
     },
-    /// The members of a parser value set, given by its number. The `select` has one subject then.
+    /// The members of a parser value set, given by its number. In this case, the `select` has one
+    /// subject.
     Members(u32),
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum Answer {
         /// Whether the packet-in still held a slot of the closed loop's window.
         frees_place: bool,
     },
-    /// The packet-in had been answered before.
+    /// The packet-in had already been answered.
     Duplicate,
     /// No packet-in with this number has left.
     Unmatched,

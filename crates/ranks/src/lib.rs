@@ -90,8 +90,8 @@ pub trait Link: fmt::Debug {
         true
     }
 
-    /// Ends the link at once; an orderly shutdown would wait for ranks that are lost. `status` is
-    /// the exit status with which the process is about to end. An implementation may end the
+    /// Ends the link immediately; an orderly shutdown would wait for ranks that are lost. `status`
+    /// is the exit status with which the process is about to end. An implementation may end the
     /// process itself, or return.
     fn abandon(&mut self, status: u8) {
         let _ = status;

@@ -145,7 +145,8 @@ impl<'a> Comparison<'a> {
     /// the differences then become reasons for doubt.
     ///
     /// # Errors
-    /// See [`CompareError`].
+    /// Returns a [`CompareError`] if the results are of different kinds, or if configurations or
+    /// machines differ in a way that `despite` does not contain.
     pub fn new(
         results: &'a [Recorded],
         despite: &[Agreement],

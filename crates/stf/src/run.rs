@@ -26,8 +26,8 @@ pub struct Options {
     /// note, because p4c's runner leaves such statements to BMv2's command line, which reports an
     /// error and continues.
     ///
-    /// Packets must then also leave in the order in which they were sent. Otherwise a packet that
-    /// is recirculated may leave after later ones, as it may on BMv2.
+    /// If this is set, packets must also leave in the order in which they were sent. Otherwise a
+    /// packet that is recirculated may leave after later ones, as it may on BMv2.
     pub strict: bool,
     /// Whether a PSA program runs by the specification where psa_switch deviates from it
     /// ([`Switch::follow_psa_switch`]).

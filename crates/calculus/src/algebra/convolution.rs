@@ -33,9 +33,9 @@ impl Curve {
     /// Plus infinity absorbs every summand, minus infinity included.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is too
-    /// large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and the
-    /// result never becomes periodic.
+    /// Returns [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is
+    /// too large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and
+    /// the result never becomes periodic.
     pub fn convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         if let Some(result) = closed_form(self, other) {
             return result;
@@ -47,7 +47,7 @@ impl Curve {
     /// and `t`.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`].
+    /// Returns the errors of [`Curve::convolution`].
     pub fn is_sub_additive(&self) -> Result<bool, AlgebraError> {
         if self.is_concave() && self.pieces[0].at >= Extended::ZERO {
             return Ok(true);
@@ -59,7 +59,7 @@ impl Curve {
     /// and `t`.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`].
+    /// Returns the errors of [`Curve::convolution`].
     pub fn is_super_additive(&self) -> Result<bool, AlgebraError> {
         self.negated().is_sub_additive()
     }
@@ -101,7 +101,7 @@ impl Curve {
     /// s)`.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`].
+    /// Returns the errors of [`Curve::convolution`].
     pub fn max_plus_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().convolution(&other.negated())?.negated())
     }

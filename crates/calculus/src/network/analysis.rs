@@ -50,8 +50,8 @@ pub enum Analysis {
     /// Tandem matching (TMA): PMOO on parts of the path, for the decomposition of the path into
     /// parts that has the smallest bound, under arbitrary multiplexing.
     TandemMatching,
-    /// Total flow analysis by delays (TFA++): arrival curves follow from the delays of the servers
-    /// before, and from the shaping of links.
+    /// Total flow analysis by delays (TFA++): arrival curves follow from the delays of the previous
+    /// servers, and from the shaping of links.
     TfaPlusPlus,
     /// The analysis of sink trees: FIFO networks in which all flows end at one server. It is exact
     /// for rate-latency service and token buckets.
@@ -431,8 +431,8 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] if the analysis does not apply. An overloaded server is not an error: the
-    /// bounds are then infinite.
+    /// Returns an [`AnalysisError`] if the analysis does not apply. An overloaded server is not an
+    /// error: the bounds are then infinite.
     pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.feed_forward(analysis)?;
         // The recursion needs a thread with a large stack, unless the network is small.
@@ -448,7 +448,7 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// The error of the first flow that cannot be bounded.
+    /// Returns the error of the first flow that cannot be bounded.
     pub fn bounds(&self, analysis: Analysis) -> Result<Vec<FlowBound>, AnalysisError> {
         self.feed_forward(analysis)?;
         let flows: Vec<FlowId> = self.common.network.flows().map(|(id, _)| id).collect();
@@ -462,7 +462,7 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] if a server cannot be bounded.
+    /// Returns an [`AnalysisError`] if a server cannot be bounded.
     pub fn servers(&self, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
         let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
         let needs_delays = self.common.network.needs_delays();

@@ -3,7 +3,7 @@
 //!
 //! Both are computed by mutual recursion. The residual service for some flows at a server depends
 //! on the arrival curves of the other flows there, and these depend on the residual service at the
-//! servers before. The recursion follows the paths backwards, so it ends if no flow depends on
+//! previous servers. The recursion follows the paths backwards, so it ends if no flow depends on
 //! itself cyclically.
 
 mod common;

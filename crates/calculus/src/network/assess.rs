@@ -65,7 +65,7 @@ impl Analyser<'_> {
     ///
     /// # Errors
     ///
-    /// The error of the first flow and analysis that fails.
+    /// Returns the error of the first flow and analysis that fails.
     pub fn assess(
         &self,
         flows: &[FlowId],

@@ -57,7 +57,8 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// [`ClocksError`] if the bounds are invalid, or the network has no curves in true time.
+    /// Returns a [`ClocksError`] if the bounds are invalid, or the network has no curves in true
+    /// time.
     pub fn by_clocks(&self, clocks: &Clocks) -> Result<Self, ClocksError> {
         if clocks.stability < Rational::ONE {
             return Err(ClocksError::Stability);

@@ -119,7 +119,7 @@ impl Cuts {
 ///
 /// # Errors
 ///
-/// [`AnalysisError`] if the interrupt of the thread is set.
+/// Returns an [`AnalysisError`] if the interrupt of the thread is set.
 pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError> {
     let servers = network.servers().len();
     let mut weights = BTreeMap::<(usize, usize), usize>::new();

@@ -95,7 +95,7 @@ pub fn data_unit(name: &str) -> Option<Unit> {
 ///
 /// # Errors
 ///
-/// The fault of the text, as a sentence.
+/// Returns the fault of the text, as a sentence.
 pub fn rate(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Rate)
 }
@@ -105,7 +105,7 @@ pub fn rate(text: &str) -> Result<crate::Rational, String> {
 ///
 /// # Errors
 ///
-/// The fault of the text, as a sentence.
+/// Returns the fault of the text, as a sentence.
 pub fn time(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Time)
 }
@@ -118,7 +118,7 @@ fn line_prefix(line: usize) -> String {
 ///
 /// # Errors
 ///
-/// The first fault of the file, with its position.
+/// Returns the first fault of the file, with its position.
 pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     match format {
         Format::Toml => own::network(&Node::of_toml(text)?),

@@ -415,8 +415,8 @@ impl<'n> FluidSetup<'n> {
         self.flows.iter().filter(blocks).max_by_key(packet).copied()
     }
 
-    /// Whether the first packet of a flow can enter service on its arrival, because no data that
-    /// are at least as urgent wait then.
+    /// Whether the first packet of a flow can enter service on its arrival, because no data wait
+    /// that are at least as urgent.
     fn may_block(
         &self,
         here: &[FlowId],

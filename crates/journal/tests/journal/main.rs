@@ -188,7 +188,7 @@ fn records_that_were_moved_are_damage() {
     }
 }
 
-/// Checks that no synced record may be missing, not even at the end.
+/// Checks that a missing synced record is damage, even if it was the last one.
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_damage() {
     let disk = SimulatedDisk::new(1);

@@ -182,7 +182,7 @@ impl SimulatedDisk {
 /// The extent to which a call is carried out.
 enum Turn {
     Whole,
-    /// The call is carried out in part, if it has parts, and fails then.
+    /// The call fails after a part of it was carried out, if it has parts.
     Failing,
 }
 

@@ -135,7 +135,7 @@ pub(super) struct GroupHit {
     pub(super) bucket: usize,
     pub(super) bytes: u64,
     /// Whether this is the first bucket of the group that the packet passes. The group counts the
-    /// packet only then.
+    /// packet only in this case.
     pub(super) is_first: bool,
 }
 

@@ -47,7 +47,7 @@ impl Checker<'_, '_> {
         Some((chosen, infos))
     }
 
-    /// Selects a declaration like [`Self::choose`], for arguments that were checked before.
+    /// Selects a declaration like [`Self::choose`], for arguments that were already checked.
     pub(super) fn choose_for(
         &mut self,
         call: Overloaded<'_>,

@@ -47,7 +47,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds the name of an object, unless it was added before. The annotation `@id` among
+    /// Adds the name of an object, unless it was already added. The annotation `@id` among
     /// `annotations` sets its identifier.
     pub(super) fn add(
         &mut self,

@@ -117,11 +117,11 @@ pub(super) struct Context {
 const SLICE: u64 = 1 << 16;
 
 /// The word to which `is_alone` points while the worker does not hold the tables in place (outside
-/// their gate). It cannot know then whether there are other workers.
+/// their gate). It cannot know outside the gate whether there are other workers.
 static NOBODY_KNOWS: u64 = 0;
 
 /// The word to which `has_left` points while the worker does not hold the tables in place (outside
-/// their gate). A table may change at any time then.
+/// their gate). Outside the gate, a table may change at any time.
 static ALWAYS: u64 = 1;
 
 /// The generated function of a block. It takes the frame and the context, and returns a value of

@@ -93,8 +93,7 @@ impl Drop for Guarded {
 }
 
 /// Runs the blocks of a program in order until one ends with a fault, and returns how many blocks
-/// ended normally before. If the program has packed tables, the caller becomes one of the tables'
-/// workers.
+/// ended normally. If the program has packed tables, the caller becomes one of the tables' workers.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     if code.resolved.packed.is_empty() {
         return blocks(code, switch, packet, edge, None);

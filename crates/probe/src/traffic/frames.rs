@@ -200,7 +200,7 @@ impl FramePlan {
         })
     }
 
-    /// Returns the index into `contents` of a recording, which is read unless it was read before.
+    /// Returns the index into `contents` of a recording, which is read unless it was already read.
     fn add_recording(
         &mut self,
         path: &PathBuf,

@@ -175,7 +175,7 @@ impl Delays {
     }
 
     /// Returns the arrival curve of some flows together at a server, which follows from the delays
-    /// at the servers before.
+    /// at the previous servers.
     fn arrival(
         &self,
         common: &Common<'_>,

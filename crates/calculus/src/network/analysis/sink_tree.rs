@@ -75,7 +75,7 @@ fn left_over(
     joining: &[Joining],
     exits: Option<&[Rational]>,
 ) -> Result<(Curve, Vec<Step>), AnalysisError> {
-    // The residual service of the servers after the current one, for all that came before.
+    // The residual service of the servers after the current one, for all flows that came before.
     let mut rest: Option<Curve> = None;
     let mut steps = Vec::new();
     for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {

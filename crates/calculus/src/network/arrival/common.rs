@@ -86,7 +86,7 @@ impl<'n> Common<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError::Stopped`] if the interrupt of the thread is set.
+    /// Returns [`AnalysisError::Stopped`] if the interrupt of the thread is set.
     pub(crate) fn go_on(&self) -> Result<(), AnalysisError> {
         Ok(interrupt::check()?)
     }

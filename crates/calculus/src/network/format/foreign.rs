@@ -33,7 +33,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// The fault of the word, as a sentence.
+    /// Returns the fault of the word, as a sentence.
     pub(super) fn add(&mut self, word: &str) -> Result<(), String> {
         let order = match word.to_ascii_uppercase().as_str() {
             "FIFO" => Multiplexing::Fifo,

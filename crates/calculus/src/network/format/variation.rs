@@ -144,9 +144,9 @@ impl Variation {
     ///
     /// # Errors
     ///
-    /// The errors of [`super::read`]. Also an error if the file has no such part or quantity, or
-    /// several between which the variation does not choose, or if its format has no named
-    /// quantities.
+    /// Returns the errors of [`super::read`]. Also returns an error if the file has no such part or
+    /// quantity, or several between which the variation does not choose, or if its format has no
+    /// named quantities.
     pub fn network(
         &self,
         text: &str,

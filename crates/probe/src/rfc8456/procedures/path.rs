@@ -222,8 +222,8 @@ impl Procedure for PathTime {
 }
 
 /// The test of the path provisioning rate. Different pairs of hosts are offered at a fixed rate,
-/// and the pairs whose packet arrives are counted. The packet of a pair is sent at once, or in the
-/// proactive test when its path has been provisioned.
+/// and the pairs whose packet arrives are counted. The packet of a pair is sent immediately, or in
+/// the proactive test when its path has been provisioned.
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,

@@ -76,8 +76,8 @@ pub(in crate::network::analysis) enum Burst {
     Unknown(usize),
 }
 
-/// Bursts after servers, for token buckets with the long-term rates: those of single flows, and
-/// those of all traffic over a link together.
+/// The bursts of token buckets with the long-term rates after servers, for single flows and for all
+/// traffic over a link together.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network::analysis) struct Bursts {
     pub(super) flows: HashMap<(FlowId, ServerId), Burst>,

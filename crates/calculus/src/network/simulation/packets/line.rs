@@ -76,7 +76,7 @@ pub(super) struct Line<'s> {
     pace: Pace,
     queue: VecDeque<Waiting>,
     /// The times, by the server's clock, from which the service curve guarantees service. Each has
-    /// the amount of data that had arrived before.
+    /// the amount of data that had arrived before that time.
     origins: VecDeque<(Rational, Rational)>,
     /// The data that have arrived and that have been served, since the start of the backlogged
     /// period or, without a strict curve, of the run.
