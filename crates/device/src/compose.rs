@@ -274,9 +274,10 @@ impl Model {
         (packets > 0).then_some((largest + costs, share))
     }
 
-    /// Returns how strong a statement the sum of costs at this level is. An extreme is empirical,
-    /// and so are published figures and a sum of costs that are not constant. Otherwise all
-    /// intervals hold together with a confidence that decreases with their number (Bonferroni).
+    /// Returns the strength of the statement that the sum of costs makes at this level. It is
+    /// empirical for an extreme, for published figures, and for costs that are not constant.
+    /// Otherwise all intervals hold together with a confidence that decreases with their number
+    /// (Bonferroni).
     fn guarantee(&self, functions: &[&FunctionModel], level: Level) -> Guarantee {
         let extreme = matches!(level, Level::Minimum | Level::Maximum);
         let published = matches!(self.source, Source::Published { .. });

@@ -114,7 +114,7 @@ impl Line {
             let (host, port) = (host(&origin), origin.port_u16().unwrap_or_default());
             let socket = TcpStream::connect((host, port)).await?;
             socket.set_nodelay(true)?;
-            // If the system refuses, the connection works all the same.
+            // If the system refuses, the connection works nevertheless.
             let _ = crate::tcp::send_unpaced(&socket);
             let gate = Arc::new(Gate::default());
             let socket = Socket::new(socket, Arc::clone(&gate));

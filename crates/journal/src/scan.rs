@@ -113,8 +113,8 @@ enum Found<'a> {
         head: Head,
         body: &'a [u8],
     },
-    /// A record that is truncated by the end of the file, or whose bytes are zero from a sector
-    /// boundary on.
+    /// A record that is truncated by the end of the file, or whose last bytes are zero from a
+    /// sector boundary to the end.
     Cut {
         /// The offset after the record, if its head is intact and the file is longer. Records that
         /// were written before a loss of power may follow there.

@@ -5,12 +5,12 @@
 //! host that never looks at the packet's own delay, so that acting on it does not bias the result:
 //!
 //! * **Censoring** ([`Exposure::quiet_packets`]) leaves out a packet whose window an interrupt hit,
-//!   or with a slow control before or behind it.
+//!   or that has a slow control before or after it.
 //! * **The guard** ([`Exposure::tail`]) detects a tail of the function itself. Such a tail may evict
 //!   the cache and thereby slow the next control, so that censoring would hide it. The guard
 //!   compares how often packets and controls are late, per second of exposure, before censoring.
-//! * **A quantile is told** ([`Exposure::quantile`]) if the same quantile of the controls is close
-//!   to their median, because then the host does not decide it.
+//! * **A quantile is attributed to the function** ([`Exposure::quantile`]) if the same quantile of
+//!   the controls is close to their median, because the host then has little effect on it.
 
 use crate::confidence::{Confidence, Interval};
 use crate::order::Ordered;
@@ -63,7 +63,7 @@ pub enum TailOrigin {
     Function,
     /// The host sometimes stands still.
     Host,
-    /// The measurement does not tell.
+    /// The measurement does not show which of the two it is.
     Untold,
 }
 
@@ -232,9 +232,10 @@ impl Exposure {
     /// Returns a quantile of the delays of packets, by the nearest rank, or `None` if there is no
     /// packet. Packets are censored unless the tail is the function's own.
     ///
-    /// The quantile is told if the upper limit, at 99 %, of the same quantile of the controls
-    /// exceeds their median by at most the share `margin`. If the origin of the tail is not told,
-    /// censored and uncensored quantiles must agree within the margin as well.
+    /// The quantile is attributed to the function (`is_told`) if the upper limit, at 99 %, of the
+    /// same quantile of the controls exceeds their median by at most the share `margin`. If the
+    /// origin of the tail is unknown, censored and uncensored quantiles must agree within the
+    /// margin as well.
     pub fn quantile(&self, share: f64, margin: f64, tail: &Tail) -> Option<ExposedQuantile> {
         let all = || self.repetitions.iter().flat_map(|one| &one.windows);
         let of_all = || Ordered::of_numbers(all().filter_map(|one| one.packet).collect()).at(share);

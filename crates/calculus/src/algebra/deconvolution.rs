@@ -24,7 +24,7 @@ impl Curve {
     /// Returns the min-plus deconvolution: the supremum over `u >= 0` of `self(t + u) - other(u)`.
     ///
     /// Times at which `other` is plus infinite are ignored: the result is the smallest `h` with
-    /// `self <= h * other`, where `*` is the min-plus convolution, on times from zero on.
+    /// `self <= h * other`, where `*` is the min-plus convolution, for all times `t >= 0`.
     ///
     /// # Errors
     /// Returns [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is

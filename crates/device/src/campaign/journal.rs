@@ -117,13 +117,13 @@ impl Machine {
     pub const TOLERANCE: f64 = 0.15;
     /// The share of a block's duration above which waiting for a processor disturbs it. Threads of
     /// a device wake each other, which takes some microseconds for each packet; a program that
-    /// competes for their core takes milliseconds at once.
+    /// competes for their core takes whole milliseconds.
     pub const WAITING: f64 = 0.1;
     /// The share of a block's duration above which other programs on its cores disturb it. The
     /// kernel's own threads use some time for each packet.
     pub const OTHERS: f64 = 0.25;
-    /// The factor to the median of the cell's other blocks above which a block counts as disturbed.
-    /// Blocks of a steady device differ by some percent.
+    /// The ratio of a block's median to that of the cell's other blocks above which the block
+    /// counts as disturbed. Blocks of a steady device differ by some percent.
     pub const UNLIKE: f64 = 2.0;
 
     /// Whether the block counts as disturbed: because the machine was slow, its threads waited,

@@ -689,7 +689,8 @@ impl DeviceHandle {
     }
 }
 
-/// The answer to a request that was executed and whose changes may have to be made durable first.
+/// The answer to a request that was executed and whose changes may have to be made durable before
+/// the answer is sent.
 pub(super) struct Answer {
     outcome: Result<(), Status>,
     /// The sync of the log to wait for before the answer is sent, or `None` if it can be sent

@@ -160,8 +160,7 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
 
 /// Returns the rate that the controller could reach if its threads never waited for a core, or
 /// `None` if this rate is below the load. Each second of work would be shorter by the time for
-/// which the threads waited, but by at most the share that waiting has of the time for which they
-/// waited or ran.
+/// which the threads waited, but by at most the share waiting / (waiting + running).
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);

@@ -2,14 +2,14 @@
 //!
 //! A packet of L bits starts only if it ends before its gate closes. So of a window of length w,
 //! the first w - L / c are used as long as packets wait, where L is the largest packet. If no other
-//! gate is open then, the class (or the classes whose gates open together) is served at the rate c
-//! of the link within these parts and, in the worst case, not at all between them. A backlogged
-//! period may start anywhere in the cycle. The service within t is least from the end of one of
-//! these parts on, so the strict service curve is the minimum over these ends, as for a
-//! time-division cycle (Bouillard, Boyer and Le Corronc, chapter 8; Zhao, Pop and Craciunas,
-//! "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using network calculus",
-//! IEEE Access 6, 2018). No assumption is made about the arrival times of packets or about the
-//! cycles of other ports.
+//! gate is open at these times, the class (or the classes whose gates open together) is served at
+//! the rate c of the link within these parts and, in the worst case, not at all between them. A
+//! backlogged period may start anywhere in the cycle. The service within a time t is least if that
+//! time begins at the end of one of these parts, so the strict service curve is the minimum over
+//! these ends, as for a time-division cycle (Bouillard, Boyer and Le Corronc, chapter 8; Zhao, Pop
+//! and Craciunas, "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using
+//! network calculus", IEEE Access 6, 2018). No assumption is made about the arrival times of
+//! packets or about the cycles of other ports.
 
 use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::elements::Priority;
@@ -207,8 +207,8 @@ pub(super) fn least(
     Ok(least.unwrap_or_else(Curve::zero))
 }
 
-/// Returns the service over time, from the end of the window with index `last` on, of a server that
-/// serves only within the given windows.
+/// Returns the service over time, beginning at the end of the window with index `last`, of a server
+/// that serves only within the given windows.
 fn behind(
     windows: &[Window],
     last: usize,
