@@ -101,7 +101,7 @@ impl Curve {
         }
     }
 
-    /// Whether the curve ends in one affine segment, which may be infinite.
+    /// Returns whether the curve ends in one affine segment, which may be infinite.
     pub fn is_ultimately_affine(&self) -> bool {
         matches!(self.tail, Tail::Affine)
     }

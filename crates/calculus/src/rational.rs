@@ -68,12 +68,12 @@ impl Rational {
         Self::new(numerator, denominator).expect("the denominator of a constant is not zero")
     }
 
-    /// Whether this number is zero.
+    /// Returns whether this number is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Words { numerator: 0, .. })
     }
 
-    /// Whether this number is greater than zero.
+    /// Returns whether this number is greater than zero.
     pub fn is_positive(&self) -> bool {
         match &self.0 {
             Repr::Words { numerator, .. } => *numerator > 0,
@@ -81,7 +81,7 @@ impl Rational {
         }
     }
 
-    /// Whether this number is less than zero.
+    /// Returns whether this number is less than zero.
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             Repr::Words { numerator, .. } => *numerator < 0,
@@ -89,7 +89,7 @@ impl Rational {
         }
     }
 
-    /// Whether this number is a whole number.
+    /// Returns whether this number is a whole number.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Repr::Words { denominator, .. } => *denominator == 1,
@@ -97,7 +97,7 @@ impl Rational {
         }
     }
 
-    /// Whether the value is stored in machine words rather than in arbitrary precision.
+    /// Returns whether the value is stored in machine words rather than in arbitrary precision.
     pub fn is_machine_word(&self) -> bool {
         matches!(self.0, Repr::Words { .. })
     }

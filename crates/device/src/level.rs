@@ -60,7 +60,8 @@ impl Level {
         ]
     }
 
-    /// Whether the level is used as an upper bound of delays, so that too small a value is unsafe.
+    /// Returns whether the level is used as an upper bound of delays, so that too small a value is
+    /// unsafe.
     #[must_use]
     pub fn is_upper(self) -> bool {
         match self {

@@ -204,7 +204,7 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// Whether a function belongs to the baseline.
+    /// Returns whether a function belongs to the baseline.
     #[must_use]
     pub fn in_baseline(&self, name: &FunctionName) -> bool {
         self.baseline.iter().any(|function| function.name == *name)

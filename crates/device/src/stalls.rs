@@ -50,9 +50,9 @@ impl Stalls {
         &self.cells
     }
 
-    /// Whether this quantile of the delays is due to the device in every cell, and not to stalls of
-    /// the host. `margin` is the share by which the same quantile of the control windows may exceed
-    /// their median.
+    /// Returns whether this quantile of the delays is due to the device in every cell, and not to
+    /// stalls of the host. `margin` is the share by which the same quantile of the control windows
+    /// may exceed their median.
     #[must_use]
     pub fn told(&self, share: f64, margin: f64) -> bool {
         self.cells.iter().all(|cell| {

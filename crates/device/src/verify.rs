@@ -224,7 +224,8 @@ struct Ends {
     high: Option<Picoseconds>,
 }
 
-/// Whether two confidence intervals do not overlap, or `None` if an end that decides it is unknown.
+/// Returns whether two confidence intervals do not overlap, or `None` if an end that decides it is
+/// unknown.
 fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }

@@ -432,8 +432,8 @@ impl<'run> Parser<'run> {
     }
 }
 
-/// Whether a token can be a name: an identifier, or a keyword that the grammar also accepts as a
-/// name (§6.4.2).
+/// Returns whether a token can be a name: an identifier, or a keyword that the grammar also accepts
+/// as a name (§6.4.2).
 fn is_name(kind: TokenKind) -> bool {
     matches!(
         kind,
@@ -449,8 +449,8 @@ fn is_name(kind: TokenKind) -> bool {
     )
 }
 
-/// Whether a keyword at the beginning of a line always starts a declaration, whatever the tokens
-/// before it are.
+/// Returns whether a keyword at the beginning of a line always starts a declaration, whatever the
+/// tokens before it are.
 fn starts_declaration(kind: TokenKind) -> bool {
     matches!(
         kind,

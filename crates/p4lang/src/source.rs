@@ -116,7 +116,8 @@ impl SourceFile {
         self.included_from
     }
 
-    /// Whether the file is one of the built-in architecture files, or the text of an option `-D`.
+    /// Returns whether the file is one of the built-in architecture files, or the text of an option
+    /// `-D`.
     pub fn is_built_in(&self) -> bool {
         self.built_in
     }

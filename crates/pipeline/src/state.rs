@@ -170,8 +170,8 @@ impl State {
         self.priority_queues = AtomicU32::new(previous.priority_queues.load(Ordering::Relaxed));
     }
 
-    /// Returns the number of bytes that those arrays of registers and counters take whose elements
-    /// are contiguous. All other arrays take memory as they are used.
+    /// Returns the number of bytes of the arrays of registers and counters whose elements are
+    /// contiguous. All other arrays take memory as they are used.
     pub(crate) fn array_bytes(layout: &Layout) -> u64 {
         let externs = layout.program.externs.iter();
         let arrays = externs.filter_map(|instance| FlatArray::of(layout, instance));

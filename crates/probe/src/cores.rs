@@ -102,7 +102,7 @@ pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether `threads` engine threads leave a core for everything else.
+/// Returns whether `threads` engine threads leave a core for everything else.
 #[must_use]
 pub fn leaves_a_core(threads: usize) -> bool {
     core_of(0, threads).is_some()

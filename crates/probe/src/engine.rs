@@ -177,7 +177,8 @@ impl TrialPlan {
         self.frames.source(switch, &self.hosts, self.seed, self.run_key)
     }
 
-    /// Whether a switch may send at the moment `at`, in nanoseconds since the start of traffic.
+    /// Returns whether a switch may send at the moment `at`, in nanoseconds since the start of
+    /// traffic.
     pub(crate) fn is_active(&self, switch: u32, at: u64) -> bool {
         let stagger = self.config.timing.start_stagger.saturating_mul(switch);
         let (mut start, mut stop) = (Duration::ZERO, Duration::ZERO);

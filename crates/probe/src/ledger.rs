@@ -34,7 +34,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether a moment lies in the window.
+    /// Returns whether a moment lies in the window.
     pub(crate) fn contains(&self, at: u64) -> bool {
         (self.from..self.to).contains(&at)
     }

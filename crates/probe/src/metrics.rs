@@ -312,7 +312,7 @@ impl Metric {
         })
     }
 
-    /// Whether [`Metric::judged`] counts packet-ins that never left.
+    /// Returns whether [`Metric::judged`] counts packet-ins that never left.
     pub(crate) fn counts_unsent(&self) -> bool {
         matches!(self.name, "loss" | "lost")
     }

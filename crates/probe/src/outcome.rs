@@ -713,8 +713,8 @@ impl RunResult {
         self.points.iter().flat_map(Point::pipelines).collect()
     }
 
-    /// Whether the run is incomplete only because some switches were not connected when trials
-    /// ended.
+    /// Returns whether the run is incomplete only because some switches were not connected when
+    /// trials ended.
     pub fn lacks_only_switches(&self) -> bool {
         let trials = self.points.iter().flat_map(|point| &point.trials);
         let lacks_only_switches = |trial: &Trial| match trial.completion {
@@ -728,8 +728,8 @@ impl RunResult {
         self.pipelines().len() < 2 && trials.into_iter().all(lacks_only_switches)
     }
 
-    /// Whether nothing was measured because in no trial all switches completed their handshake: the
-    /// controller is not there, or speaks a different protocol.
+    /// Returns whether nothing was measured because in no trial all switches completed their
+    /// handshake: the controller is not there, or speaks a different protocol.
     pub fn controller_was_out_of_reach(&self) -> bool {
         let mut trials = self.points.iter().flat_map(|point| &point.trials).peekable();
         let out_of_reach = |trial: &Trial| {
@@ -742,7 +742,7 @@ impl RunResult {
 }
 
 impl RunResult {
-    /// Whether a rank that shared the switches of a trial was lost or failed.
+    /// Returns whether a rank that shared the switches of a trial was lost or failed.
     pub fn lost_a_rank(&self) -> bool {
         let mut ranks = self.points.iter().flat_map(|point| &point.trials).flat_map(|t| &t.ranks);
         ranks.any(|rank| matches!(rank.completion, Completion::Failed { .. }))

@@ -131,8 +131,8 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Whether the rate failed, and at least half of its fails stand for disturbed or silent
-    /// trials.
+    /// Returns whether the rate failed, and at least half of its fails stand for disturbed or
+    /// silent trials.
     fn failed_by_probe(&self) -> bool {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
@@ -175,8 +175,8 @@ impl LossFreeSearch {
             .or_else(|| self.next_around_maximum())
     }
 
-    /// Whether the controller answered nothing, or stopped answering, in every repetition of a
-    /// trial.
+    /// Returns whether the controller answered nothing, or stopped answering, in every repetition
+    /// of a trial.
     pub fn has_stopped(&self) -> bool {
         self.stopped
     }

@@ -198,7 +198,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the sampler reads processes of this host, and found some.
+    /// Returns whether the sampler reads processes of this host, and found some.
     pub(crate) fn has_local_processes(&self) -> bool {
         matches!(&self.source, Source::Local(processes) if !processes.seen().is_empty())
     }

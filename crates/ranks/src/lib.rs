@@ -84,8 +84,8 @@ pub trait Link: fmt::Debug {
     /// Waits for the next event, for at most `patience`.
     fn receive(&mut self, patience: Duration) -> Option<Event>;
 
-    /// Whether the link reports ranks that have ended. Otherwise a lost rank is noticed only by its
-    /// silence.
+    /// Returns whether the link reports ranks that have ended. Otherwise a lost rank is noticed
+    /// only by its silence.
     fn notices_loss(&self) -> bool {
         true
     }

@@ -391,7 +391,7 @@ fn store_result<T>(shared: &mut Shared<T>, item: usize, result: T) {
     }
 }
 
-/// Whether all items of a rank have results.
+/// Returns whether all items of a rank have results.
 fn has_all_results<T>(shared: &Shared<T>, rank: Rank) -> bool {
     let mut items = shared.owners.iter().zip(&shared.results);
     items.all(|(owner, result)| *owner != rank || result.is_some())

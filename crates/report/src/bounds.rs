@@ -152,7 +152,8 @@ impl Bounds<'_> {
         self.network.outlined().map(name).collect()
     }
 
-    /// Whether some bounds were computed with simpler curves in place of those of the network.
+    /// Returns whether some bounds were computed with simpler curves in place of those of the
+    /// network.
     fn outlined(&self) -> bool {
         let mut bounds = self.flows.iter().flatten().map(|assessed| &assessed.bound);
         bounds.any(|bound| bound.delay_by.outlined || bound.backlog_by.outlined)

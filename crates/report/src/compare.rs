@@ -299,7 +299,7 @@ impl Change {
         Self { value, interval }
     }
 
-    /// Whether the confidence interval excludes zero, so that the figures differ.
+    /// Returns whether the confidence interval excludes zero, so that the figures differ.
     #[must_use]
     pub fn is_shown(self) -> bool {
         self.value != 0.0 && self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)

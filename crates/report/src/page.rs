@@ -243,7 +243,7 @@ impl Block {
         Self::facts(files.into_iter().map(|(name, content)| (Text::code(name), content)))
     }
 
-    /// Whether the block has no content, so that it is not shown.
+    /// Returns whether the block has no content, so that it is not shown.
     fn is_empty(&self) -> bool {
         match self {
             Self::Heading(_) => false,

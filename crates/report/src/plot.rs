@@ -278,7 +278,7 @@ impl Style {
         Self { faint: true, ..self }
     }
 
-    /// Whether the style is that of a guide: a dashed line in the colour of the axes.
+    /// Returns whether the style is that of a guide: a dashed line in the colour of the axes.
     pub(crate) fn is_guide(self) -> bool {
         self.hue == Hue::Muted
     }

@@ -44,7 +44,7 @@ pub fn from_json(text: &str) -> Result<BenchmarkResult, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// Whether the text of a `result.json` contains results of RFC 8456 tests.
+/// Returns whether the text of a `result.json` contains results of RFC 8456 tests.
 #[must_use]
 pub fn is_result(text: &str) -> bool {
     #[derive(serde::Deserialize)]

@@ -174,7 +174,7 @@ fn repetitions(count: usize, time: Duration) -> String {
     format!("{count} of {}", duration(time.as_secs_f64()))
 }
 
-/// Whether the run compares methods by which packets change table entries.
+/// Returns whether the run compares methods by which packets change table entries.
 fn has_methods(run: &Run<'_>) -> bool {
     run.points.iter().flat_map(|point| &point.findings.cases).any(|case| case.seen.is_some())
 }

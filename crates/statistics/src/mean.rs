@@ -164,8 +164,8 @@ impl Difference {
         Self { mean: other.mean - base.mean, ci95 }
     }
 
-    /// Whether the confidence interval excludes zero, so that a difference is shown. A difference
-    /// of exactly zero is never shown.
+    /// Returns whether the confidence interval excludes zero, so that a difference is shown. A
+    /// difference of exactly zero is never shown.
     pub fn is_shown(self) -> bool {
         self.ci95.is_some_and(|half| self.mean != 0.0 && self.mean.abs() > half)
     }

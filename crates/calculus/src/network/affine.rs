@@ -126,7 +126,7 @@ pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::token_buckets(a.iter().chain(&b).map(bucket)).ok()
 }
 
-/// Whether an arrival curve is infinite after time zero, so that arrivals have no bound.
+/// Returns whether an arrival curve is infinite after time zero, so that arrivals have no bound.
 pub(super) fn is_unbounded(alpha: &Curve) -> bool {
     alpha.right_limit_at(&Rational::ZERO) == Extended::PositiveInfinity
 }

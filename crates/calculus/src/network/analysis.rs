@@ -109,9 +109,9 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis bounds the cross traffic of the path as if the flow of interest sent
-    /// nothing, where [`Settings::flow_of_interest`] says so. Such a bound is proven only in some
-    /// networks.
+    /// Returns whether the analysis bounds the cross traffic of the path as if the flow of interest
+    /// sent nothing, where [`Settings::flow_of_interest`] says so. Such a bound is proven only in
+    /// some networks.
     fn leaves_out_the_flow(self) -> bool {
         match self {
             Self::Sfa | Self::TandemMatching => true,
@@ -120,7 +120,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis bounds the arrivals of cross traffic by the methods in
+    /// Returns whether the analysis bounds the arrivals of cross traffic by the methods in
     /// [`Settings::arrival_bounds`].
     fn uses_arrival_bounds(self) -> bool {
         match self {
@@ -132,8 +132,8 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis derives arrival curves from the delays of servers. Only such analyses
-    /// support regulators, multicast and replicated flows.
+    /// Returns whether the analysis derives arrival curves from the delays of servers. Only such
+    /// analyses support regulators, multicast and replicated flows.
     fn propagates_delays(self) -> bool {
         match self {
             Self::TfaPlusPlus | Self::Best | Self::Quick => true,
@@ -411,8 +411,9 @@ impl<'n> Analyser<'n> {
         self.explained
     }
 
-    /// Whether arrival curves of cross traffic were rounded up because their numbers had become
-    /// long. Bursts of more than 1,024 bits are rounded up by less than a factor of 1 + 2^-190.
+    /// Returns whether arrival curves of cross traffic were rounded up because their numbers had
+    /// become long. Bursts of more than 1,024 bits are rounded up by less than a factor of 1 +
+    /// 2^-190.
     #[must_use]
     pub fn has_rounded(&self) -> bool {
         let candidates = [&self.candidates, &self.quick].into_iter().filter_map(OnceLock::get);

@@ -183,8 +183,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Whether a result holds for every flow of interest and is likely to be used for other ones as
-    /// well.
+    /// Returns whether a result holds for every flow of interest and is likely to be used for other
+    /// ones as well.
     fn is_for_all(&self, lowest: Option<FlowId>, flows: &Group) -> bool {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }

@@ -130,7 +130,8 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     }
 }
 
-/// Whether the file is in Saihu's format: it then has the field `network` or the field `servers`.
+/// Returns whether the file is in Saihu's format: it then has the field `network` or the field
+/// `servers`.
 fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
     let fields = root.any_fields()?;
     Ok(fields.get("network").is_some() || fields.get("servers").is_some())

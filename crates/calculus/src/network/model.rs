@@ -98,14 +98,14 @@ impl Network {
         Self { is_arrival_aware: true, ..self }
     }
 
-    /// Whether the service of classes at ports takes the arrivals of other classes into account
-    /// ([`Network::arrival_aware`]).
+    /// Returns whether the service of classes at ports takes the arrivals of other classes into
+    /// account ([`Network::arrival_aware`]).
     pub fn is_arrival_aware(&self) -> bool {
         self.is_arrival_aware
     }
 
-    /// Whether the curves at some server have no common period that is short enough to compute
-    /// with, so that the outline of the network must be used.
+    /// Returns whether the curves at some server have no common period that is short enough to
+    /// compute with, so that the outline of the network must be used.
     pub(crate) fn needs_outline(&self) -> bool {
         self.crossing.iter().zip(&self.servers).any(|(flows, server)| {
             let arrivals = flows.iter().map(|id| &self.flow(*id).arrival);
@@ -113,7 +113,7 @@ impl Network {
         })
     }
 
-    /// Whether this is the outline of another network.
+    /// Returns whether this is the outline of another network.
     pub(crate) fn is_outline(&self) -> bool {
         self.is_outline
     }
@@ -130,13 +130,13 @@ impl Network {
         &self.notes
     }
 
-    /// Whether an element has a curve that is a simple substitute for a longer one.
+    /// Returns whether an element has a curve that is a simple substitute for a longer one.
     pub fn is_outlined(&self, part: Part) -> bool {
         self.outlined.contains(&part)
     }
 
-    /// Whether only analyses that follow delays from server to server support this network, because
-    /// it has regulators, multicast or replicated flows.
+    /// Returns whether only analyses that follow delays from server to server support this network,
+    /// because it has regulators, multicast or replicated flows.
     pub(crate) fn needs_delays(&self) -> bool {
         self.servers.iter().any(|server| server.regulator.is_some())
             || self.flows.iter().any(|flow| flow.multicast.is_some() || flow.replicated.is_some())

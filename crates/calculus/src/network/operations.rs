@@ -9,9 +9,9 @@ use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 /// outlines are used, because each further operation on the sum would take seconds.
 const MOST_PIECES: u32 = 1 << 13;
 
-/// Whether the sum of some curves has too many pieces before it repeats, so that outlines should
-/// replace the curves. The sum is not computed, because a sum that fails takes as long as one that
-/// succeeds.
+/// Returns whether the sum of some curves has too many pieces before it repeats, so that outlines
+/// should replace the curves. The sum is not computed, because a sum that fails takes as long as
+/// one that succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     let most = Rational::from(MOST_PIECES);
     // The number of pieces per unit of time, and the common period.

@@ -212,7 +212,7 @@ impl Port {
         shares.into_iter().map(|share| self.queue(share)).collect()
     }
 
-    /// Whether the scheduler is deficit, weighted or interleaved weighted round robin.
+    /// Returns whether the scheduler is deficit, weighted or interleaved weighted round robin.
     pub(super) fn takes_turns(&self) -> bool {
         matches!(
             self.scheduler,

@@ -45,8 +45,8 @@ impl Group {
         GroupKey { set: self.set.number, toggled: self.toggled }
     }
 
-    /// Whether the group is a stored set without a change, so that other flows of interest need it
-    /// as well.
+    /// Returns whether the group is a stored set without a change, so that other flows of interest
+    /// need it as well.
     pub(crate) fn is_plain(&self) -> bool {
         self.toggled.is_none()
     }

@@ -211,8 +211,8 @@ impl<'n> FluidSetup<'n> {
         Some(Self { network, settings, flow, flows, order, lasting })
     }
 
-    /// Whether runs with packets of the largest size are possible: all servers packetize and are
-    /// FIFO, and all flows can send whole packets.
+    /// Returns whether runs with packets of the largest size are possible: all servers packetize
+    /// and are FIFO, and all flows can send whole packets.
     fn sends_packets(&self) -> bool {
         let in_turn = |server: &ServerId| {
             let model = self.network.server(*server);
@@ -415,8 +415,8 @@ impl<'n> FluidSetup<'n> {
         self.flows.iter().filter(blocks).max_by_key(packet).copied()
     }
 
-    /// Whether the first packet of a flow can enter service on its arrival, because no data wait
-    /// that are at least as urgent.
+    /// Returns whether the first packet of a flow can enter service on its arrival, because no data
+    /// wait that are at least as urgent.
     fn may_block(
         &self,
         here: &[FlowId],

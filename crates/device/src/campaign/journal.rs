@@ -80,7 +80,7 @@ pub struct Block {
     pub checksum: u32,
 }
 
-/// Whether a number is zero, so that the journal leaves it out.
+/// Returns whether a number is zero, so that the journal leaves it out.
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -126,8 +126,8 @@ impl Machine {
     /// counts as disturbed. Blocks of a steady device differ by some percent.
     pub const UNLIKE: f64 = 2.0;
 
-    /// Whether the block counts as disturbed: because the machine was slow, its threads waited,
-    /// other programs ran, or its delays are unlike those of the cell's other blocks.
+    /// Returns whether the block counts as disturbed: because the machine was slow, its threads
+    /// waited, other programs ran, or its delays are unlike those of the cell's other blocks.
     #[must_use]
     pub fn disturbed(self) -> bool {
         let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);

@@ -497,8 +497,8 @@ impl DeviceKind {
         }
     }
 
-    /// Whether the device runs P4 programs. Only then can packets have additional headers between
-    /// Ethernet and IPv4.
+    /// Returns whether the device runs P4 programs. Only then can packets have additional headers
+    /// between Ethernet and IPv4.
     fn is_programmable(&self) -> bool {
         matches!(self, Self::SoftwareSwitch { .. } | Self::P4Runtime { .. } | Self::Memory { .. })
     }

@@ -83,16 +83,16 @@ impl Steadiness {
         kept.insert(kept.partition_point(|one| *one < median), median);
     }
 
-    /// Whether a disturbed block may be measured again that was already repeated `again` times. If
-    /// so, counts the repetition.
+    /// Returns whether a disturbed block may be measured again that was already repeated `again`
+    /// times. If so, counts the repetition.
     pub(super) fn may_repeat(&mut self, again: u32) -> bool {
         let left = self.repeats > 0 && again < Self::REPEATS;
         self.repeats -= u32::from(left);
         left
     }
 
-    /// Whether the workload may be run once more while waiting for a fast machine. If so, counts
-    /// the run.
+    /// Returns whether the workload may be run once more while waiting for a fast machine. If so,
+    /// counts the run.
     pub(super) fn may_wait(&mut self) -> bool {
         let left = self.waits > 0;
         self.waits = self.waits.saturating_sub(1);

@@ -160,12 +160,12 @@ impl<C: Connection> Shared<C> {
 /// The time at which messages are written to the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// When the connection has its next turn.
+    /// The messages are written when the connection has its next turn.
     InTurn,
-    /// Immediately if the connection has no other calls. Otherwise in the connection's next turn,
-    /// together with the messages of the other calls.
+    /// The messages are written immediately if the connection has no other calls. Otherwise they
+    /// are written in the connection's next turn, together with the messages of the other calls.
     Alone,
-    /// Immediately, even if the connection has other calls.
+    /// The messages are written immediately, even if the connection has other calls.
     Now,
 }
 

@@ -102,7 +102,7 @@ impl SimulatedDisk {
         self.lock().used()
     }
 
-    /// Whether the process has ended in a call.
+    /// Returns whether the process has ended in a call.
     pub(crate) fn has_crashed(&self) -> bool {
         let state = self.lock();
         matches!(state.fault, Some(Fault::Crash(last)) if state.calls > last)

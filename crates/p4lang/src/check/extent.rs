@@ -60,8 +60,8 @@ impl Occurrence {
     /// The occurrence of a type argument, which is not a part.
     const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
 
-    /// The occurrence of an element in a tuple, record, list or array, which contains the element
-    /// `times` times.
+    /// Returns the occurrence of an element in a tuple, record, list or array, which contains the
+    /// element `times` times.
     fn element(times: u64) -> Self {
         Self { above: 1, parts: times, in_name: 1, in_names: 1, names: 1 }
     }

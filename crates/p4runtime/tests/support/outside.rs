@@ -50,7 +50,7 @@ impl Random {
         Self { given: Vec::from(bytes).into_iter(), state: 0 }
     }
 
-    /// Whether some of the given bytes are left.
+    /// Returns whether some of the given bytes are left.
     #[allow(dead_code, reason = "the test gives a seed")]
     pub(crate) fn is_left(&self) -> bool {
         !self.given.as_slice().is_empty()

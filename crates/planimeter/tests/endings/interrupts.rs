@@ -98,8 +98,8 @@ fn results(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Interrupts each case at every moment. A case with results is also interrupted later and later,
-/// until it leaves a result.
+/// Interrupts each case at every moment. A case with results is also interrupted at ever later
+/// moments, until it leaves a result.
 fn interrupt_all(cases: &[Long]) {
     for (number, case) in cases.iter().enumerate() {
         for (position, after) in moments(number).into_iter().enumerate() {

@@ -68,8 +68,8 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Whether the packet-ins that were refused by connections, or had no connection, are more than a
-/// verdict may ignore.
+/// Returns whether the packet-ins that were refused by connections, or had no connection, are more
+/// than a verdict may ignore.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;
@@ -129,10 +129,10 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.untold())
 }
 
-/// Whether late bursts of the probe may explain the losses of the switches in `apart`. `late` is
-/// the number of packet-ins in such bursts. A controller may drop the last packet-ins of a burst,
-/// which may all belong to a few switches. Each of these switches then loses no more than about its
-/// share of `late`. A switch that was never answered is not explained.
+/// Returns whether late bursts of the probe may explain the losses of the switches in `apart`.
+/// `late` is the number of packet-ins in such bursts. A controller may drop the last packet-ins of
+/// a burst, which may all belong to a few switches. Each of these switches then loses no more than
+/// about its share of `late`. A switch that was never answered is not explained.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
     /// The factor by which a switch may exceed its share by chance.
     const UNEVEN: f64 = 2.0;
@@ -177,8 +177,8 @@ fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     (reachable >= evidence.wanted() as f64 / seconds).then_some(reachable)
 }
 
-/// Whether late bursts of the probe explain the losses: no more packet-ins were lost than the
-/// bursts contained, and nearly all packet-ins that no burst disturbed were answered.
+/// Returns whether late bursts of the probe explain the losses: no more packet-ins were lost than
+/// the bursts contained, and nearly all packet-ins that no burst disturbed were answered.
 fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
     let course = &explained.course;
     let (lost, seen) = (course.passed_over_undisturbed, course.due_undisturbed);

@@ -250,8 +250,8 @@ impl Words<'_> {
         )
     }
 
-    /// Whether the backlog is larger than the probe, the network, a pause of the controller, its
-    /// host and chance together explain.
+    /// Returns whether the backlog is larger than the probe, the network, a pause of the
+    /// controller, its host and chance together explain.
     pub(super) fn is_unexplained(&self) -> bool {
         let course = &self.explained.course;
         let Edges { start, end } = course.backlog();

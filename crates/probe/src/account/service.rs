@@ -65,8 +65,8 @@ impl Service {
         (rate > 0.0 && service.fits(course, &places)).then_some(service)
     }
 
-    /// Whether the round-trip times vary, and match the numbers of packet-ins that were ahead in
-    /// the queue.
+    /// Returns whether the round-trip times vary, and match the numbers of packet-ins that were
+    /// ahead in the queue.
     fn fits(&self, course: &Course, places: &[usize]) -> bool {
         let (mut all, mut fit) = (0, 0);
         let (mut shortest, mut longest) = (f64::INFINITY, 0.0f64);

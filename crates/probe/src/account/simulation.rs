@@ -388,7 +388,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the probe's sockets accept no more answers.
+    /// Returns whether the probe's sockets accept no more answers.
     fn is_full(&self) -> bool {
         self.scenario.probe.receive_buffer.is_some_and(|most| self.unread >= most)
     }

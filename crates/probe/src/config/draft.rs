@@ -165,8 +165,8 @@ pub(super) struct TlsDraft {
 }
 
 impl TlsDraft {
-    /// Whether any setting asks for TLS. There is no separate switch: a TLS session needs at least
-    /// one of these settings.
+    /// Returns whether any setting asks for TLS. There is no separate switch: a TLS session needs
+    /// at least one of these settings.
     pub(super) fn wanted(&self) -> bool {
         self.ca.0.is_some() || self.certificate.0.is_some() || self.key.0.is_some() || self.insecure
     }

@@ -49,7 +49,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether several values form a list.
+    /// Returns whether several values form a list.
     pub(super) fn repeats(self) -> bool {
         matches!(self, Self::List | Self::Tables)
     }

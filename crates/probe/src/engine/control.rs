@@ -196,8 +196,8 @@ impl Orders {
         };
     }
 
-    /// Whether all of `threads` engine threads have finished their part of the trial, or any of
-    /// them has ended already.
+    /// Returns whether all of `threads` engine threads have finished their part of the trial, or
+    /// any of them has ended already.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }

@@ -28,8 +28,8 @@ struct Disturbance {
 }
 
 impl Disturbance {
-    /// Whether the queue is still longer by a quarter or more because of the burst. The disturbance
-    /// ends when the queue is as short as before the burst.
+    /// Returns whether the queue is still longer by a quarter or more because of the burst. The
+    /// disturbance ends when the queue is as short as before the burst.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }

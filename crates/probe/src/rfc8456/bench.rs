@@ -67,14 +67,14 @@ impl Measured {
 
 /// The procedure of a test, as a state machine.
 pub(crate) trait Procedure {
-    /// Whether the procedure begins before any switch is connected, because it orders the
+    /// Returns whether the procedure begins before any switch is connected, because it orders the
     /// connections itself.
     fn begins_unconnected(&self) -> bool {
         false
     }
 
-    /// Whether the procedure continues when all sessions end, because it stops a controller on
-    /// purpose.
+    /// Returns whether the procedure continues when all sessions end, because it stops a controller
+    /// on purpose.
     fn outlives_controller(&self) -> bool {
         false
     }
@@ -314,7 +314,7 @@ impl<D: Device> Bench<D> {
         if self.ever_ready { Reach::Reached } else { Reach::NotReached }
     }
 
-    /// Whether any switch has a session with any controller.
+    /// Returns whether any switch has a session with any controller.
     fn has_session(&self) -> bool {
         self.missing.iter().any(|missing| *missing < self.preparation.controllers)
     }

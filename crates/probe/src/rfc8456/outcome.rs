@@ -120,7 +120,7 @@ impl TestOutcome {
         self.value.as_ref().and_then(|value| value.stddev).map(|deviation| deviation.powi(2))
     }
 
-    /// Whether any trial had a value.
+    /// Returns whether any trial had a value.
     pub fn is_measured(&self) -> bool {
         self.value.is_some()
     }

@@ -255,7 +255,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether no further trial is to be run.
+    /// Returns whether no further trial is to be run.
     fn is_over(&self) -> bool {
         self.is_interrupted() || self.missed.is_some()
     }

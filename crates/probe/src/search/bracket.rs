@@ -385,9 +385,10 @@ impl Bracket {
         }
     }
 
-    /// Whether the answer rate at the failed rate equals the answer rate that the trials under
-    /// overload have measured since, up to chance and the effect of the longest gap. A controller
-    /// that answers fewer packet-ins when more are offered has no constant rate under overload.
+    /// Returns whether the answer rate at the failed rate equals the answer rate that the trials
+    /// under overload have measured since, up to chance and the effect of the longest gap. A
+    /// controller that answers fewer packet-ins when more are offered has no constant rate under
+    /// overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;
@@ -523,8 +524,8 @@ impl Bracket {
         }
     }
 
-    /// Whether the answers of all trials at this rate together keep up with the due packet-ins. A
-    /// single trial does not show a slowly growing backlog.
+    /// Returns whether the answers of all trials at this rate together keep up with the due
+    /// packet-ins. A single trial does not show a slowly growing backlog.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)

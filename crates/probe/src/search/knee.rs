@@ -134,7 +134,7 @@ impl Noise {
         })
     }
 
-    /// Whether chance may explain that the power `other` is lower than `top`.
+    /// Returns whether chance may explain that the power `other` is lower than `top`.
     fn covers(&self, top: &Power, other: &Power) -> bool {
         let [n, m] = [top, other].map(|power| power.values.len() as f64);
         let error = self.deviation * (1.0 / n + 1.0 / m).sqrt();

@@ -47,7 +47,7 @@ impl PacketId {
         Self { switch, sequence: MAX_SEQUENCE }
     }
 
-    /// Whether the frame belongs to the trial, but is no packet-in of the measurement.
+    /// Returns whether the frame belongs to the trial, but is no packet-in of the measurement.
     pub const fn is_unmeasured(&self) -> bool {
         self.sequence == MAX_SEQUENCE
     }

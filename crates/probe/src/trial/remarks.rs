@@ -77,8 +77,8 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// Returns a remark that the kernel does not report the connections, and on what the verdict cannot
-/// decide without them.
+/// Returns a remark if the kernel does not report the connections. It also says what the verdict
+/// cannot decide without them.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(

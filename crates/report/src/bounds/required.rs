@@ -25,13 +25,13 @@ pub struct Required<'a> {
 }
 
 impl Required<'_> {
-    /// Whether a bound proves that the delay never exceeds its maximum.
+    /// Returns whether a bound proves that the delay never exceeds its maximum.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.bound <= Extended::from(self.limit)
     }
 
-    /// Whether a packet of a simulated run had a longer delay than the maximum.
+    /// Returns whether a packet of a simulated run had a longer delay than the maximum.
     #[must_use]
     pub fn is_missed_in_a_run(&self) -> bool {
         self.run.is_some_and(|run| run > self.limit)

@@ -251,7 +251,8 @@ impl Drawing<'_> {
     }
 }
 
-/// Whether a case belongs in the plots of table designs. Update methods have a plot of their own.
+/// Returns whether a case belongs in the plots of table designs. Update methods have a plot of
+/// their own.
 fn is_plotted(case: &Case) -> bool {
     case.operation == Operation::Read || case.design.update == UpdateMethod::Pointer
 }

@@ -142,7 +142,7 @@ fn labelled(text: &str) -> Text {
     }
 }
 
-/// Whether a text contains the end of a sentence, so that it is no label. The full stops of
+/// Returns whether a text contains the end of a sentence, so that it is no label. The full stops of
 /// abbreviations before numbers of figures and equations do not count.
 fn is_sentence(label: &str) -> bool {
     label.replace("Fig. ", "").replace("Eq. ", "").contains(['.', ';'])

@@ -31,7 +31,7 @@ pub(crate) struct Drawn {
 
 impl Page {
     /// Returns the blocks above all sections of the page: first the failures of the run, then the
-    /// others. If there are failures, good news are shown in a neutral tone.
+    /// others. If there are failures, good news is shown in a neutral tone.
     fn worst_first(&self) -> Vec<Block> {
         let alarms = alarm::worst_first(&self.alarms);
         let mut lead: Vec<Block> =

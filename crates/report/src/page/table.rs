@@ -105,7 +105,7 @@ impl Table {
         self.groups.push(Group { title: Some(title.into()), rows: Vec::new() });
     }
 
-    /// Whether the table has no row.
+    /// Returns whether the table has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.rows.is_empty())

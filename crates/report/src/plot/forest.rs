@@ -48,7 +48,7 @@ pub struct ForestRow {
 }
 
 impl Forest {
-    /// Whether the plot has nothing to draw.
+    /// Returns whether the plot has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

@@ -79,7 +79,7 @@ struct Rectangle {
 }
 
 impl Graph {
-    /// Whether the graph has nothing to draw.
+    /// Returns whether the graph has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

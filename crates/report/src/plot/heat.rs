@@ -63,7 +63,7 @@ impl HeatMap {
         self.cells.get(row * self.columns.len() + column)?.as_ref()
     }
 
-    /// Whether the heat map has nothing to draw.
+    /// Returns whether the heat map has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.iter().all(Option::is_none)

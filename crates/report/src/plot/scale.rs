@@ -128,7 +128,7 @@ impl Axis {
 /// The largest number of names that the list of numbers and names contains.
 const KEYS: usize = 12;
 
-/// Whether names fit side by side on an axis of this length.
+/// Returns whether names fit side by side on an axis of this length.
 fn fit(names: &[String], length: Width) -> bool {
     let room = length.pixels() / names.len().max(1) as f64;
     names.iter().all(|name| name.chars().count() as f64 * LETTER + 6.0 <= room)
@@ -217,7 +217,7 @@ impl Scale {
         position.clamp(0.0, 1.0)
     }
 
-    /// Whether a value lies between the ends of the axis, to within a rounding error.
+    /// Returns whether a value lies between the ends of the axis, to within a rounding error.
     pub(super) fn holds(&self, value: f64) -> bool {
         let slack = 1e-9 * (self.high - self.low).abs();
         (self.low - slack..=self.high + slack).contains(&value)

@@ -346,7 +346,7 @@ impl Delays {
     }
 }
 
-/// Whether the server has a regulator after it.
+/// Returns whether the server has a regulator after it.
 fn is_regulated(common: &Common<'_>, server: ServerId) -> bool {
     common.network.server(server).regulator.is_some()
 }

@@ -274,7 +274,7 @@ fn names(owner: &Node<'_>) -> Vec<String> {
     names
 }
 
-/// Whether a node of a file is a number in a named field, with or without a unit.
+/// Returns whether a node of a file is a number in a named field, with or without a unit.
 fn is_number(node: &Node<'_>) -> bool {
     let number = match &node.value {
         Tree::Number(_) => true,

@@ -152,7 +152,7 @@ fn end(window: &Window) -> Rational {
     &window.at + &window.length
 }
 
-/// Whether a window of one class overlaps a window of another class in a cycle.
+/// Returns whether a window of one class overlaps a window of another class in a cycle.
 fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     let overlap = |a: &Window, b: &Window| {
         // The start of `b` relative to the start of `a`, within a cycle.

@@ -215,7 +215,7 @@ impl Process {
         self.times_of(y).0
     }
 
-    /// Whether the process jumps anywhere, or rises more steeply than `rate`.
+    /// Returns whether the process jumps anywhere, or rises more steeply than `rate`.
     pub(super) fn exceeds(&self, rate: &Extended) -> bool {
         let steep = |knot: &Knot| Extended::Finite(knot.slope.clone()) > *rate;
         self.knots.iter().any(|knot| knot.high > knot.low || steep(knot))

@@ -55,8 +55,8 @@ impl MemoryBench {
         Ok(Self { path, ports, secret, counter, loaded: None, yardstick, marks_interrupts })
     }
 
-    /// Whether the processor shows interrupts to the bench. Otherwise only slow control windows
-    /// show them.
+    /// Returns whether the processor shows interrupts to the bench. Otherwise only slow control
+    /// windows show them.
     pub(super) fn marks_interrupts(&self) -> bool {
         self.marks_interrupts
     }

@@ -340,10 +340,10 @@ impl Path {
 /// and ended at these times. `gap` is the mean interval of packets in nanoseconds.
 ///
 /// After a stall of the generator, packets that are due must not bunch, because the delays of a
-/// bunch are those of its queue. Transmissions begin at least the shortest interval apart, and one
-/// that itself took longer than the mean interval ends as long before the next begins. A packet is
-/// stamped during its transmission, so that stamps keep a token bucket of three packets and twice
-/// the mean rate.
+/// bunch are those of its queue. Transmissions begin at least the shortest interval apart. This
+/// interval counts from the end of a transmission that took longer than the mean interval. A packet
+/// is stamped during its transmission, so that stamps keep a token bucket of three packets and
+/// twice the mean rate.
 fn earliest(gap: f64, began: Duration, ended: Duration) -> f64 {
     let [began, ended] = [began, ended].map(|time| time.as_nanos() as f64);
     let from = if ended - began > gap { ended } else { began };

@@ -308,7 +308,7 @@ fn unfold(
     }
 }
 
-/// Whether a server is that of a node or of another node on the way from there to the root.
+/// Returns whether a server is that of a node or of another node on the way from there to the root.
 fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     let mut at = Some(index);
     while let Some(node) = at.and_then(|index| nodes.get(index)) {
