@@ -193,8 +193,8 @@ impl Onos {
     /// Makes ONOS remove the devices of the switches, then their netcfg, then the hosts behind
     /// them. Returns a description of what could not be removed.
     ///
-    /// The order matters. An ONOS 2.5.6 whose netcfg was removed before its devices responded to
-    /// `/devices` with 404 from then on, and had to be restarted. Therefore the netcfg of a device
+    /// The order matters. If the netcfg of ONOS 2.5.6 was removed before its devices, ONOS
+    /// responded to `/devices` with 404 until it was restarted. Therefore the netcfg of a device
     /// that could not be removed is kept.
     pub(crate) fn forget(&self, config: &Config) -> Option<String> {
         let ours: BTreeSet<String> = ours(config).collect();

@@ -108,8 +108,8 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Returns whether the statistic says nothing about all packet-ins of a point, because more of
-    /// them lack a sample than lie beyond its quantile.
+    /// Returns whether the value of the statistic is unbounded: more packet-ins of the point lack a
+    /// sample than may lie beyond the quantile.
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
         let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);

@@ -1,4 +1,5 @@
-//! Whether the longest delays of a function are its own or those of a host that stood still.
+//! Decides whether the longest delays of a function are its own or those of a host that stood
+//! still.
 //!
 //! A *control window* of fixed work follows every packet. What happens to control windows happens
 //! to packets as well, in proportion to the time for which each is exposed. This is evidence on the

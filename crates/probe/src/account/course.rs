@@ -17,7 +17,7 @@ use crate::kernel::Spell;
 use crate::ledger::Window;
 
 /// The numbers of blocks into which the window is divided, so that the spread of the growth from
-/// block to block tells a steady growth from a fluctuation.
+/// block to block distinguishes a steady growth from a fluctuation.
 pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
 /// The one-sided confidence of a bound on a mean. It holds for the bounds of all [`BLOCKS`]
 /// together.

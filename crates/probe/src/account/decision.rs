@@ -10,12 +10,12 @@ use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verd
 /// The confidence of the upper bound on the share of packet-ins that were lost while no late burst
 /// of the probe disturbed the controller.
 const UNDISTURBED: f64 = 0.995;
-/// The least mean number of packet-ins that wait at the probe or at the controller if it is the
-/// limit of a closed loop.
+/// The least mean number of waiting packet-ins with which a side (the probe or the controller)
+/// counts as the limit of a closed loop.
 const WAITING: f64 = 2.0;
-/// The least share of a closed loop's packet-ins that wait at the probe or at the controller if it
-/// is the limit. A smaller share shows no limit, because packet-ins whose predecessors were
-/// answered together also leave together and wait for each other.
+/// The least share of a closed loop's packet-ins that must wait at a side (the probe or the
+/// controller) for it to count as the limit. A smaller share shows no limit, because packet-ins
+/// whose predecessors were answered together also leave together and wait for each other.
 const MOST_WAIT: f64 = 0.5;
 /// The share of the time from which connections count as blocked. The probe is the limit of a flood
 /// whose connections accept no data for less than this share, and of a trial in which its own
