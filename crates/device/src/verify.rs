@@ -66,8 +66,8 @@ pub struct CellError {
     pub predicted: Picoseconds,
     /// The delay that was measured, with its interval.
     pub measured: Estimate,
-    /// The relative error (predicted - measured) / measured; negative if the prediction is too
-    /// short.
+    /// The relative error (predicted - measured) / measured (negative if the prediction is too
+    /// short).
     pub relative: f64,
     /// Whether the confidence intervals of prediction and measurement do not overlap, or `None` if
     /// an end is unknown.

@@ -63,7 +63,7 @@ pub enum Data {
     Varbit {
         /// The dynamic width of the value in bits.
         bits: u32,
-        /// The canonical bytes of the value; empty for a width of 0.
+        /// The canonical bytes of the value (empty for a width of 0).
         bytes: Box<[u8]>,
     },
     /// A truth value.

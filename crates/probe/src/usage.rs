@@ -35,7 +35,7 @@ pub struct Sample {
     /// The resident memory in bytes.
     pub rss_bytes: u64,
     /// The total time since the previous sample for which runnable threads waited for a core, in
-    /// percent of the elapsed time; absent for processes of other hosts.
+    /// percent of the elapsed time (absent for processes of other hosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_percent: Option<f64>,
 }

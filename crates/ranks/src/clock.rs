@@ -20,7 +20,7 @@ pub struct Exchange {
 /// "Probabilistic clock synchronization", Distributed Computing 3, 1989, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
-    /// The offset in nanoseconds; negative if the remote clock is behind.
+    /// The offset in nanoseconds (negative if the remote clock is behind).
     pub offset_ns: i64,
     /// The largest error of the offset, in nanoseconds.
     pub bound_ns: u64,

@@ -41,10 +41,10 @@ pub struct Shared<T> {
     pub owners: Vec<Rank>,
     /// The description of each rank. The first rank has all of them, and other ranks have none.
     pub about: BTreeMap<Rank, String>,
-    /// The ranks to which no item was assigned, each with the reason; empty on ranks other than the
-    /// first.
+    /// The ranks to which no item was assigned, each with the reason (empty on ranks other than the
+    /// first).
     pub idle: BTreeMap<Rank, String>,
-    /// The ranks that were lost, each with the cause; empty on ranks other than the first.
+    /// The ranks that were lost, each with the cause (empty on ranks other than the first).
     pub lost: BTreeMap<Rank, String>,
 }
 

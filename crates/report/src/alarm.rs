@@ -28,7 +28,7 @@ pub(crate) struct Alarm {
     pub(crate) word: &'static str,
     /// The failure as a sentence.
     pub(crate) text: String,
-    /// Further details after the sentence; empty if there are none.
+    /// Further details after the sentence (empty if there are none).
     pub(crate) more: String,
 }
 

@@ -57,7 +57,7 @@ pub enum ReadError {
     /// The text is the result of another command, or something else.
     #[error("not a result of planimeter probe: its schema is {schema:?}")]
     OtherSchema {
-        /// The schema that the text names; empty if there is none.
+        /// The schema that the text names (empty if there is none).
         schema: String,
     },
     /// The text is the result of a controller benchmark in another version of the format.

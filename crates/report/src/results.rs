@@ -23,7 +23,7 @@ pub struct Recorded {
     pub kind: Kind,
     /// A description of what was measured, in one line.
     pub about: String,
-    /// The start time of the run in RFC 3339; empty if the result does not state it.
+    /// The start time of the run in RFC 3339 (empty if the result does not state it).
     pub started_at: String,
     /// The reason why the result is incomplete, or `None` if it is complete.
     pub partial: Option<String>,
@@ -33,7 +33,7 @@ pub struct Recorded {
     /// The values of the settings that influence the figures, by name. Settings that are themselves
     /// compared are left out.
     pub settings: BTreeMap<String, String>,
-    /// The names of the P4 pipelines that the switches ran; empty unless they spoke P4Runtime.
+    /// The names of the P4 pipelines that the switches ran (empty unless they spoke P4Runtime).
     pub pipelines: BTreeSet<String>,
     /// The figures of the result, each with its metric and place.
     pub figures: Vec<Quantity>,

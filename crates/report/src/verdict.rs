@@ -188,8 +188,8 @@ fn places(points: &[&Point], among: &[Point]) -> String {
 /// The reason why a side was the limit of a point.
 struct Reason {
     text: String,
-    /// The share of the trials to which the reason applies, such as `in 3 of 5 trials`; empty if it
-    /// applies to all of them.
+    /// The share of the trials to which the reason applies, such as `in 3 of 5 trials` (empty if it
+    /// applies to all of them).
     share: String,
 }
 

@@ -103,7 +103,7 @@ impl Curve {
 impl Curve {
     /// Returns the bound on the length of a backlogged period: the infimum of the times `t > 0` at
     /// which `self(t) <= service(t)`, for an arrival curve and a strict service curve (Bouillard,
-    /// Boyer and Le Corronc, section 5.5); infinite if the service never catches up.
+    /// Boyer and Le Corronc, section 5.5). It is infinite if the service never catches up.
     ///
     /// # Errors
     /// Returns [`AlgebraError::TooManyPieces`] if the common period is too long.

@@ -41,8 +41,8 @@ pub struct RunOrder {
 pub struct RunRecord {
     /// The packet counts, and the delays of the packets that arrived.
     pub outcome: Outcome,
-    /// The control windows before the first packet after the warm-up and after each packet; empty
-    /// if the bench has none.
+    /// The control windows before the first packet after the warm-up and after each packet (empty
+    /// if the bench has none).
     pub controls: Vec<Control>,
     /// The time from the first packet after the warm-up to the last.
     pub duration: Duration,

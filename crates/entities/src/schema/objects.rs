@@ -66,7 +66,7 @@ impl Table {
 pub struct MatchField {
     /// The identifier, unique within the table or value set.
     pub id: MatchFieldId,
-    /// The name; empty for a value set of a plain type.
+    /// The name (empty for a value set of a plain type).
     pub name: String,
     /// The kind of match that the field uses.
     pub kind: MatchKind,

@@ -186,7 +186,7 @@ impl Course {
     }
 
     /// Returns by how much the number of packet-ins that connections did not accept grew over the
-    /// window; negative if it fell.
+    /// window (negative if it fell).
     pub(crate) fn refused_growth(&self) -> f64 {
         self.refused.end as f64 - self.refused.start as f64
     }

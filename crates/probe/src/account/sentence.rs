@@ -345,7 +345,7 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// Describes how many TCP segments were retransmitted; empty if none were.
+/// Describes how many TCP segments were retransmitted (empty if none were).
 pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
     match evidence.sockets.map_or(0, |sockets| sockets.sent_again) {
         0 => String::new(),

@@ -193,11 +193,11 @@ pub struct P4Runtime {
     pub cookie: u64,
     /// The encoding of port numbers in packet-in metadata.
     pub port_form: PortForm,
-    /// The name of the digest that switches send with [`Load::Digest`]; empty for the first digest
-    /// of the pipeline.
+    /// The name of the digest that switches send with [`Load::Digest`] (empty for the first digest
+    /// of the pipeline).
     pub digest: String,
-    /// The name of the table whose entries become idle with [`Load::IdleTimeout`]; empty for the
-    /// first table of the pipeline that has idle time-outs.
+    /// The name of the table whose entries become idle with [`Load::IdleTimeout`] (empty for the
+    /// first table of the pipeline that has idle time-outs).
     pub idle_table: String,
     /// The CPU port: the port through which a program exchanges packets with controllers, where
     /// programs are run.

@@ -94,7 +94,7 @@ pub struct TestOutcome {
 /// The outcome of one trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialOutcome {
-    /// The value in the unit of the test; absent where it could not be measured.
+    /// The value in the unit of the test (absent where it could not be measured).
     pub value: Option<f64>,
     /// Further figures, by name.
     pub figures: Vec<Figure>,

@@ -44,7 +44,7 @@ pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
 pub(super) struct Recording {
     bytes: Vec<u8>,
     frames: Vec<Recorded>,
-    /// The cumulative sums of the times between frames; empty if the capture contains no times.
+    /// The cumulative sums of the times between frames (empty if the capture contains no times).
     ends: Vec<f64>,
     notes: Vec<String>,
 }

@@ -34,7 +34,7 @@ pub struct Claim {
     pub published: Vec<String>,
     /// The verdict of this run on the claim.
     pub verdict: Verdict,
-    /// The system whose measurement decided the verdict, in words; empty if none did.
+    /// The system whose measurement decided the verdict, in words (empty if none did).
     pub decided_by: String,
     /// The parts into which the claim is divided. Each has one figure, by which it is judged.
     pub parts: Vec<Part>,
@@ -110,7 +110,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the reason why the run cannot decide the claim; empty for other verdicts.
+    /// Returns the reason why the run cannot decide the claim (empty for other verdicts).
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {

@@ -37,7 +37,7 @@ pub struct Axis {
     pub from_zero: bool,
     /// Values at which a line crosses the whole plot, each with the label of its line.
     pub levels: Vec<(f64, String)>,
-    /// The labels of the values 1, 2 and so on; empty unless the spacing is [`Spacing::Named`].
+    /// The labels of the values 1, 2 and so on (empty unless the spacing is [`Spacing::Named`]).
     #[serde(default)]
     pub names: Vec<String>,
 }
@@ -151,7 +151,7 @@ pub(crate) struct Scale {
     label: String,
     low: f64,
     high: f64,
-    /// The unit after the label of each tick; empty if ticks have different units.
+    /// The unit after the label of each tick (empty if ticks have different units).
     suffix: &'static str,
     ticks: Vec<Tick>,
 }
@@ -161,7 +161,7 @@ pub(crate) struct Scale {
 pub(crate) struct Tick {
     /// The value on the axis at which the tick stands.
     pub(crate) value: f64,
-    /// The label of the tick; empty for ticks between labelled ones.
+    /// The label of the tick (empty for ticks between labelled ones).
     pub(crate) label: String,
 }
 

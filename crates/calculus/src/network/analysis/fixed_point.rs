@@ -269,7 +269,7 @@ impl Delays {
         self.classes.get(&(server, priority))
     }
 
-    /// Returns the delay bound of a flow at a server; infinite if the server has no bound.
+    /// Returns the delay bound of a flow at a server (infinite if the server has no bound).
     pub(super) fn delay(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Extended {
         let class = self.class(common, server, flow);
         class.map_or(Extended::PositiveInfinity, |class| class.delay.clone())

@@ -125,7 +125,7 @@ impl Variation {
         format!("{}.{}{which}", self.part, self.quantity)
     }
 
-    /// Returns the unit of the varied values; empty if it is the file's default unit.
+    /// Returns the unit of the varied values (empty if it is the file's default unit).
     #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
