@@ -72,7 +72,7 @@ impl ProbeRun {
         );
     }
 
-    /// Whether the run has ended, successfully or with an error.
+    /// Returns whether the run has ended, successfully or with an error.
     pub fn is_over(&self) -> bool {
         self.thread.is_finished()
     }

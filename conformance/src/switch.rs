@@ -42,7 +42,7 @@ impl SwitchProcess {
         self.running.output()
     }
 
-    /// Whether the switch is still running.
+    /// Returns whether the switch is still running.
     pub fn is_running(&mut self) -> bool {
         self.running.try_wait().is_none()
     }

@@ -1,4 +1,4 @@
-//! A program in BMv2 JSON, and packets through it.
+//! Fuzzes the reader of BMv2 JSON, and sends packets through the program that it returns.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A program on the interpreter and on every way of machine code: the same packets must have the
-//! same results.
+//! Runs a program on the interpreter and on every way of machine code. The same packets must have
+//! the same results.
 //!
 //! An input that is the text of a P4 program is that program. The bytes of any other input are
 //! choices, from which a program of the grammar in `pipeline`'s tests is generated, with entries

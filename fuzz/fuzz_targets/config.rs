@@ -1,4 +1,4 @@
-//! TOML configurations of the probe.
+//! Fuzzes the reader of the probe's TOML configuration.
 
 #![no_main]
 

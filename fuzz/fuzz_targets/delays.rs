@@ -1,4 +1,4 @@
-//! Delays and histograms that other tools measured.
+//! Fuzzes the import of delays and histograms that other tools measured.
 
 #![no_main]
 

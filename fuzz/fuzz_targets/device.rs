@@ -1,4 +1,4 @@
-//! Any sequence of requests and messages to a P4Runtime device. Each byte is a decision.
+//! Fuzzes a P4Runtime device with any sequence of requests and messages. Each byte is a decision.
 //!
 //! The body is shared with `crates/p4runtime/tests/device_fuzz.rs`, which describes the checks.
 

@@ -1,5 +1,5 @@
-//! gRPC messages in frames that are cut at arbitrary positions. The decoded messages must not
-//! depend on the positions.
+//! Fuzzes the decoder of gRPC messages. Frames are cut at arbitrary positions, on which the decoded
+//! messages must not depend.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A program in the JSON of the IR, and packets through it.
+//! Fuzzes the reader of the IR's JSON, and sends packets through the program that it returns.
 //!
 //! The corpus consists of P4 programs. Their JSON is generated here, because it changes with the
 //! IR.

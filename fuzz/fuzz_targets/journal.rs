@@ -1,6 +1,6 @@
-//! A journal on a simulated disk: each byte of an input is a decision about what its owner does and
-//! which fault comes next. An input that begins as a journal does is the file itself, which is
-//! opened and repaired.
+//! Fuzzes a journal on a simulated disk. Each byte of an input is a decision about what the
+//! journal's owner does and which fault comes next. An input that begins as a journal does is taken
+//! as the journal's file, which is opened and repaired.
 //!
 //! The model of what the file must hold, and the disk, are shared with `crates/journal/tests`.
 

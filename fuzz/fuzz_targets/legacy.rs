@@ -1,4 +1,4 @@
-//! Configurations of OFCProbe and P4RCProbe.
+//! Fuzzes the readers of the configurations of OFCProbe and P4RCProbe.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Programs in the language of the min-plus playgrounds.
+//! Fuzzes programs in the language of the min-plus playgrounds.
 
 #![no_main]
 

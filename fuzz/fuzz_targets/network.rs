@@ -1,4 +1,5 @@
-//! Networks in every format, and bounds for small ones.
+//! Fuzzes the readers of networks in every format. Small networks are bounded and simulated, and no
+//! run may exceed its bound.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The output of a command that reports a controller's topology. Any text is either parsed or
-//! refused with the missing part.
+//! Fuzzes the parser of the output of a command that reports a controller's topology. Any text is
+//! either parsed or refused with the missing part.
 
 #![no_main]
 

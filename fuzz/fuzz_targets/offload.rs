@@ -1,5 +1,5 @@
-//! A packet that a kernel or guest hands over unfinished. The input consists of a `virtio_net_hdr`,
-//! a tag (none if its bytes are zero), and the packet.
+//! Fuzzes packets that a kernel or guest hands over unfinished. The input consists of a
+//! `virtio_net_hdr`, a tag (none if its bytes are zero), and the packet.
 
 #![no_main]
 

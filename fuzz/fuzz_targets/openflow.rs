@@ -1,5 +1,5 @@
-//! Arbitrary bytes through everything in `openflow` that reads bytes: both decoders and encoders,
-//! the views, the framer, and the handshakes of both sides.
+//! Fuzzes everything in `openflow` that reads bytes: both decoders and encoders, the views, the
+//! framer, and the handshakes of both sides.
 //!
 //! The body is shared with `crates/openflow/tests/fuzz_smoke.rs`, which describes the checks.
 

@@ -1,4 +1,4 @@
-//! A P4 program, which is compiled, and packets through it.
+//! Fuzzes the compiler, and sends packets through the program that it returns.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! P4Info in text format and in binary format.
+//! Fuzzes the readers of P4Info in text format and in binary format. A message that was read must
+//! survive a round trip through text or bytes.
 
 #![no_main]
 

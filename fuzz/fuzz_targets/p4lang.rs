@@ -1,4 +1,4 @@
-//! Arbitrary text through the P4 front-end: preprocessor, lexer, parser, messages and printer.
+//! Fuzzes the P4 front-end with arbitrary text: preprocessor, lexer, parser, messages and printer.
 //!
 //! The body is shared with `crates/p4lang/tests/fuzz_smoke.rs`, which describes the checks.
 

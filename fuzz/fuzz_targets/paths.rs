@@ -1,6 +1,6 @@
-//! Messages of switches to the controller that maintains a topology: discovery frames, packets of
-//! all kinds, and ports and switches that appear and disappear. No packet may make the controller
-//! fail, and its commands must refer to existing switches.
+//! Fuzzes the controller that maintains a topology with messages of switches: discovery frames,
+//! packets of all kinds, and ports and switches that appear and disappear. No packet may make the
+//! controller fail, and its commands must refer to existing switches.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Captures in pcap and pcapng format, which are read and written again.
+//! Fuzzes the reader of pcap and pcapng captures. The frames of a capture are written to another
+//! one, from which they must be read back unchanged.
 
 #![no_main]
 

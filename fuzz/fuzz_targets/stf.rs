@@ -1,4 +1,5 @@
-//! STF scripts, each run against the project's program whose tables it names.
+//! Fuzzes STF scripts. Each is run against the program of this project that has the most tables
+//! whose names are in the script.
 
 #![no_main]
 

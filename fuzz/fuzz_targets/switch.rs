@@ -1,4 +1,5 @@
-//! gRPC payloads and packets to the device of a switch that runs in this process, without sockets.
+//! Fuzzes the device of a switch that runs in this process, with gRPC payloads and packets but
+//! without sockets.
 //!
 //! The body is shared with `crates/pipeline/tests/data_plane/payloads.rs`, which describes the
 //! inputs and the checks.

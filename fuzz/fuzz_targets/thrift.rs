@@ -1,5 +1,5 @@
-//! The first bytes of a Thrift client, which are a call, the beginning of a call, or something
-//! else. The answer to a call must have the encoding of the call.
+//! Fuzzes the parser of a Thrift client's first bytes, which are a call, the beginning of a call,
+//! or something else. The answer to a call must have the encoding of the call.
 
 #![no_main]
 

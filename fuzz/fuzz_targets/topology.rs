@@ -1,4 +1,4 @@
-//! Topologies in GraphML and as lists of links.
+//! Fuzzes the readers of topologies in GraphML and as lists of links.
 
 #![no_main]
 

@@ -2,7 +2,7 @@
 //! errors and limits.
 //!
 //! All operations rest on the lower envelope of piecewise affine functions and on horizons. A
-//! horizon is a time from which on the result provably repeats. Each operation derives its horizon,
+//! horizon is a time from which the result provably repeats. Each operation derives its horizon,
 //! computes the result up to one period after it from finitely many pieces, and declares the rest
 //! periodic. Three observations keep horizons short:
 //!
@@ -13,7 +13,7 @@
 //! * A convolution is computed on one interval of time. Both functions on it are cut into convex
 //!   runs, and two convex runs are convolved by sorting their segments by slope. Concave and convex
 //!   curves therefore take one or two pairs of runs; only irregular curves take many.
-//! * Every result is brought to its canonical form at once, so that horizons do not grow from
+//! * Every result is immediately brought to its canonical form, so that horizons do not grow from
 //!   operation to operation.
 //!
 //! Maxima, max-plus operations and super-additive closures are computed as the mirror images of

@@ -41,7 +41,7 @@ pub struct Curve {
 /// The repetition of a curve: for all `t >= start`, `f(t + length) = f(t) + increment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Period {
-    /// The time from which on the curve repeats.
+    /// The time from which the curve repeats.
     pub start: Rational,
     /// The length of the period, which is positive.
     pub length: Rational,
@@ -53,7 +53,7 @@ impl Curve {
     /// Builds a curve that continues for ever along the segment of its last piece.
     ///
     /// # Errors
-    /// [`CurveError`] if there is no piece, or the pieces do not ascend from time zero.
+    /// Returns a [`CurveError`] if there is no piece, or the pieces do not ascend from time zero.
     pub fn ultimately_affine(pieces: Vec<Piece>) -> Result<Self, CurveError> {
         check_ascending(&pieces)?;
         Ok(Self::canonical(pieces, Tail::Affine))
@@ -63,8 +63,9 @@ impl Curve {
     /// on the curve repeats.
     ///
     /// # Errors
-    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period
-    /// starts before time zero, its length is not positive, or a piece starts at or after its end.
+    /// Returns a [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the
+    /// period starts before time zero, its length is not positive, or a piece starts at or after
+    /// its end.
     pub fn pseudo_periodic(mut pieces: Vec<Piece>, period: Period) -> Result<Self, CurveError> {
         check_ascending(&pieces)?;
         if !period.length.is_positive() {
@@ -100,7 +101,7 @@ impl Curve {
         }
     }
 
-    /// Whether the curve ends in one affine segment, which may be infinite.
+    /// Returns whether the curve ends in one affine segment, which may be infinite.
     pub fn is_ultimately_affine(&self) -> bool {
         matches!(self.tail, Tail::Affine)
     }
@@ -131,7 +132,8 @@ impl Curve {
         piece.value_at(&(t - &back)).shifted(&rise)
     }
 
-    /// Returns the limit of the curve from the right at time `t`; zero if `t` is before time zero.
+    /// Returns the limit of the curve from the right at time `t`, or zero if `t` is before time
+    /// zero.
     pub fn right_limit_at(&self, t: &Rational) -> Extended {
         if t.is_negative() {
             return Extended::ZERO;
@@ -140,8 +142,8 @@ impl Curve {
         piece.right_limit_at(&(t - &back)).shifted(&rise)
     }
 
-    /// Returns the limit of the curve from the left at time `t`; zero if `t` is at or before time
-    /// zero.
+    /// Returns the limit of the curve from the left at time `t`, or zero if `t` is at or before
+    /// time zero.
     pub fn left_limit_at(&self, t: &Rational) -> Extended {
         if !t.is_positive() {
             return Extended::ZERO;

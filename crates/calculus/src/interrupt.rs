@@ -121,7 +121,7 @@ pub(crate) fn is_set() -> bool {
 ///
 /// # Errors
 ///
-/// [`AlgebraError::Interrupted`] if the interrupt is set.
+/// Returns [`AlgebraError::Interrupted`] if the interrupt is set.
 pub(crate) fn check() -> Result<(), AlgebraError> {
     if is_set() { Err(AlgebraError::Interrupted) } else { Ok(()) }
 }

@@ -50,7 +50,7 @@
 //! ([`Curve::token_bucket`], [`Curve::rate_latency`], [`Curve::leaky_bucket`], [`Curve::t_spec`],
 //! [`Curve::burst_delay`], [`Curve::staircase`], [`Curve::tdma`], [`Curve::flow_control`] and
 //! more). All other curves are built from [`Piece`]s, each of which is a breakpoint and the open
-//! segment behind it.
+//! segment after it.
 //!
 //! ```
 //! use calculus::{Curve, Period, Piece, Rational};
@@ -71,7 +71,7 @@
 //! functions, and curves can be hashed. [`Curve::is_at_most`] compares two curves at all times.
 //!
 //! By convention, arrival curves are zero at time zero and left-continuous (a token bucket has its
-//! burst just *behind* zero). Curves begin at time zero, and values of results before it are
+//! burst just *after* zero). Curves begin at time zero, and values of results before it are
 //! dropped. In min-plus operations plus infinity absorbs, in max-plus operations minus infinity
 //! does, and a deconvolution ignores times at which the divisor is plus infinite. A
 //! [sum](Curve::sum) of opposite infinities is an error.

@@ -114,10 +114,10 @@ pub enum Output {
 }
 
 /// Runs an MPPG program and returns the outputs of its statements. A line that begins with an
-/// operator such as `/\` or `*` continues the statement of the line before.
+/// operator such as `/\` or `*` continues the statement of the previous line.
 ///
 /// # Errors
-/// The first error, with its line and column. The outputs before it are lost.
+/// Returns the first error, with its line and column. The outputs before it are lost.
 pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut session = Session::new();
     let mut outputs = Vec::new();
@@ -148,8 +148,8 @@ pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     Ok(outputs)
 }
 
-/// Whether a line begins with an operator with which no statement begins, so that it continues the
-/// statement before.
+/// Returns whether a line begins with an operator that cannot begin a statement, so that it
+/// continues the statement of the previous line.
 fn continues(line: &str) -> bool {
     let line = line.trim_start();
     let is_operator =

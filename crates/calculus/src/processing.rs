@@ -67,7 +67,7 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// [`BoundsError::Crossed`] if `least` exceeds `most` at some time, and
+    /// Returns [`BoundsError::Crossed`] if `least` exceeds `most` at some time, and
     /// [`BoundsError::Algebra`] if the algebra cannot compare them.
     pub fn new(most: Curve, least: Curve) -> Result<Self, BoundsError> {
         match least.is_at_most(&most)? {
@@ -88,7 +88,7 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// Those of [`Curve::events`].
+    /// Returns the errors of [`Curve::events`].
     pub fn events(
         work: impl Into<Rational>,
         period: impl Into<Rational>,
@@ -121,7 +121,7 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// If the algebra cannot compute a curve.
+    /// Returns an error if the algebra cannot compute a curve.
     pub fn in_events(&self, work: &Rational) -> Result<Self, AlgebraError> {
         let share = Rational::ONE.checked_div(work).unwrap_or(Rational::ZERO);
         Ok(Self {
@@ -136,8 +136,8 @@ impl Bounds {
 ///
 /// # Errors
 ///
-/// [`AlgebraError`] if the algebra cannot compute a curve, for example if the least common multiple
-/// of the periods is too large.
+/// Returns an [`AlgebraError`] if the algebra cannot compute a curve, for example if the least
+/// common multiple of the periods is too large.
 pub fn process(stream: &Bounds, resource: &Bounds) -> Result<Processed, AlgebraError> {
     let (arrives, offers) = (stream, resource);
     // Wandeler, equations 2.24 to 2.27.

@@ -63,17 +63,17 @@ impl Rational {
     /// [`Rational::new`] for input.
     ///
     /// # Panics
-    /// If the denominator is zero.
+    /// Panics if the denominator is zero.
     pub fn ratio(numerator: i64, denominator: i64) -> Self {
         Self::new(numerator, denominator).expect("the denominator of a constant is not zero")
     }
 
-    /// Whether this number is zero.
+    /// Returns whether this number is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Words { numerator: 0, .. })
     }
 
-    /// Whether this number is greater than zero.
+    /// Returns whether this number is greater than zero.
     pub fn is_positive(&self) -> bool {
         match &self.0 {
             Repr::Words { numerator, .. } => *numerator > 0,
@@ -81,7 +81,7 @@ impl Rational {
         }
     }
 
-    /// Whether this number is less than zero.
+    /// Returns whether this number is less than zero.
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             Repr::Words { numerator, .. } => *numerator < 0,
@@ -89,7 +89,7 @@ impl Rational {
         }
     }
 
-    /// Whether this number is a whole number.
+    /// Returns whether this number is a whole number.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Repr::Words { denominator, .. } => *denominator == 1,
@@ -97,7 +97,7 @@ impl Rational {
         }
     }
 
-    /// Whether the value is stored in machine words rather than in arbitrary precision.
+    /// Returns whether the value is stored in machine words rather than in arbitrary precision.
     pub fn is_machine_word(&self) -> bool {
         matches!(self.0, Repr::Words { .. })
     }
@@ -203,7 +203,7 @@ impl PartialOrd for Rational {
     }
 }
 
-/// Returns the greatest common divisor of two numbers; 0 if both are zero.
+/// Returns the greatest common divisor of two numbers, or 0 if both are zero.
 fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         if let (Ok(small_a), Ok(small_b)) = (u64::try_from(a), u64::try_from(b)) {

@@ -50,8 +50,8 @@ pub struct MeasuredBlock {
     pub block: Block,
     /// The delay of each packet of the block that arrived, in order of arrival.
     pub samples: Vec<Sample>,
-    /// The control windows before the first packet and after each packet that was sent; empty if
-    /// there are none.
+    /// The control windows before the first packet and after each packet that was sent (empty if
+    /// there are none).
     pub controls: Vec<Control>,
 }
 

@@ -11,8 +11,8 @@
 //!   next packet. Costs also add in the rate: R = L / (c_0 + sum of c_i).
 //! * **Union bound**: only the distributions are known. Let D = D_0 + sum of X_i, where X_i is the
 //!   cost of function i. A packet exceeds a sum of bounds only if it exceeds one of the bounds, so
-//!   the probabilities of violations add. X_i is not measured alone: it exceeds d - m only if D_0 +
-//!   X_i exceeds d or D_0 is below m.
+//!   the probabilities of violations add. X_i is not measured alone, but for any m it exceeds d - m
+//!   only if D_0 + X_i, which is measured, exceeds d, or if D_0 is below m.
 //!
 //! The delays of levels (equations 9 and 10) are the same for the pipelined and the
 //! run-to-completion device.
@@ -50,9 +50,9 @@ pub struct Predicted {
     pub level: Level,
     /// The predicted delay: that of the baseline, T_0, plus the cost of each function.
     pub value: Picoseconds,
-    /// The lower end of the confidence interval of the delay; `None` if it is unknown.
+    /// The lower end of the confidence interval of the delay, or `None` if it is unknown.
     pub low: Option<Picoseconds>,
-    /// The upper end of the confidence interval of the delay; `None` if it is unknown.
+    /// The upper end of the confidence interval of the delay, or `None` if it is unknown.
     pub high: Option<Picoseconds>,
     /// The delay to use as a bound. It is the predicted delay, except for upper bounds (the maximum
     /// and percentiles above the median), where negative costs are left out because they do not
@@ -60,7 +60,7 @@ pub struct Predicted {
     /// interval. For the maximum, it is at least the largest delay of all cells involved, each
     /// reduced by its median cost, plus the largest plausible costs of all functions.
     pub safe: Picoseconds,
-    /// The largest share of packets that may exceed the bound; `None` if it is unknown. For a
+    /// The largest share of packets that may exceed the bound, or `None` if it is unknown. For a
     /// percentile, it holds with the confidence of `guarantee`; for the maximum, with that of the
     /// model.
     pub beyond: Option<f64>,
@@ -103,7 +103,7 @@ impl std::fmt::Display for Guarantee {
 pub struct UnionBound {
     /// The largest share of packets that may exceed the delay.
     pub beyond: f64,
-    /// The delay; `None` if there are too few samples to state one.
+    /// The delay, or `None` if there are too few samples to state one.
     pub delay: Option<Picoseconds>,
     /// The confidence that all percentiles from which the bound is computed hold together.
     pub confidence: f64,
@@ -274,9 +274,10 @@ impl Model {
         (packets > 0).then_some((largest + costs, share))
     }
 
-    /// Returns how strong a statement the sum of costs at this level is. An extreme is empirical,
-    /// and so are published figures and a sum of costs that are not constant. Otherwise all
-    /// intervals hold together with a confidence that decreases with their number (Bonferroni).
+    /// Returns the strength of the statement that the sum of costs makes at this level. It is
+    /// empirical for an extreme, for published figures, and for costs that are not constant.
+    /// Otherwise all intervals hold together with a confidence that decreases with their number
+    /// (Bonferroni).
     fn guarantee(&self, functions: &[&FunctionModel], level: Level) -> Guarantee {
         let extreme = matches!(level, Level::Minimum | Level::Maximum);
         let published = matches!(self.source, Source::Published { .. });

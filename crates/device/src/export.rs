@@ -14,7 +14,7 @@ pub struct Server {
     pub name: String,
     /// Comments for the file: what the server stands for, and how strong a statement its curve is.
     pub remarks: Vec<String>,
-    /// The rate R of the service curve in bit/µs; `None` for a burst-delay curve, which has no
+    /// The rate R of the service curve in bit/µs, or `None` for a burst-delay curve, which has no
     /// rate.
     pub rate: Option<Rational>,
     /// The latency T of the service curve in µs.

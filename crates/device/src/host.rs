@@ -119,8 +119,9 @@ impl Gaps {
         gaps
     }
 
-    /// Returns, at the end of each gap, the largest excess over ρt of the gaps in any time that
-    /// ends there: the level of a bucket that gaps fill and that leaks at rate ρ.
+    /// Returns, for the end of each gap, the largest amount by which the gaps in an interval that
+    /// ends there exceed ρ times its length. This is the level of a bucket that gaps fill and that
+    /// leaks at rate ρ.
     fn levels(&self, rho: f64) -> Vec<f64> {
         let (mut level, mut end) = (0.0_f64, 0.0);
         let mut at_end = |gap: &Gap| {

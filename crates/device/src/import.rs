@@ -21,7 +21,7 @@ pub struct Imported {
     pub counts: Counts,
     /// Whether the file has packet numbers, so that losses, duplicates and reordering are visible.
     pub numbered: bool,
-    /// The time from the first packet to the last in nanoseconds; 0 if unknown.
+    /// The time from the first packet to the last in nanoseconds, or 0 if unknown.
     pub duration_ns: u64,
     /// Remarks on the file for the reader of the results, as sentences.
     pub remarks: Vec<String>,

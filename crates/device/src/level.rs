@@ -60,7 +60,8 @@ impl Level {
         ]
     }
 
-    /// Whether the level is used as an upper bound of delays, so that too small a value is unsafe.
+    /// Returns whether the level is used as an upper bound of delays, so that too small a value is
+    /// unsafe.
     #[must_use]
     pub fn is_upper(self) -> bool {
         match self {
@@ -70,7 +71,7 @@ impl Level {
         }
     }
 
-    /// Returns the share of packets whose delay does not exceed the level; `None` for the mean,
+    /// Returns the share of packets whose delay does not exceed the level, or `None` for the mean,
     /// which is not a quantile.
     #[must_use]
     pub fn share(self) -> Option<f64> {

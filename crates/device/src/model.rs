@@ -27,7 +27,7 @@ pub struct Model {
     pub clock: Clock,
     /// The confidence of each single confidence interval.
     pub confidence: f64,
-    /// The line rate R_max of the device's ports in bit/s; `None` if unknown.
+    /// The line rate R_max of the device's ports in bit/s, or `None` if unknown.
     pub line_rate: Option<u64>,
     /// The functions of the baseline, which every measurement includes. They cost nothing beyond
     /// it.
@@ -85,7 +85,7 @@ pub struct FunctionModel {
 pub struct Measurement {
     /// The summary of the cell's delays.
     pub profile: Profile,
-    /// The highest rate without loss, R_min in bit/s; `None` if no rates were tried.
+    /// The highest rate without loss, R_min in bit/s, or `None` if no rates were tried.
     pub loss_free_rate: Option<u64>,
 }
 
@@ -96,10 +96,10 @@ pub struct Delta {
     pub level: Level,
     /// The cost T_i - T_0: the delay with the function less the delay of the baseline.
     pub value: Picoseconds,
-    /// The smallest cost that the confidence intervals of both delays admit; `None` if it is
+    /// The smallest cost that the confidence intervals of both delays admit, or `None` if it is
     /// unknown.
     pub low: Option<Picoseconds>,
-    /// The largest cost that the confidence intervals of both delays admit; `None` if it is
+    /// The largest cost that the confidence intervals of both delays admit, or `None` if it is
     /// unknown.
     pub high: Option<Picoseconds>,
 }
@@ -204,7 +204,7 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// Whether a function belongs to the baseline.
+    /// Returns whether a function belongs to the baseline.
     #[must_use]
     pub fn in_baseline(&self, name: &FunctionName) -> bool {
         self.baseline.iter().any(|function| function.name == *name)

@@ -18,7 +18,7 @@ use crate::level::Level;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The number of packets whose delay is known; 0 for published figures without samples.
+    /// The number of packets whose delay is known, or 0 for published figures without samples.
     pub samples: u64,
     /// The number of independent packets that would tell as much about the delays.
     pub effective_samples: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    /// Returns the sorted delays of a cell; `None` if it has no delays.
+    /// Returns the sorted delays of a cell, or `None` if it has no delays.
     pub(crate) fn of(campaign: &Campaign, cell: CellId) -> Option<Self> {
         let blocks: Vec<Vec<i64>> = campaign
             .blocks_of(cell)
@@ -264,21 +264,21 @@ fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
 }
 
 impl Profile {
-    /// Returns the estimate of a statistic such as the median; `None` if it was not requested.
+    /// Returns the estimate of a statistic such as the median, or `None` if it was not requested.
     #[must_use]
     pub fn level(&self, level: Level) -> Option<&Estimate> {
         self.levels.iter().find(|estimate| estimate.level == level)
     }
 
-    /// Returns a delay that at most this share of packets exceeds, at the confidence of the model;
-    /// `None` if there are too few samples, or the profile has no tails.
+    /// Returns a delay that at most this share of packets exceeds, at the confidence of the model,
+    /// or `None` if there are too few samples, or the profile has no tails.
     #[must_use]
     pub fn delay_beyond(&self, share: f64) -> Option<Picoseconds> {
         self.tail.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)
     }
 
     /// Returns a delay below which at most this share of packets lies, at the confidence of the
-    /// model; `None` if there are too few samples, or the profile has no tails.
+    /// model, or `None` if there are too few samples, or the profile has no tails.
     #[must_use]
     pub fn delay_below(&self, share: f64) -> Option<Picoseconds> {
         self.head.iter().find(|point| point.beyond <= share * (1.0 + 1e-9)).map(|point| point.delay)

@@ -25,7 +25,7 @@ pub struct Shift {
     pub least: Picoseconds,
     /// The largest difference between equal percentiles, from the 5th to the 95th.
     pub largest: Picoseconds,
-    /// The smallest variation of the difference that is consistent with the samples; zero if a
+    /// The smallest variation of the difference that is consistent with the samples, or zero if a
     /// constant difference is.
     pub deviation: Picoseconds,
     /// The largest variation at which a function's cost still counts as constant.

@@ -54,7 +54,7 @@ impl Stalls {
         &self.cells
     }
 
-    /// Whether this quantile of the delays is due to the device in every cell, and not to stalls of
+    /// Returns whether this quantile of the delays is due to the device in every cell, and not to stalls of
     /// the host: the same quantile of the control windows exceeds their median by at most
     /// 5 %.
     #[must_use]

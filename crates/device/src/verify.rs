@@ -32,10 +32,11 @@ pub struct Verification {
     /// The errors and other figures of the predictions, one element per level (a statistic of
     /// delays, such as the median).
     pub levels: Vec<VerifiedLevel>,
-    /// The change of the device's delays during the campaign; `None` if there are too few blocks,
-    /// or the median is not among the levels.
+    /// The change of the device's delays during the campaign, or `None` if there are too few
+    /// blocks, or the median is not among the levels.
     pub drift: Option<Drift>,
-    /// The measurement that would improve the predictions most; `None` if there is no suggestion.
+    /// The measurement that would improve the predictions most, or `None` if there is no
+    /// suggestion.
     pub next: Option<Suggestion>,
 }
 
@@ -65,14 +66,14 @@ pub struct CellError {
     pub predicted: Picoseconds,
     /// The delay that was measured, with its interval.
     pub measured: Estimate,
-    /// The relative error (predicted - measured) / measured; negative if the prediction is too
-    /// short.
+    /// The relative error (predicted - measured) / measured (negative if the prediction is too
+    /// short).
     pub relative: f64,
-    /// Whether the confidence intervals of prediction and measurement do not overlap; `None` if an
-    /// end is unknown.
+    /// Whether the confidence intervals of prediction and measurement do not overlap, or `None` if
+    /// an end is unknown.
     pub refuted: Option<bool>,
-    /// The number of packets that took longer than the predicted bound; `None` for levels that are
-    /// no upper bounds.
+    /// The number of packets that took longer than the predicted bound, or `None` for levels that
+    /// are no upper bounds.
     pub beyond: Option<u64>,
 }
 
@@ -87,7 +88,7 @@ pub struct VerifiedLevel {
     pub worst_absolute: f64,
     /// The mean over test cells of the signed relative errors.
     pub mean_signed: f64,
-    /// The largest amount by which a prediction is too short, as a share; zero if none is.
+    /// The largest amount by which a prediction is too short, as a share, or zero if none is.
     pub worst_under: f64,
     /// The number of test cells whose measurement refutes the prediction, and the number of test
     /// cells for which both intervals are known.
@@ -96,11 +97,11 @@ pub struct VerifiedLevel {
     /// the mean of the training cells. One is perfect; zero is no better than that model. `None` if
     /// that model has no error.
     pub skill: Option<f64>,
-    /// The packets that took longer than predicted bounds; `None` for levels that are no upper
+    /// The packets that took longer than predicted bounds, or `None` for levels that are no upper
     /// bounds.
     pub violations: Option<Violations>,
-    /// A comparison of the differences between repetitions with those between functions; `None` if
-    /// there are too few blocks or cells.
+    /// A comparison of the differences between repetitions with those between functions, or `None`
+    /// if there are too few blocks or cells.
     pub noise: Option<Noise>,
 }
 
@@ -111,8 +112,8 @@ pub struct Violations {
     pub beyond: u64,
     /// The number of all packets of the test cells.
     pub packets: u64,
-    /// The largest share of packets beyond their bound that any of the predictions allows; `None`
-    /// if a prediction states none.
+    /// The largest share of packets beyond their bound that any of the predictions allows, or
+    /// `None` if a prediction states none.
     pub admitted: Option<f64>,
     /// The 95 % confidence interval of the share of packets beyond their bound (Clopper and
     /// Pearson), for the number of effective samples.
@@ -217,13 +218,14 @@ fn relative(predicted: Picoseconds, measured: Picoseconds) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / measured.0.unsigned_abs() as f64 }
 }
 
-/// The ends of a confidence interval; `None` where an end is unknown.
+/// The ends of a confidence interval, or `None` where an end is unknown.
 struct Ends {
     low: Option<Picoseconds>,
     high: Option<Picoseconds>,
 }
 
-/// Whether two confidence intervals do not overlap; `None` if an end that decides it is unknown.
+/// Returns whether two confidence intervals do not overlap, or `None` if an end that decides it is
+/// unknown.
 fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }
@@ -338,7 +340,7 @@ fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion
 }
 
 impl VerifiedLevel {
-    /// Returns the strength of the first test cell's prediction at this level; `None` if no test
+    /// Returns the strength of the first test cell's prediction at this level, or `None` if no test
     /// cell has one.
     #[must_use]
     pub fn guarantee(cells: &[VerifiedCell], level: Level) -> Option<Guarantee> {

@@ -63,7 +63,7 @@ pub struct OneShot {
 pub struct OneShotMember {
     /// The call of an action that the member stands for.
     pub action: ActionCall,
-    /// The relative frequency with which the member is chosen; 0 if the selector determines the
+    /// The relative frequency with which the member is chosen, or 0 if the selector determines the
     /// weights itself.
     pub weight: u32,
     /// The port that must be up if the member is to be chosen.
@@ -157,7 +157,7 @@ pub struct Group {
 pub struct GroupMember {
     /// The identifier of the member.
     pub member: MemberId,
-    /// The relative frequency with which the member is chosen; 0 if the selector determines the
+    /// The relative frequency with which the member is chosen, or 0 if the selector determines the
     /// weights itself.
     pub weight: u32,
     /// The port that must be up if the member is to be chosen.

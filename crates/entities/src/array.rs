@@ -52,7 +52,7 @@ pub struct MeterCounters {
 pub struct CounterCell {
     /// The identifier of the array.
     pub id: CounterId,
-    /// The index of the cell in the array; `None` for all cells.
+    /// The index of the cell in the array, or `None` for all cells.
     pub index: Option<u64>,
     /// The value of each cell.
     pub data: CounterData,
@@ -63,7 +63,7 @@ pub struct CounterCell {
 pub struct MeterCell {
     /// The identifier of the array.
     pub id: MeterId,
-    /// The index of the cell in the array; `None` for all cells.
+    /// The index of the cell in the array, or `None` for all cells.
     pub index: Option<u64>,
     /// The configuration of the meter. Without one, the meter marks all packets green.
     pub config: Option<MeterConfig>,
@@ -76,7 +76,7 @@ pub struct MeterCell {
 pub struct RegisterCell {
     /// The identifier of the array.
     pub id: RegisterId,
-    /// The index of the cell in the array; `None` for all cells.
+    /// The index of the cell in the array, or `None` for all cells.
     pub index: Option<u64>,
     /// The value of each cell.
     pub data: Data,

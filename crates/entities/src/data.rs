@@ -63,7 +63,7 @@ pub enum Data {
     Varbit {
         /// The dynamic width of the value in bits.
         bits: u32,
-        /// The canonical bytes of the value; empty for a width of 0.
+        /// The canonical bytes of the value (empty for a width of 0).
         bytes: Box<[u8]>,
     },
     /// A truth value.
@@ -88,11 +88,11 @@ pub enum Data {
     EnumValue(Box<[u8]>),
 }
 
-/// The values of a header's fields; `None` if the header is invalid.
+/// The values of a header's fields, or `None` if the header is invalid.
 pub type Header = Option<Vec<Box<[u8]>>>;
 
-/// The name of a header union's valid header and the values of its fields; `None` if no header is
-/// valid.
+/// The name of a header union's valid header and the values of its fields, or `None` if no header
+/// is valid.
 pub type Union = Option<(String, Vec<Box<[u8]>>)>;
 
 impl DataType {

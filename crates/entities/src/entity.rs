@@ -31,20 +31,20 @@ pub enum Entity {
     CloneSession(CloneSession),
     /// The members of a parser value set.
     ValueSet(ValueSet),
-    /// The configuration of a digest; `None` if the digest is not sent.
+    /// The configuration of a digest, or `None` if the digest is not sent.
     Digest(DigestId, Option<DigestConfig>),
 }
 
 /// The configuration that controls when messages of a digest are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DigestConfig {
-    /// The longest time for which a digest message waits to be grouped with others, in nanoseconds;
-    /// 0 for no delay.
+    /// The longest time for which a digest message waits to be grouped with others, in nanoseconds,
+    /// or 0 for no delay.
     pub max_timeout_ns: u64,
     /// The largest number of messages in a list; 0 leaves the number to the switch.
     pub max_list_size: u32,
-    /// The time after which a message that was not acknowledged may be sent again, in nanoseconds;
-    /// 0 if no acknowledgement is awaited.
+    /// The time after which a message that was not acknowledged may be sent again, in nanoseconds,
+    /// or 0 if no acknowledgement is awaited.
     pub ack_timeout_ns: u64,
 }
 

@@ -79,7 +79,7 @@ pub struct TableEntry {
     /// Bytes that the controller chooses. The switch stores and returns them.
     pub metadata: Box<[u8]>,
     /// The time without a matching packet after which the control plane is notified, in
-    /// nanoseconds; 0 for never.
+    /// nanoseconds, or 0 for never.
     pub idle_timeout_ns: u64,
     /// The nanoseconds since a packet last matched the entry or, if none did, since the entry was
     /// inserted. It is present only in reads, and only in tables with idle timeouts.

@@ -82,8 +82,8 @@ pub enum Visibility {
 
 /// A reader of entities, in portions.
 pub trait Reader: Debug + Send {
-    /// Visits the selected entities from the position of `cursor` on, until `visit` breaks or no
-    /// entity is left. Returns `Break` if `visit` broke. Afterwards `cursor` is at the position
+    /// Visits the selected entities, starting at the position of `cursor`, until `visit` breaks or
+    /// no entity is left. Returns `Break` if `visit` broke. Afterwards `cursor` is at the position
     /// after the last visited entity.
     ///
     /// `visit` is also called with `None` for every examined entity that is not selected, so that

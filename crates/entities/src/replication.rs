@@ -30,7 +30,7 @@ pub struct CloneSession {
     pub replicas: Box<[Replica]>,
     /// The class of service of the copies.
     pub class_of_service: u32,
-    /// The length in bytes to which copies are truncated; 0 for no truncation.
+    /// The length in bytes to which copies are truncated, or 0 for no truncation.
     pub packet_length_bytes: u32,
 }
 

@@ -114,7 +114,7 @@ impl Line {
             let (host, port) = (host(&origin), origin.port_u16().unwrap_or_default());
             let socket = TcpStream::connect((host, port)).await?;
             socket.set_nodelay(true)?;
-            // If the system refuses, the connection works all the same.
+            // If the system refuses, the connection works nevertheless.
             let _ = crate::tcp::send_unpaced(&socket);
             let gate = Arc::new(Gate::default());
             let socket = Socket::new(socket, Arc::clone(&gate));
@@ -181,7 +181,7 @@ impl Line {
         let answer = async move {
             let (mut head, stream) = response.await.map_err(failed)?.into_parts();
             check(&mut head)?;
-            // A server that refuses at once sends the status in the head of the response.
+            // A server that refuses immediately sends the status in the head of the response.
             match Status::from_header_map(&head.headers) {
                 Some(status) if status.code() == Code::Ok => {
                     Err(Status::unavailable("The server ended the stream at once."))

@@ -1,4 +1,4 @@
-//! The outgoing side of a stream: a shared queue that its reader empties at once.
+//! The outgoing side of a stream: a shared queue that its reader empties as a whole.
 //!
 //! A channel wakes, synchronises and yields once per message. Here the reader swaps the whole queue
 //! for an empty one under a single lock, so the encoder finds every waiting message ready and puts
@@ -233,7 +233,7 @@ impl<T> Outbox<T> {
         !matches!(self.lock().phase, Phase::Open)
     }
 
-    /// Ready once the outbox is closed. Registers `context` to be woken then.
+    /// Returns `Ready` once the outbox is closed. Until then, registers `context` to be woken.
     pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {

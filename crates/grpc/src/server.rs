@@ -55,7 +55,7 @@ pub trait Services: Clone + Send + 'static {
 
 /// A call with messages in both directions that is not served as a future.
 pub trait Channel: Call {
-    /// Ends the call with a status. Messages that wait to be sent are sent before.
+    /// Ends the call with a status. Messages that wait to be sent are sent first.
     fn end(&self, status: Status);
 }
 

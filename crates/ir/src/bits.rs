@@ -108,19 +108,19 @@ impl Bits {
         self.width
     }
 
-    /// Whether the type is `int<W>`.
+    /// Returns whether the type is `int<W>`.
     #[must_use]
     pub fn is_signed(&self) -> bool {
         self.signed
     }
 
-    /// Whether all bits are zero.
+    /// Returns whether all bits are zero.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.words.as_slice().iter().all(|word| *word == 0)
     }
 
-    /// Whether the value is negative, which only an `int<W>` can be.
+    /// Returns whether the value is negative, which only an `int<W>` can be.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         self.signed && self.sign_bit()
@@ -400,7 +400,7 @@ impl Bits {
         }
     }
 
-    /// Whether `self` and `value` are equal in all bits that are set in `mask`.
+    /// Returns whether `self` and `value` are equal in all bits that are set in `mask`.
     #[must_use]
     pub fn matches_under(&self, value: &Self, mask: &Self) -> bool {
         if self.width == value.width && self.width == mask.width {

@@ -68,8 +68,8 @@ macro_rules! names {
 }
 
 impl ExternFunction {
-    /// Whether this is a function of v1model that clones, resubmits or recirculates the packet, so
-    /// that the packet or a copy passes through blocks of the program once more.
+    /// Returns whether this is a function of v1model that clones, resubmits or recirculates the
+    /// packet, so that the packet or a copy passes through blocks of the program once more.
     #[must_use]
     pub fn asks_for_another_pass(&self) -> bool {
         matches!(
@@ -178,7 +178,7 @@ names! {
 }
 
 impl ExternType {
-    /// Whether only v1model declares this type.
+    /// Returns whether only v1model declares this type.
     #[must_use]
     pub fn is_of_v1model(&self) -> bool {
         matches!(
@@ -194,7 +194,7 @@ impl ExternType {
         )
     }
 
-    /// Whether only the architectures for BPF declare this type.
+    /// Returns whether only the architectures for BPF declare this type.
     #[must_use]
     pub fn is_of_bpf(&self) -> bool {
         matches!(self, Self::ArrayTable | Self::CounterArray | Self::HashTable)

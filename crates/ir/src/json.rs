@@ -45,8 +45,8 @@ impl From<Violation> for ReadError {
 }
 
 impl Program {
-    /// Whether a JSON text is a program in the IR, rather than BMv2 JSON. A program in the IR
-    /// always begins with its version.
+    /// Returns whether a JSON text is a program in the IR, rather than BMv2 JSON. A program in the
+    /// IR always begins with its version.
     #[must_use]
     pub fn is_json(text: &str) -> bool {
         let head: String = text.chars().filter(|c| !c.is_whitespace()).take(11).collect();

@@ -198,11 +198,11 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// Whether a program for this architecture can use the built-in extern type.
+    /// Returns whether a program for this architecture can use the built-in extern type.
     ///
     /// v1model has its own types, which are refused for PSA and PNA, and the types of PSA and PNA
     /// are refused for v1model. Otherwise the `Register` that a program for v1model declares itself
-    /// would be taken for that of PSA. Types of PSA and of PNA are not told apart. Types for BPF
+    /// would be taken for that of PSA. Types of PSA and of PNA are not distinguished. Types for BPF
     /// are refused for all three.
     #[must_use]
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
@@ -213,8 +213,8 @@ impl Architecture {
         }
     }
 
-    /// Whether this is one of the architectures for BPF. They are not built in, so the name of the
-    /// package decides.
+    /// Returns whether this is one of the architectures for BPF. They are not built in, so the name
+    /// of the package decides.
     #[must_use]
     pub fn is_for_bpf(&self) -> bool {
         const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];

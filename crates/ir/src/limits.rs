@@ -45,7 +45,7 @@ impl CompileLimits {
     pub const MOST_PARTS: u64 = 1 << 24;
 
     /// Returns limits with the largest values to which they can be set, for programs that were
-    /// checked against narrower limits before.
+    /// already checked against narrower limits.
     #[must_use]
     pub fn widest() -> Self {
         Self {

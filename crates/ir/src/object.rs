@@ -246,7 +246,7 @@ pub struct ActionReference {
 }
 
 impl ActionReference {
-    /// Whether the reference to the action has an annotation with this name.
+    /// Returns whether the reference to the action has an annotation with this name.
     #[must_use]
     pub fn has_annotation(&self, name: &str) -> bool {
         self.annotations.iter().any(|annotation| annotation.name == name)

@@ -274,7 +274,8 @@ mod tests {
         assert_eq!(text(), text());
     }
 
-    /// The first occurrence counts if a foreign writer repeats a type, and a new type is appended.
+    /// Checks that the first occurrence of a type counts if another program wrote the type twice,
+    /// and that a new type is appended.
     #[test]
     fn types_that_come_from_json_are_found() {
         let text = r#"{"types": ["bool", "integer", "bool"], "composites": [], "enums": [], "user_types": []}"#;

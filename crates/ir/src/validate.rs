@@ -79,7 +79,7 @@ impl Program {
 
 type Outcome<T = ()> = Result<T, Violation>;
 
-/// Whether a call assigns a new value to the place of the argument.
+/// Returns whether a call assigns a new value to the place of the argument.
 fn is_copied_out(argument: &Argument) -> bool {
     matches!(argument, Argument::Out(_) | Argument::InOut(_) | Argument::Saved { .. })
 }

@@ -200,8 +200,8 @@ impl Head {
         Self { chain: head.chained(number, after), ..head }
     }
 
-    /// Returns the checksum over the heads of all records up to this one, given that of the record
-    /// before.
+    /// Returns the checksum over the heads of all records up to this one, given that of the
+    /// previous record.
     pub(crate) fn chained(&self, number: Number, after: Chain) -> Chain {
         let start = self.start();
         Chain(checksum(&[&number.0.to_le_bytes(), &after.0.to_le_bytes(), &start]))

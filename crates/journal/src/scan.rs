@@ -113,8 +113,8 @@ enum Found<'a> {
         head: Head,
         body: &'a [u8],
     },
-    /// A record that is truncated by the end of the file, or whose bytes are zero from a sector
-    /// boundary on.
+    /// A record that is truncated by the end of the file, or whose last bytes are zero from a
+    /// sector boundary to the end.
     Cut {
         /// The offset after the record, if its head is intact and the file is longer. Records that
         /// were written before a loss of power may follow there.
@@ -167,8 +167,9 @@ fn next<'a, F: StoredFile>(
     Ok(Found::Bad("its content has changed since it was written"))
 }
 
-/// Returns the last record that the heads from `offset` on name as synced, as far as they are
-/// intact and follow one another; 0 if none does. `sequence` is the sequence number of the first.
+/// Returns the last record that any of the heads from `offset` on names as synced, or 0 if none
+/// does. Stops at the first head that is damaged or out of sequence. `sequence` is the sequence
+/// number of the first head.
 fn durable_behind(
     reader: &mut Portions<'_, impl StoredFile>,
     number: Number,
@@ -186,7 +187,7 @@ fn durable_behind(
     Ok(durable)
 }
 
-/// Returns whether the bytes at a file offset are zero from a sector boundary on.
+/// Returns whether the bytes at a file offset are zero from some sector boundary to the end.
 fn is_zero_from_a_sector(offset: u64, bytes: &[u8]) -> bool {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count() as u64;
     let end = offset + bytes.len() as u64;

@@ -232,8 +232,7 @@ error_reasons! {
 
     /// A flag of the switch configuration is not valid.
     SwitchConfigBadFlags "SWITCH_CONFIG_FAILED/BAD_FLAGS" None, Some((10, 0));
-    /// The number of bytes of packets to send to the controller, in the switch configuration, is
-    /// not valid.
+    /// The switch configuration has an invalid number of packet bytes to send to the controller.
     SwitchConfigBadLen "SWITCH_CONFIG_FAILED/BAD_LEN" None, Some((10, 1));
     /// The sender has no permission to configure the switch.
     SwitchConfigEperm "SWITCH_CONFIG_FAILED/EPERM" None, Some((10, 2));

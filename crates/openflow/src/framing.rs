@@ -115,8 +115,8 @@ impl Framer {
 /// The messages that a chunk completes; created by [`Framer::frames`].
 #[derive(Debug)]
 pub struct Frames<'a> {
-    /// The message that began in an earlier chunk and that this chunk completes; empty if there is
-    /// none.
+    /// The message that began in an earlier chunk and that this chunk completes (empty if there is
+    /// none).
     straddling: &'a [u8],
     /// The part of the chunk that follows the straddling message.
     rest: &'a [u8],

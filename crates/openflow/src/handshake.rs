@@ -103,7 +103,7 @@ pub enum HandshakeError {
     /// The peer ended the handshake with an error message.
     #[error("the peer refused the session with error type {error_type}, code {code}: {text:?}")]
     Refused {
-        /// The type of the peer's error; 0 for a failed HELLO.
+        /// The type of the peer's error, or 0 for a failed HELLO.
         error_type: u16,
         /// The code of the peer's error.
         code: u16,
@@ -198,7 +198,7 @@ pub struct SwitchFeatures {
     pub n_buffers: u32,
     /// The number of tables of the switch.
     pub n_tables: u8,
-    /// The id of an auxiliary connection; 0 for the main one, and always 0 in OpenFlow 1.0.
+    /// The id of an auxiliary connection, or 0 for the main one, and always 0 in OpenFlow 1.0.
     pub auxiliary_id: u8,
     /// The capabilities of the switch, as bits whose meaning depends on the version.
     pub capabilities: u32,

@@ -67,7 +67,7 @@ fn check(version: &str, least: usize, recode: impl Fn(&[u8]) -> Result<Vec<u8>, 
     eprintln!("{messages} messages in {} files of {version}", files.len());
 }
 
-/// Returns the directory that holds `of10` and `of13`; `None` if there is no corpus and none is
+/// Returns the directory that holds `of10` and `of13`, or `None` if there is no corpus and none is
 /// required.
 fn corpus() -> Option<PathBuf> {
     let peers = match env::var_os("PLANIMETER_PEERS") {

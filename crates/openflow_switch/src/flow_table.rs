@@ -29,7 +29,7 @@ pub(super) struct FlowEntry<M, F, I> {
     pub(super) hits: Hits,
 }
 
-/// The number of packets that matched an entry, and of their bytes.
+/// The numbers of packets and bytes that matched an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hits {
     pub(super) packets: u64,
@@ -101,7 +101,7 @@ struct TableSearch<K> {
     lookups: Lookups,
 }
 
-/// The number of packets that were looked up in a table, and of those that matched an entry.
+/// The numbers of packets that were looked up in a table and that matched an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookups {
     pub(super) searched: u64,

@@ -83,7 +83,7 @@ pub struct Arriving<'a> {
     /// The buffer id of the resulting packet-ins. `NO_BUFFER` means that the packet is not buffered
     /// and is sent as a whole.
     pub buffer_id: BufferId,
-    /// The number under which [`OpenFlowSwitch::answered_by_rules`] reports that a rule has
+    /// The identifier under which [`OpenFlowSwitch::answered_by_rules`] reports that a rule has
     /// answered the packet's packet-in. `None` if the packet-in does not wait for a rule.
     pub awaits: Option<u64>,
 }
@@ -182,8 +182,8 @@ pub struct OpenFlowSwitch {
     /// Memory for the results of passing one packet through the tables, which is reused.
     passage: Passage,
     awaiting: Option<Awaiting>,
-    /// The numbers of packet-ins that rules have answered and that
-    /// [`OpenFlowSwitch::answered_by_rules`] has not returned yet.
+    /// The identifiers ([`Arriving::awaits`]) of the packet-ins that rules have answered since the
+    /// last call of [`OpenFlowSwitch::answered_by_rules`].
     answered_by_rules: Vec<u64>,
     next_expiry: u64,
     /// The packets that were sent out of ports and that [`OpenFlowSwitch::take_left`] has not
@@ -366,8 +366,8 @@ impl OpenFlowSwitch {
         fate
     }
 
-    /// Returns the numbers of the packet-ins that rules have answered since the last call; see
-    /// [`Arriving::awaits`].
+    /// Returns the identifiers ([`Arriving::awaits`]) of the packet-ins that rules have answered
+    /// since the last call.
     pub fn answered_by_rules(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.answered_by_rules)
     }

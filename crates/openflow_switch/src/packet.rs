@@ -305,7 +305,7 @@ impl Packet {
         let mut at = 12;
         let mut eth_type = be16(&self.bytes, at).unwrap_or(NO_TYPE);
         for _ in 0..MOST_HEADERS {
-            // A tag is complete only with the type behind it.
+            // A tag is complete only with the type after it.
             let Some(next) = be16(&self.bytes, at + 4) else { break };
             if !VLAN_TYPES.contains(&eth_type) {
                 break;
@@ -348,7 +348,7 @@ impl Packet {
         self.network = Network::Ipv4(at);
         let protocol = self.bytes[at + 9];
         self.ip_proto = Some((protocol, at + 9));
-        // Only the first fragment contains the header behind IP.
+        // Only the first fragment contains the header after IP.
         if be16(&self.bytes, at + 6).is_some_and(|fragment| fragment & 0x1fff == 0) {
             self.parse_transport(protocol, at + length, false);
         }

@@ -50,7 +50,7 @@ impl Default for Passage {
 pub(super) struct ToController {
     pub(super) reason: u8,
     pub(super) table_id: u8,
-    /// The priority of the entry that sent the packet to the controller; 0 if there was none.
+    /// The priority of the entry that sent the packet to the controller, or 0 if there was none.
     pub(super) priority: u32,
     /// The cookie of the entry that sent the packet to the controller; all ones if no single entry
     /// did.

@@ -6,7 +6,7 @@
 
 use openflow::PortNumber;
 
-/// A number of packets and their bytes.
+/// The counts of packets and of their bytes in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) packets: u64,

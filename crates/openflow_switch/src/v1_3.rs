@@ -387,7 +387,7 @@ impl Personality {
     }
 
     /// Finds the table-miss entry that sends unmatched packets to the controller, by following the
-    /// table-miss entries (priority 0, no conditions; 5.4) from the first table on.
+    /// table-miss entries (priority 0, no conditions; 5.4) starting with the first table.
     fn find_table_miss(&mut self) {
         let any = Match::any().key();
         let mut table = 0;

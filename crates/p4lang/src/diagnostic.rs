@@ -312,7 +312,7 @@ impl Diagnostics {
         self.errors += dropped_errors;
     }
 
-    /// Whether any errors were reported, so that the program is refused.
+    /// Returns whether any errors were reported, so that the program is refused.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
@@ -328,7 +328,7 @@ impl Diagnostics {
         self.items.iter()
     }
 
-    /// Whether neither errors nor warnings were reported.
+    /// Returns whether neither errors nor warnings were reported.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

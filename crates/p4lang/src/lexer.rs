@@ -41,7 +41,7 @@ impl Interner {
         symbol
     }
 
-    /// Returns the symbol of `text`, or `None` if the text was not interned before.
+    /// Returns the symbol of `text`, or `None` if the text has not been interned.
     pub(crate) fn get(&self, text: &str) -> Option<Symbol> {
         self.by_text.get(text).copied()
     }

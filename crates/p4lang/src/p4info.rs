@@ -214,7 +214,8 @@ fn architecture(program: &Program) -> &Architecture {
     program.included.as_ref().unwrap_or(&program.architecture)
 }
 
-/// Whether the program has a `main`. The architecture of a program without one has an empty name.
+/// Returns whether the program has a `main`. The architecture of a program without one has an empty
+/// name.
 fn has_main(program: &Program) -> bool {
     !matches!(&program.architecture, Architecture::Other(name) if name.is_empty())
 }

@@ -264,10 +264,10 @@ impl<'run> Parser<'run> {
         failed
     }
 
-    /// Skips to a token at which a declaration or statement can start, after an error in the one
-    /// that started at the token `started`. Consumes nothing if that one already ended with its
-    /// `}`, or at a `}`, at the end of the program, or at a keyword behind `started` that starts a
-    /// declaration in a new line.
+    /// Skips tokens after an error, up to a token at which a declaration or statement can start.
+    /// `started` is the first token of the construct with the error. Consumes nothing if the
+    /// construct already ended with its `}`, or if the current token is a `}`, the end of the
+    /// program, or a keyword after `started` that starts a declaration in a new line.
     fn recover(&mut self, started: usize) {
         let taken = self.tokens.get(started..self.at).unwrap_or(&[]);
         // The number of braces that the abandoned construct opened.
@@ -432,8 +432,8 @@ impl<'run> Parser<'run> {
     }
 }
 
-/// Whether a token can be a name: an identifier, or a keyword that the grammar also accepts as a
-/// name (§6.4.2).
+/// Returns whether a token can be a name: an identifier, or a keyword that the grammar also accepts
+/// as a name (§6.4.2).
 fn is_name(kind: TokenKind) -> bool {
     matches!(
         kind,
@@ -449,8 +449,8 @@ fn is_name(kind: TokenKind) -> bool {
     )
 }
 
-/// Whether a keyword at the beginning of a line always starts a declaration, whatever the tokens
-/// before it are.
+/// Returns whether a keyword at the beginning of a line always starts a declaration, whatever the
+/// tokens before it are.
 fn starts_declaration(kind: TokenKind) -> bool {
     matches!(
         kind,

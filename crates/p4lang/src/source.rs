@@ -90,7 +90,7 @@ pub struct SourceFile {
     markers: Vec<LineMarker>,
 }
 
-/// A `#line` directive: from `offset` on, lines are counted from `line` and belong to the file
+/// A `#line` directive: after `offset`, lines are counted from `line` and belong to the file
 /// `name`.
 #[derive(Debug, Clone)]
 struct LineMarker {
@@ -116,7 +116,8 @@ impl SourceFile {
         self.included_from
     }
 
-    /// Whether the file is one of the built-in architecture files, or the text of an option `-D`.
+    /// Returns whether the file is one of the built-in architecture files, or the text of an option
+    /// `-D`.
     pub fn is_built_in(&self) -> bool {
         self.built_in
     }

@@ -371,8 +371,8 @@ impl PacketOutLayout {
         read(self.egress_port()?, metadata)
     }
 
-    /// Returns the ingress port that a packet-out asks to be treated as coming from, or `None` if
-    /// the metadata lacks it.
+    /// Returns the ingress port that a packet-out requests for its packet, or `None` if the
+    /// metadata lacks it.
     #[must_use]
     pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
         read(self.ingress.map(|index| &self.layout.fields[index])?, metadata)

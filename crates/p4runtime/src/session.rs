@@ -116,8 +116,8 @@ pub enum Effect {
         /// The message to send.
         message: v1::StreamMessageResponse,
     },
-    /// End a stream with an error, after the messages that were sent on it before. The owner of the
-    /// connections then calls [`Device::stream_closed`], as for any stream that ends.
+    /// End a stream with an error, after the messages that were already sent on it. The owner of
+    /// the connections then calls [`Device::stream_closed`], as for any stream that ends.
     Close {
         /// The stream to end.
         stream: StreamId,
@@ -154,7 +154,7 @@ pub struct Device {
     registry: Arc<PipelineRegistry>,
     target: Arc<dyn Target>,
     /// The environment in which a pipeline is tried before the target loads it, or `None` to load
-    /// it at once.
+    /// it without a trial.
     rehearsal: Option<Arc<dyn Rehearsal>>,
     /// A reference to the load of a pipeline, which is alive while the load is in progress.
     loading: Weak<()>,

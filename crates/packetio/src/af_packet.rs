@@ -98,14 +98,15 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
 #[derive(Debug)]
 struct PacketQueue {
     link: Link,
-    /// The sockets of the queue; `None` if the interface has been down since the port was opened.
+    /// The sockets of the queue, or `None` if the interface has been down since the port was
+    /// opened.
     sockets: Option<Sockets>,
     group: Option<Group>,
     /// The memory of the receive ring, which is allocated again whenever the interface is opened.
     memory: RingMemory,
     restorer: Restorer,
     batch: Batch,
-    /// The interface's queueing discipline; `None` until it is first needed.
+    /// The interface's queueing discipline, or `None` until it is first needed.
     discipline: Option<Discipline>,
     whole: WholeFrames,
     until_upkeep: u32,
@@ -259,7 +260,7 @@ impl Queue for PacketQueue {
         if let Some(sockets) = &self.sockets
             && sockets.are_on(&interface)
         {
-            // The pending error refers to the time before.
+            // The pending error is from the time when the interface was down.
             let _ = sys::pending_error(&sockets.receiving);
             self.link.down = None;
             return true;

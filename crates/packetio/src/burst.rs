@@ -61,8 +61,8 @@ impl Burst {
         self.head
     }
 
-    /// Returns the super-frames that have a head of each of their segments among the packets of the
-    /// burst, in order.
+    /// Returns the super-frames whose segments are packets of the burst, in order. Of each segment,
+    /// the burst holds the head.
     #[must_use]
     pub fn super_frames(&self) -> &[SuperFrame] {
         &self.super_frames

@@ -79,7 +79,7 @@ pub(crate) fn receive_queues(name: &str) -> u32 {
 pub(crate) struct OffloadsOff {
     interface: String,
     index: u32,
-    /// The commands that restore the settings from before.
+    /// The commands that restore the previous settings.
     before: Vec<[u32; 2]>,
 }
 

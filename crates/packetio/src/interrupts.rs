@@ -25,7 +25,7 @@ pub fn mark() {
     }
 }
 
-/// Whether the mark is still set, so that no interrupt has occurred since [`mark`] that the
+/// Returns whether the mark is still set, so that no interrupt has occurred since [`mark`] that the
 /// processor shows. Returns `true` on processors without marks.
 #[inline(always)]
 #[must_use]
@@ -43,8 +43,8 @@ pub fn is_marked() -> bool {
     true
 }
 
-/// Whether marks show interrupts on this processor: a mark stays for a moment, and an interrupt
-/// removes it. Takes up to 100 ms.
+/// Returns whether marks show interrupts on this processor: a mark stays for a moment, and an
+/// interrupt removes it. Takes up to 100 ms.
 #[must_use]
 pub fn available() -> bool {
     let stays = (0..100).any(|_| {

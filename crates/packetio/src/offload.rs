@@ -199,7 +199,7 @@ struct Unfinished {
     segmentation: Option<Segmentation>,
 }
 
-/// A partial checksum over all bytes from an offset on. Its field holds the sum of the
+/// A partial checksum over all bytes that begin at an offset. Its field holds the sum of the
 /// pseudo-header.
 #[derive(Clone, Copy)]
 struct Checksum {

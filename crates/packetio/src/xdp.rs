@@ -181,7 +181,7 @@ struct XdpQueue {
     shared: Arc<Shared>,
     worker: usize,
     link: Link,
-    /// The sockets of the worker; `None` until the interface is up, and after it could not be
+    /// The sockets of the worker, or `None` until the interface is up, and after it could not be
     /// opened again.
     sockets: Option<Sockets>,
     until_upkeep: u32,

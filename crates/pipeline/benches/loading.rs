@@ -126,7 +126,7 @@ V1Switch(MadeParser(), MadeVerify(), MadeIngress(), MadeEgress(), MadeUpdate(), 
     text
 }
 
-/// Returns a packet with Ethernet, IPv4, and three of the protocols behind it.
+/// Returns a packet with Ethernet, IPv4, and three of the protocols above it.
 fn packet() -> Vec<u8> {
     let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     packet.extend([0x45, 0, 0, 70, 0, 1, 0, 0, 64, 0, 0, 0, 10, 9, 9, 9, 10, 1, 2, 3]);

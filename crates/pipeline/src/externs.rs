@@ -51,8 +51,8 @@ pub(crate) enum ExternState {
     Other,
 }
 
-/// An array of counters. Elements that were never counted take no memory, unless all elements are
-/// contiguous for machine code.
+/// An array of counters. Elements that were never counted take no memory, unless the array is
+/// contiguous so that machine code can access it.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) name: String,
@@ -106,8 +106,8 @@ impl Meters {
     }
 }
 
-/// An array of registers. Elements that were never written take no memory, unless all elements are
-/// contiguous for machine code.
+/// An array of registers. Elements that were never written take no memory, unless the array is
+/// contiguous so that machine code can access it.
 #[derive(Debug)]
 pub(crate) struct Registers {
     pub(crate) name: String,
@@ -204,7 +204,7 @@ impl ExternState {
     }
 }
 
-/// Returns the size with which the program declares an array, a profile or a selector; 0 if it
+/// Returns the size with which the program declares an array, a profile or a selector, or 0 if it
 /// declares none.
 pub(crate) fn declared_size(layout: &Layout, instance: &ExternInstance) -> u64 {
     Constructed::new(layout, instance).size()

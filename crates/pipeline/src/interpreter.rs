@@ -297,14 +297,14 @@ impl<'p> Interpreter<'p> {
         &self.scratch.packet
     }
 
-    /// Takes the packet that the parser reads out of the interpreter, which then has no bytes left
+    /// Removes and returns the packet that the parser reads. The interpreter then has no bytes left
     /// to parse.
     pub(crate) fn take_packet(&mut self) -> Vec<u8> {
         self.cursor = 0;
         std::mem::take(&mut self.scratch.packet)
     }
 
-    /// Returns the payload: the bytes of the packet from the parser's position on.
+    /// Returns the payload: the bytes of the packet after the parser's position.
     pub(crate) fn payload(&self) -> &[u8] {
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
         self.scratch.packet.get(start..).unwrap_or(&[])
@@ -551,8 +551,8 @@ impl<'p> Interpreter<'p> {
 
 /// Enters a call, a block or an expression. If the stack of the thread is nearly used up, `level`
 /// runs on a further segment of stack. All programs that can be loaded can therefore be interpreted
-/// on any thread: loading limits the depth of calls, and readers of programs that of statements and
-/// expressions.
+/// on any thread: loading limits the depth of calls, and readers of programs limit the depth of
+/// statements and expressions.
 fn deeper<T>(level: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(FREE_STACK, STACK_SEGMENT, level)
 }

@@ -220,14 +220,14 @@ impl Layout {
         &self.locals
     }
 
-    /// Returns whether a control of the package must not run at the same time as another block that
-    /// must run alone too, as for `@atomic`.
+    /// Returns whether a control of the package excludes others, as with `@atomic`: it must not run
+    /// at the same time as another block that excludes others.
     pub(crate) fn runs_alone(&self, id: ControlId) -> bool {
         self.alone.control(id, self.dialect)
     }
 
-    /// Returns whether a parser of the package must not run at the same time as another block that
-    /// must run alone too, as for `@atomic`.
+    /// Returns whether a parser of the package excludes others, as with `@atomic`: it must not run
+    /// at the same time as another block that excludes others.
     pub(crate) fn runs_alone_parser(&self, id: ParserId) -> bool {
         self.alone.parser(id, self.dialect)
     }

@@ -263,8 +263,8 @@ pub(crate) enum Statement {
     },
     /// Limits the length of the transmitted packet to this many bytes (v1model's `truncate`).
     Truncate(Expression),
-    /// Ends the packet with the fault of this number unless the condition holds (`assert` and
-    /// `assume`).
+    /// Ends the processing of the packet with the fault of this number unless the condition holds
+    /// (`assert` and `assume`).
     Assert {
         condition: Expression,
         fault: u32,
@@ -482,7 +482,8 @@ pub(crate) enum Set {
         low: Expression,
         high: Expression,
     },
-    /// The members of a parser value set, given by its number. The `select` has one subject then.
+    /// The members of a parser value set, given by its number. In this case, the `select` has one
+    /// subject.
     Members(u32),
 }
 

@@ -81,8 +81,8 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// The address of the elements of each extern array, by the number of the instance. Machine
-    /// code reads it; zero if machine code does not access the elements.
+    /// The address of the elements of each extern array, by the number of the instance, for machine
+    /// code to read. The address is zero if machine code does not access the elements.
     pub(crate) arrays: Vec<u64>,
     /// The members of each parser value set of the program.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,
@@ -170,8 +170,8 @@ impl State {
         self.priority_queues = AtomicU32::new(previous.priority_queues.load(Ordering::Relaxed));
     }
 
-    /// Returns the number of bytes that those arrays of registers and counters take whose elements
-    /// are contiguous. All other arrays take memory as they are used.
+    /// Returns the number of bytes of the arrays of registers and counters whose elements are
+    /// contiguous. All other arrays take memory as they are used.
     pub(crate) fn array_bytes(layout: &Layout) -> u64 {
         let externs = layout.program.externs.iter();
         let arrays = externs.filter_map(|instance| FlatArray::of(layout, instance));

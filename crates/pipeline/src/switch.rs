@@ -464,7 +464,7 @@ impl Switch {
         std::mem::take(&mut self.scratch.digests)
     }
 
-    /// PSA: sets whether the switch follows BMv2's psa_switch where it deviates from the
+    /// Sets whether the switch follows BMv2's psa_switch in PSA programs where it deviates from the
     /// specification. This is off at first. The deviations are, after `targets/psa_switch` and
     /// p4c's `backends/bmv2/psa_switch`:
     /// * a `Checksum` is the hash of the last `update` alone, as a number without its leading zero

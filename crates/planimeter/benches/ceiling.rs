@@ -237,8 +237,8 @@ fn temporary(what: &str) -> PathBuf {
 
 static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-/// Returns the percentage of time that a spinning thread does not get in gaps above 50 us, the
-/// number of these gaps, and the longest in milliseconds.
+/// Returns three figures about the gaps of more than 50 us in which a spinning thread does not run:
+/// their percentage of the time, their number, and the longest in milliseconds.
 fn withheld(time: Duration) -> (f64, u32, f64) {
     let start = Instant::now();
     let (mut last, mut gaps, mut sum, mut longest) = (start, 0, Duration::ZERO, Duration::ZERO);

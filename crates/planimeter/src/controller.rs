@@ -313,7 +313,7 @@ fn client_tls(flags: &arguments::Tls) -> Result<Option<p4runtime::ClientTls>, Fa
 }
 
 /// Reads the TLS certificate of the controller and its private key from the files that the flags
-/// name; `None` if they name none.
+/// name. Returns `None` if they name none.
 fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     tls::identity(flags.tls_certificate.as_deref(), flags.tls_key.as_deref())
 }
@@ -329,7 +329,7 @@ fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Fa
     }
 }
 
-/// Returns the first of the flags `names` that occurs on the command line; `None` if none does.
+/// Returns the first of the flags `names` that occurs on the command line, or `None` if none does.
 fn first_given<'n>(matches: &ArgMatches, names: &[&'n str]) -> Option<&'n str> {
     // The identifier of a flag is the name of its field.
     names.iter().copied().find(|name| given(matches, &name.replace('-', "_")))

@@ -65,11 +65,11 @@ type Measure<'a> = Box<dyn FnOnce(&mut Known) -> Result<Part, Failure> + 'a>;
 /// The results of the demo's earlier measurements that later ones need.
 #[derive(Default)]
 struct Known {
-    /// The measured controller, as a server of a network that is to be bounded; `None` before the
-    /// measurement.
+    /// The measured controller, as a server of a network that is to be bounded, or `None` before
+    /// the measurement.
     controller: Option<::device::export::Server>,
     /// The predicted delay of the packet that takes longest in the measured pipeline, for the
-    /// functions that packets of the demo's network need; `None` before the measurement.
+    /// functions that packets of the demo's network need, or `None` before the measurement.
     longest: Option<::device::campaign::Picoseconds>,
 }
 

@@ -101,8 +101,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// The name of the larger task to which all trials belong, followed by a colon; empty if there
-    /// is none.
+    /// The name of the larger task to which all trials belong, followed by a colon (empty if there
+    /// is none).
     about: String,
     /// The description of the current trial. It is at the end of the progress line, because narrow
     /// terminals cut the line.

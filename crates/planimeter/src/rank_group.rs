@@ -32,9 +32,9 @@ pub(crate) struct Items {
 
 /// The results of all items of work, which only the first rank has.
 pub(crate) struct Parts<T> {
-    /// The result of each item; `None` if no rank finished it.
+    /// The result of each item, or `None` if no rank finished it.
     pub(crate) results: Vec<Option<T>>,
-    /// The finished and the missing work of each rank; empty if this process is the only one.
+    /// The finished and the missing work of each rank (empty if this process is the only one).
     pub(crate) shares: Vec<Share>,
 }
 

@@ -37,13 +37,13 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// Parses `--storage`, and the flags that say how a program is read, from the matches of a
-    /// command that defines its other flags by name.
+    /// command whose other flags are not derived with clap.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self, Failure> {
         Self::from_arg_matches(matches).map_err(Failure::input)
     }
 
     /// Returns the definitions of `--storage`, and of the flags that say how a program is read, for
-    /// a command that defines its other flags by name.
+    /// a command whose other flags are not derived with clap.
     pub(crate) fn arguments() -> Vec<Arg> {
         Self::augment_args(Command::default()).get_arguments().cloned().collect()
     }

@@ -15,7 +15,7 @@ pub(crate) fn read(file: &Path) -> Result<Pem, Failure> {
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))
 }
 
-/// Reads a certificate and its private key; `None` if one of the files is not named.
+/// Reads a certificate and its private key. Returns `None` if one of the files is not named.
 pub(crate) fn identity(
     certificate: Option<&Path>,
     key: Option<&Path>,

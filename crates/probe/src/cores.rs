@@ -45,7 +45,7 @@ const GROUP: &str = "/proc/self/autogroup";
 /// the former priority.
 #[derive(Debug)]
 pub(crate) struct Precedence {
-    /// The group's former priority; `None` where the kernel has no such groups.
+    /// The group's former priority, or `None` where the kernel has no such groups.
     before: Option<i32>,
 }
 
@@ -102,7 +102,7 @@ pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether `threads` engine threads leave a core for everything else.
+/// Returns whether `threads` engine threads leave a core for everything else.
 #[must_use]
 pub fn leaves_a_core(threads: usize) -> bool {
     core_of(0, threads).is_some()

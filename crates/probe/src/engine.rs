@@ -177,7 +177,8 @@ impl TrialPlan {
         self.frames.source(switch, &self.hosts, self.seed, self.run_key)
     }
 
-    /// Whether a switch may send at the moment `at`, in nanoseconds since the start of traffic.
+    /// Returns whether a switch may send at the moment `at`, in nanoseconds since the start of
+    /// traffic.
     pub(crate) fn is_active(&self, switch: u32, at: u64) -> bool {
         let stagger = self.config.timing.start_stagger.saturating_mul(switch);
         let (mut start, mut stop) = (Duration::ZERO, Duration::ZERO);
@@ -235,7 +236,7 @@ impl Introductions {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
-    /// The position of the stage in the order of stages; 0 until a connection exists.
+    /// The position of the stage in the order of stages, or 0 until a connection exists.
     pub(crate) rank: u32,
     /// The most advanced stage that the switch has reached, as text for the report.
     pub(crate) stage: String,

@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 /// Returns the CPU time since boot that a hypervisor gave to other virtual machines while this
-/// machine had work for it, over all cores (`steal`, see proc_stat(5)); zero on a physical machine.
+/// machine had work for it, over all cores (`steal`, see proc_stat(5)), or zero on a physical
+/// machine.
 pub(crate) fn stolen() -> Duration {
     fs::read_to_string("/proc/stat").ok().and_then(|text| stolen_ticks(&text)).map_or(
         Duration::ZERO,
@@ -35,7 +36,7 @@ pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     })
 }
 
-/// Returns the number of online cores of this host, whether or not this process may use them;
+/// Returns the number of online cores of this host, whether or not this process may use them, or
 /// `None` where the system does not report it.
 pub(crate) fn online_cores() -> Option<u32> {
     cores_in(&fs::read_to_string("/proc/stat").ok()?)

@@ -34,7 +34,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether a moment lies in the window.
+    /// Returns whether a moment lies in the window.
     pub(crate) fn contains(&self, at: u64) -> bool {
         (self.from..self.to).contains(&at)
     }
@@ -48,7 +48,7 @@ pub(crate) enum Answer {
         /// Whether the packet-in still held a slot of the closed loop's window.
         frees_place: bool,
     },
-    /// The packet-in had been answered before.
+    /// The packet-in had already been answered.
     Duplicate,
     /// No packet-in with this number has left.
     Unmatched,
@@ -169,8 +169,8 @@ impl SwitchLedger {
         self.waiting.len()
     }
 
-    /// Issues the packet-in that has waited longest, and returns its due time and sequence number;
-    /// `None` if none waits.
+    /// Issues the packet-in that has waited longest, and returns its due time and sequence number.
+    /// Returns `None` if none waits.
     pub(crate) fn issue_waiting(&mut self, tally: &mut Tally) -> Option<(u64, u64)> {
         let due = self.waiting.pop_front()?;
         tally.pending -= 1;
@@ -580,8 +580,8 @@ impl SwitchLedger {
         self.unsent_below.keys().copied().chain(self.base..self.next_sequence()).collect()
     }
 
-    /// Returns the due time of a packet-in that was issued and has not left; `None` if there is no
-    /// such packet-in.
+    /// Returns the due time of a packet-in that was issued and has not left, or `None` if there is
+    /// no such packet-in.
     fn unsent(&self, sequence: u64) -> Option<u64> {
         match self.place(sequence) {
             Some(place) => (place.sent == NOT_SENT).then_some(place.due),

@@ -41,7 +41,7 @@ pub struct LegacySetting {
     pub value: String,
     /// The file that contains the value.
     pub file: PathBuf,
-    /// The line number, from 1; 0 for a default of the original tool.
+    /// The line number, from 1, or 0 for a default of the original tool.
     pub line: usize,
 }
 

@@ -312,7 +312,7 @@ impl Metric {
         })
     }
 
-    /// Whether [`Metric::judged`] counts packet-ins that never left.
+    /// Returns whether [`Metric::judged`] counts packet-ins that never left.
     pub(crate) fn counts_unsent(&self) -> bool {
         matches!(self.name, "loss" | "lost")
     }
@@ -336,7 +336,7 @@ impl Metric {
     }
 
     /// Returns the number of packet-ins that have no round-trip time, for metrics whose names begin
-    /// with `rtt.` or `rtt_from_sent.`; `None` for others.
+    /// with `rtt.` or `rtt_from_sent.`, or `None` for others.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
         let (kind, statistic) = self.name.split_once('.')?;
@@ -383,7 +383,7 @@ fn stated_seconds(latency: &Latency, statistic: &str, nanoseconds: f64) -> Optio
     (latency.samples > 0 && is_stated).then_some(nanoseconds / 1e9)
 }
 
-/// Returns the share of samples at or below a percentile; `None` for other statistics.
+/// Returns the share of samples at or below a percentile, or `None` for other statistics.
 fn share_of(statistic: &str) -> Option<f64> {
     Some(match statistic {
         "p50" => 0.5,

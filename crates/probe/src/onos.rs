@@ -56,8 +56,8 @@ impl Onos {
         })
     }
 
-    /// Describes, with advice, which applications are inactive without which no switch becomes
-    /// ready; `None` if there are none, or if ONOS does not answer.
+    /// Describes which inactive applications the switches need to become ready, and how to activate
+    /// them. Returns `None` if none is missing, or if ONOS does not answer.
     pub(crate) fn missing(&self, config: &Config) -> Option<String> {
         let active = self.active_applications()?;
         let mut missing: Vec<String> = Vec::new();
@@ -130,7 +130,7 @@ impl Onos {
     }
 
     /// Describes, with advice, how many switches of a trial have a pipeconf other than the
-    /// configured one; `None` if all have that one.
+    /// configured one. Returns `None` if all have that one.
     pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
         if config.protocol != Protocol::P4Runtime {
             return None;
@@ -193,8 +193,8 @@ impl Onos {
     /// Makes ONOS remove the devices of the switches, then their netcfg, then the hosts behind
     /// them. Returns a description of what could not be removed.
     ///
-    /// The order matters. An ONOS 2.5.6 whose netcfg was removed before its devices responded to
-    /// `/devices` with 404 from then on, and had to be restarted. Therefore the netcfg of a device
+    /// The order matters. If the netcfg of ONOS 2.5.6 was removed before its devices, ONOS
+    /// responded to `/devices` with 404 until it was restarted. Therefore the netcfg of a device
     /// that could not be removed is kept.
     pub(crate) fn forget(&self, config: &Config) -> Option<String> {
         let ours: BTreeSet<String> = ours(config).collect();

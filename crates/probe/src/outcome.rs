@@ -84,11 +84,11 @@ pub struct Point {
     pub mode: String,
     /// The number of emulated switches.
     pub switches: u32,
-    /// The packet-ins offered per second and switch; absent unless the mode is open.
+    /// The packet-ins offered per second and switch (absent unless the mode is open).
     pub rate_per_switch: Option<f64>,
-    /// The packet-ins offered per second by all switches; absent unless the mode is open.
+    /// The packet-ins offered per second by all switches (absent unless the mode is open).
     pub offered_rate: Option<f64>,
-    /// The maximum number of outstanding packet-ins per switch; absent unless the mode is closed.
+    /// The maximum number of outstanding packet-ins per switch (absent unless the mode is closed).
     pub window: Option<u32>,
     /// The trials, in order.
     pub trials: Vec<Trial>,
@@ -141,7 +141,7 @@ pub struct Trial {
     pub probe_usage: Usage,
     /// The verdict on which side limited the trial.
     pub verdict: Verdict,
-    /// The time without answers at the end of the trial; absent if answers arrived until the end.
+    /// The time without answers at the end of the trial (absent if answers arrived until the end).
     #[serde(default)]
     pub silence: Option<Silence>,
     /// The progress of the switches' handshakes.
@@ -150,8 +150,8 @@ pub struct Trial {
     /// over OpenFlow and in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, u32>,
-    /// The processes (ranks) of the probe among which the switches were divided, by number; empty
-    /// for a single process.
+    /// The processes (ranks) of the probe among which the switches were divided, by number (empty
+    /// for a single process).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankOutcome>,
     /// Remarks that a reader of the figures must know.
@@ -271,7 +271,7 @@ pub struct InWindow {
     #[serde(default)]
     pub undisturbed_answers: u64,
     /// The mean round-trip time, from departure, of the answers that arrived while no burst of
-    /// delayed packet-ins disturbed the controller; absent without such answers.
+    /// delayed packet-ins disturbed the controller (absent without such answers).
     #[serde(default)]
     pub undisturbed_rtt_mean_ns: Option<f64>,
     /// The longest time between two answers of the trial, the warm-up included, in seconds.
@@ -411,16 +411,16 @@ pub struct SwitchOutcome {
     pub sent_rate: f64,
     /// First answers that arrived in the window per second, whenever their packet-in was due.
     pub received_rate: f64,
-    /// The mean round-trip time from the due time, in nanoseconds; absent without samples.
+    /// The mean round-trip time from the due time, in nanoseconds (absent without samples).
     pub rtt_mean_ns: Option<f64>,
-    /// The largest round-trip time from the due time, in nanoseconds; absent without samples.
+    /// The largest round-trip time from the due time, in nanoseconds (absent without samples).
     pub rtt_max_ns: Option<u64>,
-    /// Outstanding packet-ins over time, with the spacing [`Series::sample_interval_s`]; empty in
-    /// trials of more than 1,000 switches.
+    /// Outstanding packet-ins over time, with the spacing [`Series::sample_interval_s`] (empty in
+    /// trials of more than 1,000 switches).
     pub outstanding: Vec<u32>,
-    /// Packet-ins sent in each second; empty in trials of more than 1,000 switches.
+    /// Packet-ins sent in each second (empty in trials of more than 1,000 switches).
     pub sent_per_s: Vec<u32>,
-    /// Packet-ins answered in each second; empty in trials of more than 1,000 switches.
+    /// Packet-ins answered in each second (empty in trials of more than 1,000 switches).
     pub received_per_s: Vec<u32>,
 }
 
@@ -444,12 +444,12 @@ pub struct Verdict {
     pub saturated: Saturated,
     /// The observations that support the verdict, in a sentence or two.
     pub because: String,
-    /// The certainty of the verdict; absent unless a side was the limit and the load followed a
-    /// schedule.
+    /// The certainty of the verdict (absent unless a side was the limit and the load followed a
+    /// schedule).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
-    /// The number of packet-ins that each side delayed or lost; absent unless the load followed a
-    /// schedule, and where too little was observed, for example because nothing was answered.
+    /// The number of packet-ins that each side delayed or lost (absent unless the load followed a
+    /// schedule, and where too little was observed, for example because nothing was answered).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// The backlog that grew at the controller, if one did.
@@ -491,7 +491,7 @@ pub struct Account {
     /// The number of packet-ins that were due in the window, without those that flow rules handled.
     pub due: u64,
     /// The number of packet-ins that were due in the window minus the number of first answers in
-    /// it, whatever packet-ins these answered; 0 if there were more answers.
+    /// it, whatever packet-ins these answered, or 0 if there were more answers.
     pub missing: u64,
     /// The packet-ins that the controller delayed or lost.
     pub controller: Bounds,
@@ -517,11 +517,11 @@ pub struct Backlog {
     /// The number of answers per second while there was a backlog, or over the whole window if the
     /// backlog did not last long enough.
     pub answer_rate: f64,
-    /// The lower end of the 99 % confidence interval of the answer rate; absent if the backlog did
-    /// not last long enough.
+    /// The lower end of the 99 % confidence interval of the answer rate (absent if the backlog did
+    /// not last long enough).
     pub answer_rate_low: Option<f64>,
-    /// The upper end of the 99 % confidence interval of the answer rate; absent where the lower end
-    /// is.
+    /// The upper end of the 99 % confidence interval of the answer rate (absent where the lower end
+    /// is).
     pub answer_rate_high: Option<f64>,
     /// The backlog at the start of the window.
     pub at_start: u64,
@@ -529,8 +529,8 @@ pub struct Backlog {
     pub at_end: u64,
     /// The growth of the backlog in packet-ins per second: the offered rate minus the answer rate.
     pub growth_rate: f64,
-    /// The time in seconds that the controller needs to answer the backlog at the end; absent where
-    /// nothing was answered.
+    /// The time in seconds that the controller needs to answer the backlog at the end (absent where
+    /// nothing was answered).
     pub time_to_answer_s: Option<f64>,
 }
 
@@ -577,8 +577,8 @@ pub struct HandshakeOutcome {
     /// The number of switches that became ready at least once, even if their connection ended
     /// later.
     pub ready: u32,
-    /// The number of switches that were ready when the trial ended; absent in results of older
-    /// versions.
+    /// The number of switches that were ready when the trial ended (absent in results of older
+    /// versions).
     #[serde(default)]
     pub ready_at_end: Option<u32>,
     /// The number of switches that the trial needs.
@@ -599,7 +599,7 @@ pub struct HandshakeOutcome {
 pub struct RankOutcome {
     /// The number of the rank, counted from 0.
     pub rank: u32,
-    /// The host that the rank ran on; empty if the rank was lost before it reported it.
+    /// The host that the rank ran on (empty if the rank was lost before it reported it).
     pub hostname: String,
     /// The index of the rank's first switch. Its switches are consecutive.
     pub first_switch: u32,
@@ -613,10 +613,10 @@ pub struct RankOutcome {
     pub rates: Rates,
     /// The rank's use of its host.
     pub probe_usage: Usage,
-    /// The verdict from the observations of this rank alone; absent if the rank was lost.
+    /// The verdict from the observations of this rank alone (absent if the rank was lost).
     pub verdict: Option<Verdict>,
     /// The offset of the rank's clock from that of rank 0 before traffic, which is positive if the
-    /// clock is ahead; absent for rank 0.
+    /// clock is ahead (absent for rank 0).
     pub clock_before: Option<ClockOffset>,
     /// The offset of the rank's clock from that of rank 0 after the last answer.
     pub clock_after: Option<ClockOffset>,
@@ -629,12 +629,12 @@ pub struct SearchOutcome {
     /// tolerance and answers kept up with packet-ins. It is the lower end of the interval that the
     /// search found.
     pub loss_free_rate: Option<f64>,
-    /// The lowest rate over all switches that is known not to be loss-free; absent if no rate
-    /// failed, or if the probe was the reason.
+    /// The lowest rate over all switches that is known not to be loss-free (absent if no rate
+    /// failed, or if the probe was the reason).
     pub lossy_rate: Option<f64>,
-    /// The confidence, 0 to 1, with which the interval contains the highest loss-free rate; absent
+    /// The confidence, 0 to 1, with which the interval contains the highest loss-free rate (absent
     /// if an end is missing, if the search was rough or not completed, and in results of older
-    /// versions.
+    /// versions).
     #[serde(default)]
     pub confidence: Option<f64>,
     /// The number of trials that were repeated because delays of the probe may explain their
@@ -649,19 +649,19 @@ pub struct SearchOutcome {
     /// 8456, section 5.1.3). Offered rates of up to twice the best one were tried, unless the
     /// search or the probe could not go as high.
     pub maximum_received_rate: f64,
-    /// The offered rate at which the highest answer rate occurred; absent if nothing was ever
-    /// answered, and in results of older versions.
+    /// The offered rate at which the highest answer rate occurred (absent if nothing was ever
+    /// answered, and in results of older versions).
     #[serde(default)]
     pub maximum_at_rate: Option<f64>,
     /// The offered rate over all switches beyond which the response time rises faster than the
     /// rate. It never exceeds the loss-free rate, and is absent if there is no such rate.
     pub knee_rate: Option<f64>,
-    /// The lower end of the knee's interval; absent without a knee, and in results of older
-    /// versions.
+    /// The lower end of the knee's interval (absent without a knee, and in results of older
+    /// versions).
     #[serde(default)]
     pub knee_low_rate: Option<f64>,
-    /// The upper end of the knee's interval; absent without a knee, and in results of older
-    /// versions.
+    /// The upper end of the knee's interval (absent without a knee, and in results of older
+    /// versions).
     #[serde(default)]
     pub knee_high_rate: Option<f64>,
     /// The method that found the knee, in a sentence.
@@ -678,7 +678,7 @@ pub struct ThresholdOutcome {
     pub condition: String,
     /// The label of the point.
     pub point: String,
-    /// The measured value; absent if the metric has none.
+    /// The measured value (absent if the metric has none).
     pub value: Option<f64>,
     /// Whether the threshold held. A metric without a value violates its threshold. A percentile of
     /// the round-trip time also violates it if more packet-ins have no round-trip time than may lie
@@ -713,8 +713,8 @@ impl RunResult {
         self.points.iter().flat_map(Point::pipelines).collect()
     }
 
-    /// Whether the run is incomplete only because some switches were not connected when trials
-    /// ended.
+    /// Returns whether the run is incomplete only because some switches were not connected when
+    /// trials ended.
     pub fn lacks_only_switches(&self) -> bool {
         let trials = self.points.iter().flat_map(|point| &point.trials);
         let lacks_only_switches = |trial: &Trial| match trial.completion {
@@ -728,8 +728,8 @@ impl RunResult {
         self.pipelines().len() < 2 && trials.into_iter().all(lacks_only_switches)
     }
 
-    /// Whether nothing was measured because in no trial all switches completed their handshake: the
-    /// controller is not there, or speaks a different protocol.
+    /// Returns whether nothing was measured because in no trial all switches completed their
+    /// handshake: the controller is not there, or speaks a different protocol.
     pub fn controller_was_out_of_reach(&self) -> bool {
         let mut trials = self.points.iter().flat_map(|point| &point.trials).peekable();
         let out_of_reach = |trial: &Trial| {
@@ -742,7 +742,7 @@ impl RunResult {
 }
 
 impl RunResult {
-    /// Whether a rank that shared the switches of a trial was lost or failed.
+    /// Returns whether a rank that shared the switches of a trial was lost or failed.
     pub fn lost_a_rank(&self) -> bool {
         let mut ranks = self.points.iter().flat_map(|point| &point.trials).flat_map(|t| &t.ranks);
         ranks.any(|rank| matches!(rank.completion, Completion::Failed { .. }))
@@ -762,7 +762,7 @@ impl Counts {
     }
 
     /// Returns the share, 0 to 1, of due packet-ins that had no answer when the trial ended.
-    /// Packets that rules handled are excluded; `None` if there are no others.
+    /// Packets that rules handled are excluded. Returns `None` if there are no others.
     pub fn unanswered_share(&self) -> Option<f64> {
         let wanted = self.due.saturating_sub(self.handled_by_rules());
         (wanted > 0).then(|| self.unanswered() as f64 / wanted as f64)

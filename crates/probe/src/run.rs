@@ -70,8 +70,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the cause lies in the user's input, such as a file of the configuration, rather than
-    /// in what happened during the run.
+    /// Returns whether the cause lies in the user's input, such as a file of the configuration,
+    /// rather than in what happened during the run.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Trial(error) => matches!(
@@ -87,8 +87,8 @@ impl RunError {
         }
     }
 
-    /// Whether the controller could not be reached: its name has no address, or the interface by
-    /// which it learns of its switches does not respond.
+    /// Returns whether the controller could not be reached: its name has no address, or the
+    /// interface by which it learns of its switches does not respond.
     pub fn is_out_of_reach(&self) -> bool {
         matches!(
             self,
@@ -498,7 +498,8 @@ impl Runner<'_> {
         &mut points[index]
     }
 
-    /// Whether no further trial is to be run, because the user ended the run or a rank was lost.
+    /// Returns whether no further trial is to be run, because the user ended the run or a rank was
+    /// lost.
     fn is_interrupted(&self) -> bool {
         self.context.interrupt.load(atomic::Ordering::Relaxed)
             || self.group.as_ref().is_some_and(|group| !group.lost().is_empty())
@@ -549,7 +550,7 @@ pub fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunE
     }
 }
 
-/// The most CPU time that each side can use, in percent of a core; `None` if its host is another
+/// The most CPU time that each side can use, in percent of a core, or `None` if its host is another
 /// one or is not known.
 struct MostCpu {
     controller: Option<f64>,
@@ -577,8 +578,8 @@ fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     }
 }
 
-/// Describes the switches that were answered far less than the others in most of the trials in
-/// which there were such switches. The search's rates are then limited by these switches.
+/// Describes the switches that were answered far less than the others, in most of the trials with
+/// such switches. The search's rates are then limited by these switches.
 fn switches_apart(points: &[Point]) -> Option<String> {
     const NAMED: usize = 4;
     let trials = points.iter().flat_map(|point| &point.trials);

@@ -131,13 +131,13 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Whether the rate failed, and at least half of its fails stand for disturbed or silent
-    /// trials.
+    /// Returns whether the rate failed, and at least half of its fails stand for disturbed or
+    /// silent trials.
     fn failed_by_probe(&self) -> bool {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
 
-    /// Returns the mean answer rate of the trials; 0 if there were none.
+    /// Returns the mean answer rate of the trials, or 0 if there were none.
     fn answered(&self) -> f64 {
         let rates = self.observations.iter().map(|observation| observation.received_rate);
         rates.sum::<f64>() / self.observations.len().max(1) as f64
@@ -175,8 +175,8 @@ impl LossFreeSearch {
             .or_else(|| self.next_around_maximum())
     }
 
-    /// Whether the controller answered nothing, or stopped answering, in every repetition of a
-    /// trial.
+    /// Returns whether the controller answered nothing, or stopped answering, in every repetition
+    /// of a trial.
     pub fn has_stopped(&self) -> bool {
         self.stopped
     }

@@ -27,7 +27,7 @@ impl Threshold {
         self.metric
     }
 
-    /// Whether a value, in the base unit of the metric, satisfies the condition.
+    /// Returns whether a value, in the base unit of the metric, satisfies the condition.
     pub fn holds(&self, value: f64) -> bool {
         self.condition.holds(value, None)
     }

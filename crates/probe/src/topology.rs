@@ -200,8 +200,9 @@ impl Topology {
         u32::try_from(linked).unwrap_or(u32::MAX)
     }
 
-    /// Returns the smallest and the largest number of first switches that end with a linked switch
-    /// whose link is among them; `None` if there is no link. Further switches have no links.
+    /// Returns a range of numbers of switches, counted from the first switch: from the smallest
+    /// number that contains a link to the smallest number that contains all links. Returns `None`
+    /// if there is no link.
     pub(crate) fn linked_prefixes(&self) -> Option<RangeInclusive<u32>> {
         // The second end of a link has the larger index.
         let ends = || self.links().map(|link| link.b.0.0.saturating_add(1));

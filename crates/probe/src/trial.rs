@@ -317,8 +317,8 @@ struct Conductor<'a> {
 
 /// The interval at which a wait checks its condition.
 pub(crate) const POLL: Duration = Duration::from_millis(5);
-/// The time after the last announcement that the controller flooded, after which flooding counts as
-/// over.
+/// The time without a flooded announcement after which the controller counts as having stopped
+/// flooding.
 const QUIET: Duration = Duration::from_millis(300);
 /// The longest wait for flooding to end.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);

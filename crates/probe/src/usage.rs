@@ -35,7 +35,7 @@ pub struct Sample {
     /// The resident memory in bytes.
     pub rss_bytes: u64,
     /// The total time since the previous sample for which runnable threads waited for a core, in
-    /// percent of the elapsed time; absent for processes of other hosts.
+    /// percent of the elapsed time (absent for processes of other hosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_percent: Option<f64>,
 }
@@ -180,7 +180,7 @@ impl Sampler {
 
     /// Returns the sample at `now`, which must not go backwards. Never waits.
     ///
-    /// Returns `None` on the first call, and while no process matches. Over SSH this is the latest
+    /// Returns `None` on the first call, or while no process matches. Over SSH this is the latest
     /// sample that has arrived, or `None` if that sample is older than three intervals and a
     /// second.
     pub fn sample(&mut self, now: Instant) -> Option<Sample> {
@@ -198,7 +198,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the sampler reads processes of this host, and found some.
+    /// Returns whether the sampler reads processes of this host, and found some.
     pub(crate) fn has_local_processes(&self) -> bool {
         matches!(&self.source, Source::Local(processes) if !processes.seen().is_empty())
     }

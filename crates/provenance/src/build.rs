@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 /// The build of the program that performed a measurement: its sources and its compilation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// The commit of the sources; `None` if they were built outside their repository, for instance
-    /// from a tarball.
+    /// The commit of the sources, or `None` if they were built outside their repository, for
+    /// instance from a tarball.
     pub commit: Option<String>,
-    /// Whether the sources had uncommitted changes; `None` if the commit is unknown.
+    /// Whether the sources had uncommitted changes, or `None` if the commit is unknown.
     pub modified: Option<bool>,
     /// The build profile: `release`, `quick` or `dev`.
     pub profile: String,

@@ -13,7 +13,7 @@ pub struct Host {
     pub cpu_model: String,
     /// The number of cores that the measuring process could use.
     pub cpus: u32,
-    /// The size of the main memory in bytes; 0 if it is unknown.
+    /// The size of the main memory in bytes, or 0 if it is unknown.
     pub memory_bytes: u64,
 }
 

@@ -32,8 +32,8 @@ pub struct Provenance {
     pub command: Vec<String>,
     /// The host on which the command ran.
     pub host: Host,
-    /// The work of each process, if several processes shared the measurement; empty for a single
-    /// process.
+    /// The work of each process, if several processes shared the measurement (empty for a single
+    /// process).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<Share>,
 }

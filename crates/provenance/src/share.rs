@@ -15,8 +15,8 @@ pub struct Share {
     pub did: Vec<String>,
     /// The names of the items of work that were assigned to the process and not finished.
     pub missing: Vec<String>,
-    /// The reason why the process left out work or got none, for example that it was lost; `None`
-    /// if no reason is known.
+    /// The reason why the process left out work or got none, for example that it was lost, or
+    /// `None` if no reason is known.
     pub remark: Option<String>,
 }
 

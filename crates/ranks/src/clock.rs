@@ -20,14 +20,14 @@ pub struct Exchange {
 /// "Probabilistic clock synchronization", Distributed Computing 3, 1989, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
-    /// The offset in nanoseconds; negative if the remote clock is behind.
+    /// The offset in nanoseconds (negative if the remote clock is behind).
     pub offset_ns: i64,
     /// The largest error of the offset, in nanoseconds.
     pub bound_ns: u64,
 }
 
 impl ClockOffset {
-    /// Estimates the offset from the fastest round trip; `None` if there is no round trip.
+    /// Estimates the offset from the fastest round trip. Returns `None` if there is no round trip.
     pub fn of(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Self> {
         let quickest = exchanges.into_iter().min_by_key(|one| one.back.saturating_sub(one.left))?;
         let whole = quickest.back.saturating_sub(quickest.left);

@@ -49,7 +49,7 @@ impl Group {
         self.link.size()
     }
 
-    /// Whether this is the first rank, which leads the others.
+    /// Returns whether this is the first rank, which leads the others.
     pub fn is_first(&self) -> bool {
         self.rank() == Rank::FIRST
     }
@@ -64,8 +64,8 @@ impl Group {
         &self.lost
     }
 
-    /// Whether the link reports ranks that have ended. Otherwise a lost rank is noticed only by its
-    /// silence.
+    /// Returns whether the link reports ranks that have ended. Otherwise a lost rank is noticed
+    /// only by its silence.
     pub fn notices_loss(&self) -> bool {
         self.link.notices_loss()
     }

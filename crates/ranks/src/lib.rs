@@ -84,15 +84,15 @@ pub trait Link: fmt::Debug {
     /// Waits for the next event, for at most `patience`.
     fn receive(&mut self, patience: Duration) -> Option<Event>;
 
-    /// Whether the link reports ranks that have ended. Otherwise a lost rank is noticed only by its
-    /// silence.
+    /// Returns whether the link reports ranks that have ended. Otherwise a lost rank is noticed
+    /// only by its silence.
     fn notices_loss(&self) -> bool {
         true
     }
 
-    /// Ends the link without an orderly shutdown, in which lost ranks would not take part. `status`
+    /// Ends the link immediately; an orderly shutdown would wait for ranks that are lost. `status`
     /// is the exit status with which the process is about to end. An implementation may end the
-    /// process with it, or return if it has nothing to do.
+    /// process itself, or return.
     fn abandon(&mut self, status: u8) {
         let _ = status;
     }

@@ -24,7 +24,8 @@ pub struct Work {
     pub items: Vec<String>,
     /// Other data that must be equal at every rank, such as the digest of an input file.
     pub basis: String,
-    /// The cores that items occupy and that no other rank may use; `None` if ranks may share cores.
+    /// The cores that items occupy and that no other rank may use, or `None` if ranks may share
+    /// cores.
     pub cores: Option<Vec<usize>>,
     /// A description of this rank, which the first rank collects.
     pub about: String,
@@ -40,10 +41,10 @@ pub struct Shared<T> {
     pub owners: Vec<Rank>,
     /// The description of each rank. The first rank has all of them, and other ranks have none.
     pub about: BTreeMap<Rank, String>,
-    /// The ranks to which no item was assigned, each with the reason; empty on ranks other than the
-    /// first.
+    /// The ranks to which no item was assigned, each with the reason (empty on ranks other than the
+    /// first).
     pub idle: BTreeMap<Rank, String>,
-    /// The ranks that were lost, each with the cause; empty on ranks other than the first.
+    /// The ranks that were lost, each with the cause (empty on ranks other than the first).
     pub lost: BTreeMap<Rank, String>,
 }
 
@@ -390,7 +391,7 @@ fn store_result<T>(shared: &mut Shared<T>, item: usize, result: T) {
     }
 }
 
-/// Whether all items of a rank have results.
+/// Returns whether all items of a rank have results.
 fn has_all_results<T>(shared: &Shared<T>, rank: Rank) -> bool {
     let mut items = shared.owners.iter().zip(&shared.results);
     items.all(|(owner, result)| *owner != rank || result.is_some())

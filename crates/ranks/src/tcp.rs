@@ -312,8 +312,8 @@ mod tests {
         });
     }
 
-    /// Checks that peers that send an octet now and then keep no rank out, and are given up in
-    /// time.
+    /// Checks that strangers that send one octet now and then do not keep ranks from connecting,
+    /// and are disconnected in time.
     #[test]
     fn a_drip_stretches_no_handshake() {
         let address = free_address();

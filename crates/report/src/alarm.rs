@@ -28,7 +28,7 @@ pub(crate) struct Alarm {
     pub(crate) word: &'static str,
     /// The failure as a sentence.
     pub(crate) text: String,
-    /// Further details after the sentence; empty if there are none.
+    /// Further details after the sentence (empty if there are none).
     pub(crate) more: String,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns the failure that processes of a shared run did not do their part; `None` if all did.
+/// Returns the failure that processes of a shared run did not do their part, or `None` if all did.
 pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
     let text = format!("This run is partial: {}", printable(&provenance.missing()?));
     Some(Alarm::new(Kind::Missing, "PARTIAL", text))

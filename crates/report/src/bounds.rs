@@ -78,8 +78,8 @@ pub struct Run<'a> {
 
 impl Bounds<'_> {
     /// Returns the bounds of which the report shows the derivation. A bound is left out if its
-    /// derivation equals that of an earlier analysis of its flow, as the analysis `best` equals the
-    /// one that it selected.
+    /// derivation equals that of an earlier analysis of its flow. This is so for the analysis
+    /// `best`, which has the derivation of the analysis that it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {
         self.flows.iter().flat_map(|row| {
             row.iter().enumerate().filter_map(|(place, assessed)| {
@@ -152,7 +152,8 @@ impl Bounds<'_> {
         self.network.outlined().map(name).collect()
     }
 
-    /// Whether some bounds were computed with simpler curves in place of those of the network.
+    /// Returns whether some bounds were computed with simpler curves in place of those of the
+    /// network.
     fn outlined(&self) -> bool {
         let mut bounds = self.flows.iter().flatten().map(|assessed| &assessed.bound);
         bounds.any(|bound| bound.delay_by.outlined || bound.backlog_by.outlined)

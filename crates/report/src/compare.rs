@@ -74,7 +74,7 @@ pub struct Row<'a> {
 pub struct Change {
     /// The figure of the other result less that of the base.
     pub value: f64,
-    /// The confidence interval of the difference; `None` unless both figures have one.
+    /// The confidence interval of the difference, or `None` unless both figures have one.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -145,7 +145,8 @@ impl<'a> Comparison<'a> {
     /// the differences then become reasons for doubt.
     ///
     /// # Errors
-    /// See [`CompareError`].
+    /// Returns a [`CompareError`] if the results are of different kinds, or if configurations or
+    /// machines differ in a way that `despite` does not contain.
     pub fn new(
         results: &'a [Recorded],
         despite: &[Agreement],
@@ -298,7 +299,7 @@ impl Change {
         Self { value, interval }
     }
 
-    /// Whether the confidence interval excludes zero, so that the figures differ.
+    /// Returns whether the confidence interval excludes zero, so that the figures differ.
     #[must_use]
     pub fn is_shown(self) -> bool {
         self.value != 0.0 && self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)

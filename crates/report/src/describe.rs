@@ -167,7 +167,7 @@ pub(crate) fn mode(name: &str) -> String {
     }
 }
 
-/// Returns the state and the reason of an incomplete run; `None` if it is complete. Both must be
+/// Returns the state and the reason of an incomplete run, or `None` if it is complete. Both must be
 /// shown before any figure.
 pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, String)> {
     match completion {

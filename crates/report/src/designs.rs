@@ -119,7 +119,7 @@ pub(crate) fn clock(case: &Case) -> &'static str {
     if case.waits() { "wall" } else { "cpu" }
 }
 
-/// Whether some of these rates are by the wall clock and others by processor time.
+/// Returns whether some of these rates are by the wall clock and others by processor time.
 pub(crate) fn mixes_clocks(measured: &[&Measured]) -> bool {
     let waits = |one: &&Measured| one.case.waits();
     measured.iter().any(waits) && !measured.iter().all(waits)

@@ -48,7 +48,8 @@ pub struct RunDirectory {
 /// The output that a run directory contains in addition, for use in papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Papers {
-    /// The width for which the files of figures are laid out; `None` for their width in the page.
+    /// The width for which the files of figures are laid out, or `None` for their width in the
+    /// page.
     pub figure_width: Option<Width>,
     /// Whether the tables of the page are also written as LaTeX files, into `tables/`.
     pub latex: bool,
@@ -116,7 +117,7 @@ impl RunDirectory {
     /// time>-probe`.
     ///
     /// # Errors
-    /// See [`CreateError`].
+    /// Returns a [`CreateError`] if the directory cannot be created or used.
     pub fn create(given: Option<&Path>) -> Result<Self, CreateError> {
         Self::create_for(given, "probe")
     }
@@ -125,7 +126,7 @@ impl RunDirectory {
     /// time>-<verb>`.
     ///
     /// # Errors
-    /// See [`CreateError`].
+    /// Returns a [`CreateError`] if the directory cannot be created or used.
     pub fn create_for(given: Option<&Path>, verb: &str) -> Result<Self, CreateError> {
         let path = match given {
             Some(path) => claim(path)?,
@@ -146,7 +147,7 @@ impl RunDirectory {
     /// Returns the directory of an earlier run, which is to be continued.
     ///
     /// # Errors
-    /// See [`CreateError`].
+    /// Returns a [`CreateError`] if the directory cannot be created or used.
     pub fn reopen(path: &Path) -> Result<Self, CreateError> {
         let io = |source| CreateError::Io { path: path.to_owned(), source };
         if !fs::metadata(path).map_err(io)?.is_dir() {
@@ -177,7 +178,7 @@ impl RunDirectory {
     /// Writes `config.toml`, the resolved configuration. `report.html` will show it, too.
     ///
     /// # Errors
-    /// See [`WriteError`].
+    /// Returns a [`WriteError`] if a file cannot be written.
     pub fn write_configuration(&mut self, toml: &str) -> Result<(), WriteError> {
         toml.clone_into(&mut self.configuration);
         let mut writing = Writing::default();
@@ -192,7 +193,8 @@ impl RunDirectory {
     /// same way.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write(&self, result: &RunResult) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         // Files that cannot be recomputed come first: on a full disk they have the best chance.
@@ -215,7 +217,8 @@ impl RunDirectory {
     /// several, their lines share plots.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_report(&self, runs: &[Candidate<'_>]) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let page = match runs {
@@ -230,7 +233,8 @@ impl RunDirectory {
     /// given by name and content.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_page(
         &self,
         page: &Page,
@@ -301,7 +305,8 @@ impl RunDirectory {
     /// `data/` with a CSV file for each table.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_document(&self, document: &Document) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         writing.file(self.path.join("result.json"), Durability::Synced, |w| {
@@ -326,7 +331,8 @@ impl RunDirectory {
     /// histograms.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_designs(&self, run: &designs::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let texts = [("result.json", designs::to_json(run)), ("cases.csv", designs::to_csv(run))];
@@ -371,7 +377,7 @@ impl RunDirectory {
     /// and its latencies as histograms.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// Returns the errors of [`Self::write`].
     pub fn write_throughput(&self, run: &throughput::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let texts =
@@ -388,7 +394,8 @@ impl RunDirectory {
     /// Writes a run of the tests of RFC 8456: `result.json`, `report.html` and `trials.csv`.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_rfc8456(&self, run: &rfc8456::Candidate<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         writing.file(self.path.join("result.json"), Durability::Synced, |w| {
@@ -403,7 +410,8 @@ impl RunDirectory {
     /// the model as `model.json`.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_models(&self, run: &models::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
         let texts = [("result.json", models::to_json(run)), ("cells.csv", models::to_csv(run))];
@@ -418,7 +426,8 @@ impl RunDirectory {
     /// Writes the bounds of a network: `result.json`, `report.html` and `bounds.csv`.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_bounds(&self, run: &bounds::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let json = bounds::to_json(run);
         let csv = bounds::to_csv(run.bounds);
@@ -428,7 +437,8 @@ impl RunDirectory {
     /// Writes a comparison of results: `result.json`, `report.html` and `differences.csv`.
     ///
     /// # Errors
-    /// See [`WriteError`]. The files that could be written remain.
+    /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
+    /// remain.
     pub fn write_comparison(
         &self,
         comparison: &Comparison<'_>,
@@ -446,7 +456,7 @@ impl RunDirectory {
     /// measurements behind. [`write`](Self::write) replaces the file.
     ///
     /// # Errors
-    /// See [`WriteError`].
+    /// Returns a [`WriteError`] if a file cannot be written.
     pub fn write_partial(&self, result: &RunResult) -> Result<PathBuf, WriteError> {
         let mut writing = Writing::default();
         self.result_json(&mut writing, result);

@@ -35,7 +35,7 @@ pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have 
 pub(crate) struct Statistic {
     /// The name of the statistic in reports.
     pub(crate) name: &'static str,
-    /// The share of samples that do not exceed the statistic; `None` for the mean.
+    /// The share of samples that do not exceed the statistic, or `None` for the mean.
     pub(crate) quantile: Option<f64>,
     read: fn(&Latency) -> f64,
 }
@@ -53,7 +53,7 @@ pub(crate) const STATISTICS: [Statistic; 8] = [
 ];
 
 impl Statistic {
-    /// Whether this number of samples is enough to state the statistic.
+    /// Returns whether this number of samples is enough to state the statistic.
     fn is_stated(self, samples: u64) -> bool {
         match self.quantile {
             Some(share) if share > 0.0 && share < 1.0 => can_state(share, samples),
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// Whether each sample belongs to a packet rather than to a moment in time.
+    /// Returns whether each sample belongs to a packet rather than to a moment in time.
     pub(crate) fn is_of_packets(self) -> bool {
         self != Self::Unread
     }
@@ -92,8 +92,9 @@ impl Kind {
     }
 
     /// Returns the number of packet-ins in all trials of a point that should have a sample of this
-    /// latency but have none. Times from due, and delays behind the schedule, should have one for
-    /// each packet-in that was due; times from sending, for each that was sent.
+    /// latency but have none. Latencies that count from the due time should have a sample for each
+    /// packet-in that was due, and latencies that count from the sending for each packet-in that
+    /// was sent.
     pub(crate) fn missing(self, point: &Point) -> u64 {
         let missing = |trial: &Trial| {
             let counts = &trial.counts;
@@ -107,8 +108,8 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Whether the statistic says nothing about all packet-ins of a point, because more of them
-    /// lack a sample than lie beyond its quantile.
+    /// Returns whether the value of the statistic is unbounded: more packet-ins of the point lack a
+    /// sample than may lie beyond the quantile.
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
         let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);
@@ -138,8 +139,8 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
 }
 
-/// Whether many of the answers in the measure window belong to packet-ins that were due before it.
-/// The round-trip times of the window then differ from those of the packet-ins in it.
+/// Returns whether many of the answers in the measure window belong to packet-ins that were due
+/// before it. The round-trip times of the window then differ from those of the packet-ins in it.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);

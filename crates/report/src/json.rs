@@ -57,7 +57,7 @@ pub enum ReadError {
     /// The text is the result of another command, or something else.
     #[error("not a result of planimeter probe: its schema is {schema:?}")]
     OtherSchema {
-        /// The schema that the text names; empty if there is none.
+        /// The schema that the text names (empty if there is none).
         schema: String,
     },
     /// The text is the result of a controller benchmark in another version of the format.
@@ -68,7 +68,7 @@ pub enum ReadError {
         probe::outcome::SCHEMA_VERSION
     )]
     OtherVersion {
-        /// The version of the format that the text states; `None` if it states none.
+        /// The version of the format that the text states, or `None` if it states none.
         version: Option<u32>,
     },
 }
@@ -77,7 +77,8 @@ pub enum ReadError {
 /// with lists of plain values on one line, so that a long series does not take thousands of lines.
 ///
 /// # Errors
-/// A value that JSON cannot represent, which does not occur in a [`RunResult`].
+/// Returns an error for a value that JSON cannot represent, which does not occur in a
+/// [`RunResult`].
 pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::with_capacity(64 * 1024);
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Indented::default());
@@ -89,7 +90,8 @@ pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
 /// Reads the text of a `result.json`. The raw histograms are in files of their own and stay empty.
 ///
 /// # Errors
-/// See [`ReadError`]; for malformed text the error contains line and column.
+/// Returns a [`ReadError`] if the text is not a result that this version can read. For malformed
+/// text, the error contains line and column.
 pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
     /// The schema and the version of the format. They are read first, so that a later version is
     /// reported as such and not as a missing field.

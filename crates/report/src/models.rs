@@ -59,7 +59,7 @@ fn broken(run: &Run<'_>) -> Vec<String> {
 pub struct Threshold {
     /// The condition as the user wrote it.
     pub condition: String,
-    /// The value with which the condition was compared; `None` if the run has no such figure.
+    /// The value with which the condition was compared, or `None` if the run has no such figure.
     pub value: Option<f64>,
     /// The unit of the value.
     pub unit: Unit,

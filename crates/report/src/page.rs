@@ -45,7 +45,7 @@ pub struct Page {
     /// The failures of the run, which stand above everything else on the page.
     alarms: Vec<Alarm>,
     lead: Vec<Block>,
-    /// The command line of the run that the page reports; empty if the page does not report a run.
+    /// The command line of the run that the page reports (empty if the page does not report a run).
     command: String,
     sections: Vec<Section>,
 }
@@ -243,7 +243,7 @@ impl Block {
         Self::facts(files.into_iter().map(|(name, content)| (Text::code(name), content)))
     }
 
-    /// Whether the block has no content, so that it is not shown.
+    /// Returns whether the block has no content, so that it is not shown.
     fn is_empty(&self) -> bool {
         match self {
             Self::Heading(_) => false,

@@ -1,10 +1,16 @@
 //! Figures as SVG inside a page: line plots, heat maps and others.
 //!
 //! They are drawn here rather than by a plotting library because the page needs features that
-//! libraries lack: colours that are style sheet variables, so that one drawing serves light and
-//! dark themes and print; a title and a description for screen readers; markers and dashes in
-//! addition to colours, so that no reader depends on hue; text that stays text; tool tips without
-//! scripts. The remaining work, ticks and paths, is small.
+//! libraries lack:
+//!
+//! * colours that are style sheet variables, so that one drawing serves light and dark themes and
+//!   print;
+//! * a title and a description for screen readers;
+//! * markers and dashes in addition to colours, so that no reader depends on hue;
+//! * text that stays text;
+//! * tool tips without scripts.
+//!
+//! The remaining work, ticks and paths, is small.
 
 mod axes;
 mod coincide;
@@ -57,8 +63,8 @@ pub struct Plot {
     pub lines: Vec<Line>,
     /// The filled areas of the plot, which are drawn beneath the lines.
     pub areas: Vec<Area>,
-    /// The part of the horizontal axis that is highlighted, such as the measure window; `None` if
-    /// no part is.
+    /// The part of the horizontal axis that is highlighted, such as the measure window, or `None`
+    /// if no part is.
     pub span: Option<Span>,
     /// Vertical marks at single values of the horizontal axis.
     pub marks: Vec<Mark>,
@@ -187,7 +193,7 @@ pub struct Point {
     pub y: f64,
     /// The uncertainty of `y`.
     pub spread: Spread,
-    /// The tool tip of the point; `None` for none.
+    /// The tool tip of the point, or `None` for none.
     pub tip: Option<String>,
 }
 
@@ -272,7 +278,7 @@ impl Style {
         Self { faint: true, ..self }
     }
 
-    /// Whether the style is that of a guide: a dashed line in the colour of the axes.
+    /// Returns whether the style is that of a guide: a dashed line in the colour of the axes.
     pub(crate) fn is_guide(self) -> bool {
         self.hue == Hue::Muted
     }

@@ -23,17 +23,17 @@ pub struct Recorded {
     pub kind: Kind,
     /// A description of what was measured, in one line.
     pub about: String,
-    /// The start time of the run in RFC 3339; empty if the result does not state it.
+    /// The start time of the run in RFC 3339 (empty if the result does not state it).
     pub started_at: String,
-    /// The reason why the result is incomplete; `None` if it is complete.
+    /// The reason why the result is incomplete, or `None` if it is complete.
     pub partial: Option<String>,
-    /// The machine on which figures were measured; `None` if the result does not state it, or if
+    /// The machine on which figures were measured, or `None` if the result does not state it, or if
     /// figures do not depend on it.
     pub machine: Option<Machine>,
     /// The values of the settings that influence the figures, by name. Settings that are themselves
     /// compared are left out.
     pub settings: BTreeMap<String, String>,
-    /// The names of the P4 pipelines that the switches ran; empty unless they spoke P4Runtime.
+    /// The names of the P4 pipelines that the switches ran (empty unless they spoke P4Runtime).
     pub pipelines: BTreeSet<String>,
     /// The figures of the result, each with its metric and place.
     pub figures: Vec<Quantity>,
@@ -94,7 +94,7 @@ pub struct Quantity {
     pub subject: String,
     /// The name of what was measured: a point of a sweep, a case, a cell or a flow.
     pub place: String,
-    /// The name and value of the parameter that varies between the figures of a plot; `None` if
+    /// The name and value of the parameter that varies between the figures of a plot, or `None` if
     /// none does.
     pub across: Option<(&'static str, f64)>,
     /// The name of the metric, as conditions of the user spell it.
@@ -105,12 +105,12 @@ pub struct Quantity {
     pub value: f64,
     /// The uncertainty of the value.
     pub spread: Spread,
-    /// Whether larger values are better; `None` if neither larger nor smaller ones are.
+    /// Whether larger values are better, or `None` if neither larger nor smaller ones are.
     pub more_is_better: Option<bool>,
     /// Whether reports show the figure unless the user asks for all figures.
     pub headline: bool,
-    /// The reason to doubt the figure, for example that the probe itself was the limit; `None` if
-    /// there is none.
+    /// The reason to doubt the figure, for example that the probe itself was the limit, or `None`
+    /// if there is none.
     pub doubt: Option<String>,
 }
 

@@ -30,7 +30,8 @@ pub struct Candidate<'a> {
 /// Returns the results of the RFC 8456 tests of one controller as JSON.
 ///
 /// # Errors
-/// A value that JSON cannot represent, which does not occur in a [`BenchmarkResult`].
+/// Returns an error for a value that JSON cannot represent, which does not occur in a
+/// [`BenchmarkResult`].
 pub fn to_json(result: &BenchmarkResult) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(result).map(|text| text + "\n")
 }
@@ -38,12 +39,12 @@ pub fn to_json(result: &BenchmarkResult) -> Result<String, serde_json::Error> {
 /// Reads results of RFC 8456 tests from the output of [`to_json`].
 ///
 /// # Errors
-/// If the text is something else.
+/// Returns an error if the text is something else.
 pub fn from_json(text: &str) -> Result<BenchmarkResult, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// Whether the text of a `result.json` contains results of RFC 8456 tests.
+/// Returns whether the text of a `result.json` contains results of RFC 8456 tests.
 #[must_use]
 pub fn is_result(text: &str) -> bool {
     #[derive(serde::Deserialize)]

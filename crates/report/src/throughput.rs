@@ -106,7 +106,7 @@ fn size(entries: usize) -> String {
     power_of_two(entries as f64).unwrap_or_else(|| whole(entries as u64))
 }
 
-/// Returns the latencies of packets at a fixed rate; `None` if they were not measured.
+/// Returns the latencies of packets at a fixed rate, or `None` if they were not measured.
 fn latency(case: &Case) -> Option<&Times> {
     case.latency.as_ref().map(|latency| &latency.times)
 }
@@ -126,9 +126,10 @@ fn limit(io: Io) -> &'static str {
     }
 }
 
-/// Returns the rows of the table of costs, one for each number of entries and update method. The
-/// cells after those two are the cycles of a packet in the parser (with its copy), after the
-/// parser, and around both, and the share of the time that table lookups take.
+/// Returns the rows of the table of costs, one for each number of entries and update method, which
+/// are the first two cells. The next three cells are the cycles of a packet in the parser (with its
+/// copy), after the parser, and around both. The last cell is the share of the time that table
+/// lookups take.
 fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points
@@ -173,7 +174,7 @@ fn repetitions(count: usize, time: Duration) -> String {
     format!("{count} of {}", duration(time.as_secs_f64()))
 }
 
-/// Whether the run compares methods by which packets change table entries.
+/// Returns whether the run compares methods by which packets change table entries.
 fn has_methods(run: &Run<'_>) -> bool {
     run.points.iter().flat_map(|point| &point.findings.cases).any(|case| case.seen.is_some())
 }
@@ -187,7 +188,7 @@ fn checked(case: &Case) -> String {
     figure(case.counts.checked as f64 / case.counts.processed as f64, Unit::Fraction)
 }
 
-/// Returns a sentence about a wrong output of a case; `None` if all outputs were right.
+/// Returns a sentence about a wrong output of a case, or `None` if all outputs were right.
 #[must_use]
 pub fn fault(case: &Case) -> Option<String> {
     if let Some(difference) = &case.comparison.difference {

@@ -19,8 +19,8 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// The share of all packet-ins that were due above which the side that is responsible for their
-/// missing answers counts as the limit.
+/// A side counts as the limit if the packet-ins that are unanswered because of it exceed this share
+/// of all that were due.
 const NOTABLE: f64 = 0.01;
 
 /// The verdict on one point of a sweep: the side that limited its rate.
@@ -50,7 +50,7 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// Returns the side that is responsible for most unanswered packet-ins in all trials together;
+/// Returns the side that is responsible for most unanswered packet-ins in all trials together, or
 /// `None` if its share of all that were due is not above [`NOTABLE`].
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
@@ -122,7 +122,7 @@ pub(crate) struct RunVerdict {
     pub(crate) further: Vec<String>,
 }
 
-/// Returns which side limited the rates of a run; `None` if the run has no point.
+/// Returns which side limited the rates of a run, or `None` if the run has no point.
 pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
     match result.points.as_slice() {
         [] => None,
@@ -188,8 +188,8 @@ fn places(points: &[&Point], among: &[Point]) -> String {
 /// The reason why a side was the limit of a point.
 struct Reason {
     text: String,
-    /// The share of the trials to which the reason applies, such as `in 3 of 5 trials`; empty if it
-    /// applies to all of them.
+    /// The share of the trials to which the reason applies, such as `in 3 of 5 trials` (empty if it
+    /// applies to all of them).
     share: String,
 }
 

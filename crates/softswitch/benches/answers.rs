@@ -1,6 +1,6 @@
-//! The delay after which packets obey entries once a Write is answered, the time that packets wait
-//! while entries are written, the rates at which entries are inserted and deleted, and the memory
-//! that is left when all entries are gone.
+//! Measures how long it takes until packets find entries whose Write was answered, how long packets
+//! wait while entries are written, how fast entries are inserted and deleted, and how much memory
+//! remains in use when all entries are gone.
 //!
 //!     cargo bench -p softswitch --bench answers [-- KIND [ENTRIES]]
 //!

@@ -115,8 +115,8 @@ fn registered(
     tokio::net::TcpListener::from_std(listener)
 }
 
-/// Passes digests from programs to the session's state machine, which bundles them as controllers
-/// configured.
+/// Passes the digests that programs sent to the session's state machine, which bundles them into
+/// digest lists as the controller has configured.
 async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     loop {
         shared.digests_wait.notified().await;

@@ -228,8 +228,8 @@ impl Lane {
             burst.clear();
             let number = attached.number;
             let received = attached.queue.receive(burst);
-            // Read after the packets are, so that a port that was disabled before a packet arrived
-            // does not let it in.
+            // The state is read after the packets, so that a port that was disabled before a packet
+            // arrived does not let it in.
             let is_enabled = attached.is_enabled();
             worked |= !burst.frames().is_empty();
             if is_enabled && burst.super_frames().is_empty() {

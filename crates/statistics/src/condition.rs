@@ -45,7 +45,8 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether the comparison holds between a value, on its left, and a limit, on its right.
+    /// Returns whether the comparison holds between a value, on its left, and a limit, on its
+    /// right.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         // A user regards 0.1 % and 0.001 as equal, although the floats may differ by rounding.
         let equal = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());

@@ -38,7 +38,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the interval contains a value.
+    /// Returns whether the interval contains a value.
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

@@ -1,5 +1,5 @@
-//! Whether a measurement agrees with a published value: the value is fixed as two nested regions
-//! before anything is measured, and the interval of the measurement is compared with both.
+//! Decides whether a measurement agrees with a published value. The value is fixed as two nested
+//! regions before anything is measured, and the interval of the measurement is compared with both.
 //!
 //! The interval must lie in a region for the measurement to agree, as in a test of equivalence
 //! (D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach,
@@ -77,7 +77,7 @@ impl Criterion {
         Self { equivalent: None, shape }
     }
 
-    /// Returns the region that counts as equal to the published value; `None` if no value is
+    /// Returns the region that counts as equal to the published value, or `None` if no value is
     /// published.
     pub fn equivalent(self) -> Option<Region> {
         self.equivalent
@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(Noise::of(Unit::Fraction, &[0.5]), Noise::Additive);
     }
 
-    /// A rate that three rounds scatter by a third is shown to be positive, although the interval
-    /// around its arithmetic mean contains numbers below zero.
+    /// Checks that a rate whose three rounds differ by a third is shown to be positive, although
+    /// the interval around its arithmetic mean contains numbers below zero.
     #[test]
     fn the_interval_of_a_rate_contains_no_negative_rate() {
         let rounds = [0.7, 1.0, 1.4];

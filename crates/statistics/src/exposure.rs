@@ -1,16 +1,17 @@
-//! Whether the longest delays of a function are its own or those of a host that stood still.
+//! Decides whether the longest delays of a function are its own or those of a host that stood
+//! still.
 //!
 //! A *control window* of fixed work follows every packet. What happens to control windows happens
 //! to packets as well, in proportion to the time for which each is exposed. This is evidence on the
 //! host that never looks at the packet's own delay, so that acting on it does not bias the result:
 //!
 //! * **Censoring** ([`Exposure::quiet_packets`]) leaves out a packet whose window an interrupt hit,
-//!   or with a slow control before or behind it.
+//!   or that has a slow control before or after it.
 //! * **The guard** ([`Exposure::tail`]) detects a tail of the function itself. Such a tail may evict
 //!   the cache and thereby slow the next control, so that censoring would hide it. The guard
 //!   compares how often packets and controls are late, per second of exposure, before censoring.
-//! * **A quantile is told** ([`Exposure::quantile`]) if the same quantile of the controls is close
-//!   to their median, because then the host does not decide it.
+//! * **A quantile is attributed to the function** ([`Exposure::quantile`]) if the same quantile of
+//!   the controls is close to their median, because the host then has little effect on it.
 
 use crate::confidence::{Confidence, Interval};
 use crate::order::Ordered;
@@ -29,7 +30,7 @@ const DRAWS: usize = 1000;
 /// A packet and the control window behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposed {
-    /// The delay of the packet in seconds; `None` if it did not arrive.
+    /// The delay of the packet in seconds, or `None` if it did not arrive.
     pub packet: Option<f64>,
     /// Whether an interrupt occurred while the packet was processed.
     pub packet_interrupted: bool,
@@ -63,7 +64,7 @@ pub enum TailOrigin {
     Function,
     /// The host sometimes stands still.
     Host,
-    /// The measurement does not tell.
+    /// The measurement does not show which of the two it is.
     Untold,
 }
 
@@ -139,7 +140,7 @@ impl Exposure {
     }
 
     /// Returns the durations of the control windows that are kept by the same censoring: no
-    /// interrupt hit the window, and the controls before and behind it are not slow.
+    /// interrupt hit the window, and the controls before and after it are not slow.
     fn quiet_controls(&self) -> Vec<f64> {
         let mut quiet = Vec::new();
         for repetition in &self.repetitions {
@@ -166,9 +167,10 @@ impl Exposure {
     /// Decides whether late packets are the function's own or the host's, by all windows.
     ///
     /// Only excesses beyond the packets' median count: slow phases of the host stretch a long
-    /// window by more than a short one, but hardly to twice its length. The interval contains that
-    /// of a bootstrap over repetitions, which are more alike within than among each other, and that
-    /// of the binomial distribution, because a bootstrap of few events is too narrow.
+    /// window by more than a short one, but hardly to twice its length. The interval contains two
+    /// intervals. One is that of a bootstrap over repetitions, because windows are more alike
+    /// within a repetition than between repetitions. The other is that of the binomial
+    /// distribution, because a bootstrap of few events is too narrow.
     pub fn tail(&self, seed: u64) -> Tail {
         let late: Vec<Late> = self.repetitions.iter().map(|one| self.late(one)).collect();
         let sum = late.iter().fold(Late::default(), |sum, one| sum.plus(*one));
@@ -231,9 +233,10 @@ impl Exposure {
     /// Returns a quantile of the delays of packets, by the nearest rank, or `None` if there is no
     /// packet. Packets are censored unless the tail is the function's own.
     ///
-    /// The quantile is told if the upper limit, at 99 %, of the same quantile of the controls
-    /// exceeds their median by at most the share `margin`. If the origin of the tail is not told,
-    /// censored and uncensored quantiles must agree within the margin as well.
+    /// The quantile is attributed to the function (`is_told`) if the upper limit, at 99 %, of the
+    /// same quantile of the controls exceeds their median by at most the share `margin`. If the
+    /// origin of the tail is unknown, censored and uncensored quantiles must agree within the
+    /// margin as well.
     pub fn quantile(&self, share: f64, margin: f64, tail: &Tail) -> Option<ExposedQuantile> {
         let all = || self.repetitions.iter().flat_map(|one| &one.windows);
         let of_all = || Ordered::of_numbers(all().filter_map(|one| one.packet).collect()).at(share);

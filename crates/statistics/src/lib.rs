@@ -16,8 +16,8 @@
 //!   two nested regions ([`Region`]) that were fixed before the measurement. The interval of a rate,
 //!   a time or a ratio is that of its logarithms ([`Noise`]), because such figures are positive and
 //!   their noise multiplies them; that of a share or a difference is Student's interval as it is.
-//! * **Stalls of the host** ([`exposure`]) are told from delays of a function by control windows
-//!   beside every packet.
+//! * **Stalls of the host** ([`exposure`]) are distinguished from delays of a function by control
+//!   windows beside every packet.
 //!
 //! Every interval assumes that the samples are independent and identically distributed. Successive
 //! packets often are not; the caller decides what counts as a sample.

@@ -49,9 +49,9 @@ pub struct Estimate {
     pub n: u32,
     /// The arithmetic mean over the repetitions.
     pub mean: f64,
-    /// The sample standard deviation over the repetitions; `None` for one repetition.
+    /// The sample standard deviation over the repetitions, or `None` for one repetition.
     pub stddev: Option<f64>,
-    /// Half the width of the mean's 95 % confidence interval (Student's t); `None` for one
+    /// Half the width of the mean's 95 % confidence interval (Student's t), or `None` for one
     /// repetition.
     pub ci95: Option<f64>,
     /// The smallest value of all repetitions.
@@ -86,8 +86,8 @@ impl Estimate {
         Self { most: Some(most), ..self }
     }
 
-    /// Returns the 95 % confidence interval of the mean, clipped to the possible values; `None` for
-    /// one repetition.
+    /// Returns the 95 % confidence interval of the mean, clipped to the possible values, or `None`
+    /// for one repetition.
     ///
     /// Student's interval is symmetrical, so with few repetitions it may extend beyond the possible
     /// values. A limit of these that an observed value exceeds does not apply.
@@ -120,8 +120,8 @@ impl Estimate {
         Self::of(&pairs.map(|(above, below)| above / below).collect::<Vec<_>>())
     }
 
-    /// Returns the squared standard error of the mean, and its degrees of freedom; `None` for one
-    /// repetition.
+    /// Returns the squared standard error of the mean, and its degrees of freedom, or `None` for
+    /// one repetition.
     fn error(&self) -> Option<(f64, f64)> {
         let n = f64::from(self.n);
         Some((self.stddev?.powi(2) / n, n - 1.0))
@@ -144,8 +144,8 @@ impl fmt::Display for Estimate {
 pub struct Difference {
     /// The mean of the other side minus the mean of the base.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval of the difference; `None` if either side has
-    /// only one repetition.
+    /// Half the width of the 95 % confidence interval of the difference, or `None` if either side
+    /// has only one repetition.
     pub ci95: Option<f64>,
 }
 
@@ -164,8 +164,8 @@ impl Difference {
         Self { mean: other.mean - base.mean, ci95 }
     }
 
-    /// Whether the confidence interval excludes zero, so that a difference is shown. A difference
-    /// of exactly zero is never shown.
+    /// Returns whether the confidence interval excludes zero, so that a difference is shown. A
+    /// difference of exactly zero is never shown.
     pub fn is_shown(self) -> bool {
         self.ci95.is_some_and(|half| self.mean != 0.0 && self.mean.abs() > half)
     }

@@ -56,7 +56,7 @@ impl<T: Copy> Ordered<T> {
         self.0.len()
     }
 
-    /// Whether there are no samples.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

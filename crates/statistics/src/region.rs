@@ -61,7 +61,7 @@ impl Region {
         Self { low: Bound::Included(interval.low), high: Bound::Included(interval.high) }
     }
 
-    /// Whether the region contains a number.
+    /// Returns whether the region contains a number.
     pub fn contains(self, value: f64) -> bool {
         !value.is_nan() && (self.low, self.high).contains(&value)
     }
@@ -83,7 +83,7 @@ impl Region {
         Self { low: self.low.map(logarithm), high: self.high.map(logarithm) }
     }
 
-    /// Whether all numbers of this region are in the other region.
+    /// Returns whether all numbers of this region are in the other region.
     pub fn is_within(self, other: Self) -> bool {
         let low = match (self.low, other.low) {
             (_, Bound::Unbounded) => true,

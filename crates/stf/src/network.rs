@@ -86,8 +86,8 @@ pub struct Covered {
     pub switches: Vec<usize>,
 }
 
-/// Runs a script against a network. Its switches must be configured before, because statements that
-/// apply to a single switch are refused.
+/// Runs a script against a network. Its switches must already be configured, because statements
+/// that apply to a single switch are refused.
 ///
 /// # Errors
 /// Returns the line of the first statement that a network does not accept, and the reason.

@@ -56,7 +56,8 @@ pub(super) fn table(program: &Program, name: &str) -> Result<TableId, StfError> 
 }
 
 /// Checks that BMv2's command line (`tools/runtime_CLI.py`) accepts the names of a table and an
-/// action: each must be a full name, or an end of it after a dot that no other name has.
+/// action. Each name must be a full name, or the part of a full name after a dot, and must match
+/// only one object.
 pub(super) fn check_unique_end(
     program: &Program,
     table: &str,
@@ -293,7 +294,7 @@ fn stack_element(name: &str) -> String {
 enum Part {
     /// The bits that a mask selects, for a key `field & mask`.
     Masked(Bits),
-    /// The bits from bit `low` on, for a key `field[high:low]`. `width` is that of the field.
+    /// The bits starting at bit `low`, for a key `field[high:low]`. `width` is that of the field.
     Slice { low: u32, width: u32 },
 }
 

@@ -26,8 +26,8 @@ pub struct Options {
     /// note, because p4c's runner leaves such statements to BMv2's command line, which reports an
     /// error and continues.
     ///
-    /// Packets must then also leave in the order in which they were sent. Otherwise a packet that
-    /// is recirculated may leave after later ones, as it may on BMv2.
+    /// If this is set, packets must also leave in the order in which they were sent. Otherwise a
+    /// packet that is recirculated may leave after later ones, as it may on BMv2.
     pub strict: bool,
     /// Whether a PSA program runs by the specification where psa_switch deviates from it
     /// ([`Switch::follow_psa_switch`]).
@@ -385,8 +385,8 @@ impl<'s> Runner<'s> {
     /// Sets the default action of a table.
     ///
     /// p4c's runner looks up table and action, but passes their names to BMv2's command line as
-    /// they were written. The command line accepts a full name, or an end of it after a dot that no
-    /// other name has.
+    /// they were written. The command line accepts a full name, or the part of a full name after a
+    /// dot if it matches only one object.
     fn set_default(&mut self, table: &str, action: &Call) -> Result<(), StfError> {
         let program = self.switch.program();
         let id = resolve::table(program, table)?;

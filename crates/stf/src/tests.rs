@@ -69,7 +69,7 @@ fn report(script: &str) -> Report {
         .unwrap_or_else(|(line, e)| panic!("{line}: {e}"))
 }
 
-/// The notes of a run, each with its line.
+/// Returns the notes of a run, each with its line.
 fn notes_of(report: &Report) -> String {
     let notes: Vec<String> =
         report.notes.iter().map(|(line, note)| format!("{line}: {note}")).collect();

@@ -3,12 +3,16 @@
 //!
 //! A flow repeats one packet. After all flows have been seen once, the output of most flows no
 //! longer changes: an entry that a packet reads and writes then holds what this flow wrote the last
-//! time. Every packet of such a flow is checked in a timed run. Other outputs are compared with
-//! those of the interpreter only packet by packet, in a separate run without a clock: those of
-//! programs with registers, meters or tables that learn, those of flows that write an entry which
-//! other flows use, and those of flows whose packets draw random numbers, even if two draws
-//! happened to agree. In the separate run, both paths draw the same numbers, so every difference is
-//! an error.
+//! time. Every packet of such a flow is checked in a timed run.
+//!
+//! Three kinds of outputs are compared with those of the interpreter only packet by packet, in a
+//! separate run without a clock:
+//!
+//! * outputs of programs with registers, meters or tables that learn;
+//! * outputs of flows that write an entry which other flows use;
+//! * outputs of flows whose packets draw random numbers, even if two draws happened to agree.
+//!
+//! In the separate run, both paths draw the same numbers, so every difference is an error.
 
 use crate::method::Variant;
 use crate::traffic::Workload;
@@ -45,11 +49,11 @@ pub(crate) type Digest = NonZeroU64;
 /// The expected outputs of all flows, as the interpreter determined them.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// A hash of the ports and bytes of each flow's output, for the flows that were examined;
+    /// A hash of the ports and bytes of each flow's output, for the flows that were examined, or
     /// `None` if the flow's output varies.
     outputs: Vec<Option<Digest>>,
-    /// The hashes of the bytes of all output packets of all flows; `None` if the output of any flow
-    /// varies or is not known.
+    /// The hashes of the bytes of all output packets of all flows, or `None` if the output of any
+    /// flow varies or is not known.
     packets: Option<HashSet<Digest>>,
     /// The number of flows whose packets make the program draw random numbers.
     random: usize,
@@ -60,7 +64,7 @@ pub(crate) struct Expected {
 pub struct Comparison {
     /// The number of packets whose outputs agreed. The comparison ends at the first difference.
     pub compared: usize,
-    /// The first packet whose outputs differed; `None` if all agreed.
+    /// The first packet whose outputs differed, or `None` if all agreed.
     pub difference: Option<Box<Difference>>,
 }
 
@@ -87,7 +91,7 @@ impl Expected {
         if depends_on_history(workload.program()) {
             return Ok(Self::unknown());
         }
-        // All update methods write the same values eventually; this one writes them at once.
+        // All update methods write the same values eventually; this one writes them immediately.
         let switch = workload.switch(Variant::Method(UpdateMethod::Pointer))?;
         // Entries start with values that no flow has left, so the first lap is not compared with
         // the others. Each lap draws other random numbers.
@@ -137,7 +141,7 @@ impl Expected {
         self.outputs.len()
     }
 
-    /// Returns whether `packet` equals an output of some flow; `None` if outputs vary or are not
+    /// Returns whether `packet` equals an output of some flow, or `None` if outputs vary or are not
     /// known.
     pub(crate) fn has(&self, packet: &[u8]) -> Option<bool> {
         Some(self.packets.as_ref()?.contains(&packet_digest(packet)))
@@ -148,7 +152,7 @@ impl Expected {
         read_once(self.outputs.get(flow..=flow).unwrap_or(&[]));
     }
 
-    /// Returns the hash of the expected output of a flow; `None` if it varies or is not known.
+    /// Returns the hash of the expected output of a flow, or `None` if it varies or is not known.
     pub(crate) fn of(&self, flow: usize) -> Option<Digest> {
         self.outputs.get(flow).copied().flatten()
     }

@@ -61,7 +61,7 @@ fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     program
 }
 
-/// Returns the update method of the first table whose entries packets change; `None` if packets
+/// Returns the update method of the first table whose entries packets change, or `None` if packets
 /// change no entries.
 pub(crate) fn of_program(program: &Program) -> Option<UpdateMethod> {
     let mut tables = program.tables.iter();
@@ -87,7 +87,7 @@ pub(crate) struct Delivered {
 /// applies them when they return. Does nothing for methods without a controller.
 pub(crate) struct Changes {
     method: UpdateMethod,
-    /// The connection to the controller that returns entry changes; `None` if no table uses the
+    /// The connection to the controller that returns entry changes, or `None` if no table uses the
     /// method `Digest`.
     controller: Option<(DigestLoop, DigestSender)>,
 }

@@ -149,8 +149,8 @@ enum Medium {
     Wire {
         generator: Box<dyn Queue>,
         worker: Box<dyn Queue>,
-        /// The network namespace that contains both interfaces; `None` if the ports are no network
-        /// interfaces.
+        /// The network namespace that contains both interfaces, or `None` if the ports are no
+        /// network interfaces.
         namespace: Option<Namespace>,
     },
     Files(tempfile::TempDir),

@@ -121,13 +121,13 @@ pub struct Case {
     pub method: UpdateMethod,
     /// The number of worker threads, each on its own core.
     pub cores: usize,
-    /// The reason why the program could not be compiled for this case; `None` if it was. A refused
-    /// case has no figures.
+    /// The reason why the program could not be compiled for this case, or `None` if it was. A
+    /// refused case has no figures.
     pub refused: Option<String>,
     /// The parts of the program that machine code leaves to the interpreter: for each part, its
     /// place in the program and the feature that the compiler lacks.
     pub interpreted: Vec<(String, String)>,
-    /// The wall-clock time to compile the program to machine code; zero for the interpreter.
+    /// The wall-clock time to compile the program to machine code, or zero for the interpreter.
     pub loading: Duration,
     /// The size of the program's machine code in bytes.
     pub code_bytes: usize,
@@ -143,7 +143,7 @@ pub struct Case {
     /// The packet-by-packet comparison of this path with the interpreter, made before the timed
     /// runs.
     pub comparison: Comparison,
-    /// The reason why machine code processes packets one by one; `None` if it processes them in
+    /// The reason why machine code processes packets one by one, or `None` if it processes them in
     /// bursts, and for the interpreter.
     pub one_by_one: Option<String>,
     /// The cost of each stage of burst processing, measured apart from the throughput. `None`
@@ -279,7 +279,7 @@ pub fn run(
 /// table entries that they hit. If `methods` is empty, measures only the program's own method.
 ///
 /// # Errors
-/// Returns a [`TrafficError`] in the cases of [`run`], and if methods are given but the program's
+/// Returns a [`TrafficError`] in the cases of [`run`], or if methods are given but the program's
 /// packets change no entries.
 pub fn run_methods(
     workload: &Workload,
@@ -594,7 +594,7 @@ struct Lane<'w> {
     changes: &'w Changes,
     processor: Processor,
     random: ChaCha8Rng,
-    /// The distribution from which the worker draws flows; `None` if all flows are equally
+    /// The distribution from which the worker draws flows, or `None` if all flows are equally
     /// frequent.
     skew: Option<Zipf<f64>>,
     /// The number of the worker's first flow. Each next flow is `apart` higher.
@@ -603,7 +603,8 @@ struct Lane<'w> {
     input: Ring,
     /// The flow of each packet in the input ring.
     flows: Vec<usize>,
-    /// The hash of the expected output of each packet in the input ring; `None` if it is not known.
+    /// The hash of the expected output of each packet in the input ring, or `None` if it is not
+    /// known.
     due: Vec<Option<Digest>>,
     /// The outputs of the packets in the input ring, one batch per burst.
     output: Vec<Batch>,

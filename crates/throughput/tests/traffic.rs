@@ -147,7 +147,7 @@ fn entries_are_changed_by_pointer_change_and_digest() {
 }
 
 /// Checks that programs take turns in one run, in the given order, and that a change between two
-/// replicas waits as long as it is told to.
+/// replicas waits for the requested time.
 #[test]
 fn programs_are_measured_beside_each_other() {
     let (writing, reading) = (workload("entry_update.p4", 100), workload("l2.p4", 100));

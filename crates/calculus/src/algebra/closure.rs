@@ -27,8 +27,8 @@ impl Curve {
     /// infinity there.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`], and [`AlgebraError::NotPseudoPeriodic`] if repeated
-    /// convolutions of the curve with itself do not become stationary.
+    /// Returns the errors of [`Curve::convolution`], and [`AlgebraError::NotPseudoPeriodic`] if
+    /// repeated convolutions of the curve with itself do not become stationary.
     pub fn sub_additive_closure(&self) -> Result<Self, AlgebraError> {
         let f = self.minimum_with_origin();
         if f.pieces[0].at < Extended::ZERO {
@@ -69,7 +69,7 @@ impl Curve {
     /// super-additive and zero at time zero.
     ///
     /// # Errors
-    /// Those of [`Curve::sub_additive_closure`].
+    /// Returns the errors of [`Curve::sub_additive_closure`].
     pub fn super_additive_closure(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().sub_additive_closure()?.negated())
     }

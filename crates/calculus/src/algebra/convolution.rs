@@ -33,9 +33,9 @@ impl Curve {
     /// Plus infinity absorbs every summand, minus infinity included.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is too
-    /// large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and the
-    /// result never becomes periodic.
+    /// Returns [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is
+    /// too large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and
+    /// the result never becomes periodic.
     pub fn convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         if let Some(result) = closed_form(self, other) {
             return result;
@@ -47,7 +47,7 @@ impl Curve {
     /// and `t`.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`].
+    /// Returns the errors of [`Curve::convolution`].
     pub fn is_sub_additive(&self) -> Result<bool, AlgebraError> {
         if self.is_concave() && self.pieces[0].at >= Extended::ZERO {
             return Ok(true);
@@ -59,7 +59,7 @@ impl Curve {
     /// and `t`.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`].
+    /// Returns the errors of [`Curve::convolution`].
     pub fn is_super_additive(&self) -> Result<bool, AlgebraError> {
         self.negated().is_sub_additive()
     }
@@ -101,13 +101,13 @@ impl Curve {
     /// s)`.
     ///
     /// # Errors
-    /// Those of [`Curve::convolution`].
+    /// Returns the errors of [`Curve::convolution`].
     pub fn max_plus_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().convolution(&other.negated())?.negated())
     }
 }
 
-/// The number of pairs of convex runs from which on a convolution first tests whether its curves
+/// The least number of pairs of convex runs for which a convolution first tests whether its curves
 /// are sub-additive. For sub-additive curves fewer pairs suffice.
 const MANY_PAIRS: usize = 1 << 12;
 
@@ -176,7 +176,7 @@ fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
     Some(result.map(|result| result.delayed(&latency)))
 }
 
-/// Returns the value at time zero of a concave curve; `None` for other curves.
+/// Returns the value at time zero of a concave curve, or `None` for other curves.
 fn concave_origin(f: &Curve) -> Option<Rational> {
     if f.is_concave() { f.pieces[0].at.finite().cloned() } else { None }
 }

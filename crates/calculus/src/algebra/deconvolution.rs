@@ -24,12 +24,12 @@ impl Curve {
     /// Returns the min-plus deconvolution: the supremum over `u >= 0` of `self(t + u) - other(u)`.
     ///
     /// Times at which `other` is plus infinite are ignored: the result is the smallest `h` with
-    /// `self <= h * other`, where `*` is the min-plus convolution, on times from zero on.
+    /// `self <= h * other`, where `*` is the min-plus convolution, for all times `t >= 0`.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is too
-    /// large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and the
-    /// result never becomes periodic.
+    /// Returns [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] if the result is
+    /// too large, [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period and
+    /// the result never becomes periodic.
     pub fn deconvolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         let (f, g) = both(self, other);
         let Reach::Before(reach) = reach(self, &f, other, &g)? else {
@@ -50,7 +50,7 @@ impl Curve {
     /// Returns the max-plus deconvolution: the infimum over `u >= 0` of `self(t + u) - other(u)`.
     ///
     /// # Errors
-    /// Those of [`Curve::deconvolution`].
+    /// Returns the errors of [`Curve::deconvolution`].
     pub fn max_plus_deconvolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().deconvolution(&other.negated())?.negated())
     }

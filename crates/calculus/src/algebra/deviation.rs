@@ -13,7 +13,7 @@ pub struct Deviation {
     /// The deviation: an amount of data for the vertical deviation, and a time for the others. It
     /// is plus infinity if there is no bound.
     pub value: Extended,
-    /// The smallest time at which the deviation is attained, or approached from either side;
+    /// The smallest time at which the deviation is attained, or approached from either side. It is
     /// `None` if the deviation is infinite because the curves diverge.
     pub at: Option<Rational>,
 }
@@ -26,7 +26,7 @@ impl Curve {
     /// Times at which the service is plus infinite are ignored.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
+    /// Returns [`AlgebraError::TooManyPieces`] if the common period is too long, and
     /// [`AlgebraError::NotPseudoPeriodic`] if a curve is infinite in every period.
     pub fn vertical_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
         let (f, g) = both(self, service);
@@ -54,7 +54,7 @@ impl Curve {
     /// It is computed as the vertical deviation of the lower pseudo-inverses of the two curves.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
+    /// Returns [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
     /// [`Curve::vertical_deviation`].
     pub fn horizontal_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
         // Pseudo-inverses are computed from zero data on: raise both curves if one starts below
@@ -87,7 +87,7 @@ impl Curve {
     /// curves is not negative. It bounds the delay for service curves that may be negative.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
+    /// Returns [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
     /// [`Curve::convolution`].
     pub fn z_deviation(&self, service: &Self) -> Result<Extended, AlgebraError> {
         for curve in [self, service] {
@@ -103,10 +103,10 @@ impl Curve {
 impl Curve {
     /// Returns the bound on the length of a backlogged period: the infimum of the times `t > 0` at
     /// which `self(t) <= service(t)`, for an arrival curve and a strict service curve (Bouillard,
-    /// Boyer and Le Corronc, section 5.5); infinite if the service never catches up.
+    /// Boyer and Le Corronc, section 5.5). It is infinite if the service never catches up.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if the common period is too long.
+    /// Returns [`AlgebraError::TooManyPieces`] if the common period is too long.
     pub fn backlogged_period(&self, service: &Self) -> Result<Extended, AlgebraError> {
         let (f, g) = both(self, service);
         let starts = (&f.start).max(&g.start);

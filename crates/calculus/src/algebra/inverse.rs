@@ -24,7 +24,7 @@ impl Curve {
     /// at least `y`, plus infinity if there is no such time. The result is left-continuous.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] unless the curve is non-decreasing, and
+    /// Returns [`AlgebraError::Falls`] unless the curve is non-decreasing, and
     /// [`AlgebraError::TooManyPieces`] if it takes too many periods to reach zero.
     pub fn lower_pseudo_inverse(&self) -> Result<Self, AlgebraError> {
         self.inverse("lower pseudo-inverse")
@@ -35,7 +35,7 @@ impl Curve {
     /// right-continuous.
     ///
     /// # Errors
-    /// Those of [`Curve::lower_pseudo_inverse`].
+    /// Returns the errors of [`Curve::lower_pseudo_inverse`].
     pub fn upper_pseudo_inverse(&self) -> Result<Self, AlgebraError> {
         Ok(self.inverse("upper pseudo-inverse")?.right_continuous())
     }
@@ -71,7 +71,7 @@ impl Curve {
     /// Returns the composition of this curve with another, `t -> self(inner(t))`.
     ///
     /// # Errors
-    /// [`AlgebraError::Falls`] or [`AlgebraError::Negative`] if the inner curve falls or is
+    /// Returns [`AlgebraError::Falls`] or [`AlgebraError::Negative`] if the inner curve falls or is
     /// negative, [`AlgebraError::NotPseudoPeriodic`] if the inner curve is infinite and this curve
     /// has no limit at infinity, [`AlgebraError::TooManyPieces`] if the common period is too long.
     pub fn composition(&self, inner: &Self) -> Result<Self, AlgebraError> {

@@ -10,8 +10,8 @@ impl Curve {
     /// supremum of this curve over `s <= t`.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if it takes too many periods to exceed the values before the
-    /// first period.
+    /// Returns [`AlgebraError::TooManyPieces`] if it takes too many periods to exceed the values
+    /// before the first period.
     pub fn upper_non_decreasing(&self) -> Result<Self, AlgebraError> {
         if self.is_non_decreasing() {
             return Ok(self.clone());
@@ -46,7 +46,7 @@ impl Curve {
     /// of this curve over `s >= t`.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if the result would have too many pieces.
+    /// Returns [`AlgebraError::TooManyPieces`] if the result would have too many pieces.
     pub fn lower_non_decreasing(&self) -> Result<Self, AlgebraError> {
         if self.is_non_decreasing() {
             return Ok(self.clone());
@@ -71,7 +71,7 @@ impl Curve {
     /// supremum of this curve over `s >= t`.
     ///
     /// # Errors
-    /// Those of [`Curve::lower_non_decreasing`].
+    /// Returns the errors of [`Curve::lower_non_decreasing`].
     pub fn upper_non_increasing(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().lower_non_decreasing()?.negated())
     }
@@ -80,7 +80,7 @@ impl Curve {
     /// of this curve over `s <= t`.
     ///
     /// # Errors
-    /// Those of [`Curve::upper_non_decreasing`].
+    /// Returns the errors of [`Curve::upper_non_decreasing`].
     pub fn lower_non_increasing(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().upper_non_decreasing()?.negated())
     }

@@ -15,7 +15,7 @@ impl Curve {
     /// Returns the pointwise minimum of two curves.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
+    /// Returns [`AlgebraError::TooManyPieces`] if the common period is too long, and
     /// [`AlgebraError::NotPseudoPeriodic`] if in every period the slower curve is plus infinite, or
     /// the faster one minus infinite, somewhere, so that the result follows both curves for ever.
     pub fn minimum(&self, other: &Self) -> Result<Self, AlgebraError> {
@@ -37,7 +37,7 @@ impl Curve {
     /// Returns the pointwise maximum of two curves.
     ///
     /// # Errors
-    /// Those of [`Curve::minimum`].
+    /// Returns the errors of [`Curve::minimum`].
     pub fn maximum(&self, other: &Self) -> Result<Self, AlgebraError> {
         Ok(self.negated().minimum(&other.negated())?.negated())
     }
@@ -45,7 +45,7 @@ impl Curve {
     /// Returns the pointwise sum of two curves.
     ///
     /// # Errors
-    /// [`AlgebraError::Indeterminate`] where opposite infinities meet, and
+    /// Returns [`AlgebraError::Indeterminate`] where opposite infinities meet, and
     /// [`AlgebraError::TooManyPieces`] if the common period is too long.
     pub fn sum(&self, other: &Self) -> Result<Self, AlgebraError> {
         let add = |at: &Rational, a: &Extended, b: &Extended| {
@@ -76,7 +76,7 @@ impl Curve {
     /// [`Curve::upper_non_decreasing`].
     ///
     /// # Errors
-    /// Those of [`Curve::sum`].
+    /// Returns the errors of [`Curve::sum`].
     pub fn difference(&self, other: &Self) -> Result<Self, AlgebraError> {
         self.sum(&other.negated())
     }
@@ -84,7 +84,7 @@ impl Curve {
     /// Returns the pointwise maximum of the curve and zero.
     ///
     /// # Errors
-    /// Those of [`Curve::maximum`].
+    /// Returns the errors of [`Curve::maximum`].
     pub fn non_negative(&self) -> Result<Self, AlgebraError> {
         self.maximum(&Self::zero())
     }

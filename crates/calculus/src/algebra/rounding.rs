@@ -11,7 +11,7 @@ impl Curve {
     /// complete packets.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if a period crosses too many whole numbers.
+    /// Returns [`AlgebraError::TooManyPieces`] if a period crosses too many whole numbers.
     pub fn floor(&self) -> Result<Self, AlgebraError> {
         // The result repeats after the smallest number of periods whose increment is a whole
         // number.
@@ -44,7 +44,7 @@ impl Curve {
     /// Returns the curve with each value rounded up to a whole number.
     ///
     /// # Errors
-    /// Those of [`Curve::floor`].
+    /// Returns the errors of [`Curve::floor`].
     pub fn ceil(&self) -> Result<Self, AlgebraError> {
         Ok(self.negated().floor()?.negated())
     }

@@ -17,7 +17,7 @@ pub(crate) fn push(pieces: &mut Vec<Piece>, piece: Piece) {
     }
 }
 
-/// The open segment of a function after a breakpoint; `None` before the function's first piece.
+/// The open segment of a function after a breakpoint, or `None` before the function's first piece.
 #[derive(Clone, Copy)]
 struct Segment<'a> {
     piece: Option<&'a Piece>,

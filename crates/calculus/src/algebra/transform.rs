@@ -102,7 +102,7 @@ impl Curve {
     /// Returns the curve stretched in time by `factor`: `f(t / factor)`.
     ///
     /// # Errors
-    /// If the factor is not positive.
+    /// Returns an error if the factor is not positive.
     pub fn stretched(&self, factor: &Rational) -> Result<Self, CurveError> {
         if !factor.is_positive() {
             return Err(CurveError::NotPositive {
@@ -151,8 +151,8 @@ impl Curve {
     /// this curve from the left. The value at time zero is kept.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if the result, which may start its period one period later,
-    /// would have too many pieces.
+    /// Returns [`AlgebraError::TooManyPieces`] if the result, which may start its period one period
+    /// later, would have too many pieces.
     pub fn left_continuous(&self) -> Result<Self, AlgebraError> {
         let mut source = self.pieces.clone();
         let mut tail = self.tail.clone();
@@ -189,14 +189,14 @@ impl Curve {
     /// Returns whether this curve lies nowhere above the other: `self(t) <= other(t)` at all times.
     ///
     /// # Errors
-    /// Those of [`Curve::vertical_deviation`].
+    /// Returns the errors of [`Curve::vertical_deviation`].
     pub fn is_at_most(&self, other: &Self) -> Result<bool, AlgebraError> {
         Ok(self.vertical_deviation(other)?.value <= Extended::ZERO)
     }
 }
 
-/// Returns the pieces of a list from time `by` on, moved so that they start at time zero, and
-/// raised by `rise`.
+/// Returns the pieces of a list after time `by`, moved so that they start at time zero, and raised
+/// by `rise`.
 fn shifted_left(mut pieces: Vec<Piece>, by: &Rational, rise: &Rational) -> Vec<Piece> {
     let index = split_at(&mut pieces, by);
     let back = -by;

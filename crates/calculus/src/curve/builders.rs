@@ -77,7 +77,7 @@ impl Curve {
     /// Builds a token bucket: zero at time zero, and `burst + rate t` after it.
     ///
     /// # Errors
-    /// If the burst or the rate is negative.
+    /// Returns an error if the burst or the rate is negative.
     pub fn token_bucket(
         burst: impl Into<Rational>,
         rate: impl Into<Rational>,
@@ -93,7 +93,7 @@ impl Curve {
     /// at time zero and infinite after it.
     ///
     /// # Errors
-    /// If a burst or a rate is negative.
+    /// Returns an error if a burst or a rate is negative.
     pub fn token_buckets<B: Into<Rational>, R: Into<Rational>>(
         buckets: impl IntoIterator<Item = (B, R)>,
     ) -> Result<Self, CurveError> {
@@ -112,7 +112,8 @@ impl Curve {
     /// a fluid.
     ///
     /// # Errors
-    /// If a parameter is negative, the rate exceeds the peak or the peak burst exceeds the burst.
+    /// Returns an error if a parameter is negative, the rate exceeds the peak or the peak burst
+    /// exceeds the burst.
     pub fn leaky_bucket(
         peak_burst: impl Into<Rational>,
         peak: impl Into<Rational>,
@@ -134,7 +135,8 @@ impl Curve {
     /// of `burst` and `rate`.
     ///
     /// # Errors
-    /// If a parameter is negative, the rate exceeds the peak or the packet exceeds the burst.
+    /// Returns an error if a parameter is negative, the rate exceeds the peak or the packet exceeds
+    /// the burst.
     pub fn t_spec(
         packet: impl Into<Rational>,
         peak: impl Into<Rational>,
@@ -147,7 +149,7 @@ impl Curve {
     /// Builds a rate-latency curve: zero up to the latency, and growing at the rate from then on.
     ///
     /// # Errors
-    /// If the rate or the latency is negative.
+    /// Returns an error if the rate or the latency is negative.
     pub fn rate_latency(
         rate: impl Into<Rational>,
         latency: impl Into<Rational>,
@@ -168,7 +170,7 @@ impl Curve {
     /// maximum is a convex service curve. Without any pair there is no service: the curve is zero.
     ///
     /// # Errors
-    /// If a rate or a latency is negative.
+    /// Returns an error if a rate or a latency is negative.
     pub fn rate_latencies<R: Into<Rational>, L: Into<Rational>>(
         curves: impl IntoIterator<Item = (R, L)>,
     ) -> Result<Self, CurveError> {
@@ -188,7 +190,7 @@ impl Curve {
     /// Builds a burst-delay curve: zero up to and including the delay, and infinite after it.
     ///
     /// # Errors
-    /// If the delay is negative.
+    /// Returns an error if the delay is negative.
     pub fn burst_delay(delay: impl Into<Rational>) -> Result<Self, CurveError> {
         let delay = delay.into();
         not_negative("burst-delay curve", "delay", &delay)?;
@@ -199,7 +201,7 @@ impl Curve {
     /// Builds a step: zero up to and including `time`, and `height` after it.
     ///
     /// # Errors
-    /// If the time is negative.
+    /// Returns an error if the time is negative.
     pub fn step(
         time: impl Into<Rational>,
         height: impl Into<Extended>,
@@ -214,7 +216,7 @@ impl Curve {
     /// so on.
     ///
     /// # Errors
-    /// If the height is negative or the length is not positive.
+    /// Returns an error if the height is negative or the length is not positive.
     pub fn staircase(
         height: impl Into<Rational>,
         length: impl Into<Rational>,
@@ -226,7 +228,7 @@ impl Curve {
     /// offset, then a step of `height` every `length`.
     ///
     /// # Errors
-    /// If the offset or the height is negative or the length is not positive.
+    /// Returns an error if the offset or the height is negative or the length is not positive.
     pub fn delayed_staircase(
         offset: impl Into<Rational>,
         height: impl Into<Rational>,
@@ -253,8 +255,8 @@ impl Curve {
     /// jitter) / period) and ceil(t / distance). A distance of 0 is no constraint.
     ///
     /// # Errors
-    /// If the height, the jitter or the distance is negative, the period is not positive, or the
-    /// curve has too many pieces.
+    /// Returns an error if the height, the jitter or the distance is negative, the period is not
+    /// positive, or the curve has too many pieces.
     pub fn events(
         height: impl Into<Rational>,
         period: impl Into<Rational>,
@@ -278,7 +280,7 @@ impl Curve {
     /// `height` times floor((t - jitter) / period), from time `jitter` on.
     ///
     /// # Errors
-    /// If the height or the jitter is negative or the period is not positive.
+    /// Returns an error if the height or the jitter is negative or the period is not positive.
     pub fn events_at_least(
         height: impl Into<Rational>,
         period: impl Into<Rational>,
@@ -295,7 +297,7 @@ impl Curve {
     /// data may be in a server with that rate and latency (Le Boudec and Thiran, section 4.2).
     ///
     /// # Errors
-    /// If a parameter is negative.
+    /// Returns an error if a parameter is negative.
     pub fn flow_control(
         window: impl Into<Rational>,
         rate: impl Into<Rational>,
@@ -332,7 +334,8 @@ impl Curve {
     /// for `cycle - slot`, then service at `capacity` for one `slot`, and so on.
     ///
     /// # Errors
-    /// If the capacity is negative, slot or cycle are not positive or the slot exceeds the cycle.
+    /// Returns an error if the capacity is negative, slot or cycle are not positive or the slot
+    /// exceeds the cycle.
     pub fn tdma(
         capacity: impl Into<Rational>,
         slot: impl Into<Rational>,

@@ -39,7 +39,7 @@ impl Extended {
         }
     }
 
-    /// Whether this value is a rational number, rather than an infinity.
+    /// Returns whether this value is a rational number, rather than an infinity.
     pub fn is_finite(&self) -> bool {
         matches!(self, Self::Finite(_))
     }

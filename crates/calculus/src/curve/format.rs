@@ -12,7 +12,7 @@ impl Curve {
     /// as they differ. Values may be infinite.
     ///
     /// # Errors
-    /// [`AlgebraError::TooManyPieces`] if there are too many periods up to `end`.
+    /// Returns [`AlgebraError::TooManyPieces`] if there are too many periods up to `end`.
     pub fn outline(&self, end: &Rational) -> Result<Vec<(Rational, Extended)>, AlgebraError> {
         let mut corners: Vec<(Rational, Extended)> = Vec::new();
         let mut add = |t: &Rational, value: Extended| {

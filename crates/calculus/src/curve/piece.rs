@@ -13,7 +13,7 @@ pub struct Piece {
     pub(crate) start: Rational,
     pub(crate) at: Extended,
     pub(crate) after: Extended,
-    /// The slope of the segment after the breakpoint; zero if the segment is infinite.
+    /// The slope of the segment after the breakpoint, or zero if the segment is infinite.
     pub(crate) slope: Rational,
 }
 
@@ -57,7 +57,7 @@ impl Piece {
         &self.after
     }
 
-    /// Returns the slope of the segment; zero if the segment is infinite.
+    /// Returns the slope of the segment, or zero if the segment is infinite.
     pub fn slope(&self) -> &Rational {
         &self.slope
     }
@@ -114,8 +114,8 @@ impl Piece {
 pub(crate) enum Tail {
     /// The curve continues for ever along the segment of its last piece.
     Affine,
-    /// The curve repeats from the piece with index `first` on. Each repetition is `length` later
-    /// and `increment` higher than the one before.
+    /// The curve repeats from the piece with index `first`. Each repetition is `length` later and
+    /// `increment` higher than the previous one.
     Periodic { first: usize, length: Rational, increment: Rational },
 }
 

@@ -10,7 +10,7 @@ fn jump(from: &Extended, to: &Extended) -> std::cmp::Ordering {
 }
 
 impl Curve {
-    /// Whether the curve is non-decreasing.
+    /// Returns whether the curve is non-decreasing.
     pub fn is_non_decreasing(&self) -> bool {
         self.first_fall().is_none()
     }
@@ -32,7 +32,7 @@ impl Curve {
         jump(&left, &next.at).is_lt().then_some(next.start)
     }
 
-    /// Whether the curve is finite everywhere.
+    /// Returns whether the curve is finite everywhere.
     pub fn is_finite(&self) -> bool {
         self.pieces.iter().all(|piece| piece.at.is_finite() && piece.after.is_finite())
     }
@@ -42,12 +42,12 @@ impl Curve {
         self.infimum() >= Extended::ZERO
     }
 
-    /// Whether the curve is left-continuous at all times after zero.
+    /// Returns whether the curve is left-continuous at all times after zero.
     pub fn is_left_continuous(&self) -> bool {
         self.joints().all(|(left, piece)| left == piece.at)
     }
 
-    /// Whether the curve is right-continuous.
+    /// Returns whether the curve is right-continuous.
     pub fn is_right_continuous(&self) -> bool {
         self.pieces.iter().all(|piece| piece.at == piece.after)
     }

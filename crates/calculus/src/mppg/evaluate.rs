@@ -40,8 +40,8 @@ impl Session {
     /// output.
     ///
     /// # Errors
-    /// The first error in the line, with the number of the line, which counts the calls of this
-    /// method. All variables then keep their values.
+    /// Returns the first error in the line, with the number of the line, which counts the calls of
+    /// this method. All variables then keep their values.
     pub fn execute(&mut self, line: &str) -> Result<Option<Output>, MppgError> {
         self.line += 1;
         let statement = parser::statement(line, self.line)?;

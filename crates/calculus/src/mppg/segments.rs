@@ -17,7 +17,7 @@ struct Part {
     has_start: bool,
     value: Extended,
     slope: Rational,
-    /// The time at which the segment ends; `None` if it does not end.
+    /// The time at which the segment ends, or `None` if it does not end.
     to: Option<Rational>,
     end: Extended,
     has_end: bool,
@@ -184,9 +184,9 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
 /// `None` if the list does not end.
 type End = Option<(Rational, Option<Extended>)>;
 
-/// Converts consecutive spots and segments, from the time `start` on, to the pieces of a curve.
-/// `at_start` is the value at that time if it is known already. Returns the pieces and the end of
-/// the list.
+/// Converts consecutive spots and segments, the first of which is at `start`, to the pieces of a
+/// curve. `at_start` is the value at that time if it is known already. Returns the pieces and the
+/// end of the list.
 fn assemble(
     parts: &[Part],
     start: &Rational,

@@ -26,8 +26,8 @@ impl Segment<'_> {
     }
 }
 
-/// Returns the segments of a curve; `None` unless the curve is finite, ultimately affine and zero
-/// at time zero.
+/// Returns the segments of a curve, or `None` unless the curve is finite, ultimately affine and
+/// zero at time zero.
 fn segments(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     if !curve.is_ultimately_affine() {
         return None;
@@ -45,13 +45,13 @@ fn segments(curve: &Curve) -> Option<Vec<Segment<'_>>> {
         .collect()
 }
 
-/// Returns the segments of a concave arrival curve; `None` for other curves.
+/// Returns the segments of a concave arrival curve, or `None` for other curves.
 fn arrival(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     let segments = segments(curve)?;
     (segments.len() == 1 || curve.is_concave()).then_some(segments)
 }
 
-/// Returns the segments of a convex service curve; `None` for other curves.
+/// Returns the segments of a convex service curve, or `None` for other curves.
 fn service(curve: &Curve) -> Option<Vec<Segment<'_>>> {
     let segments = segments(curve)?;
     let starts_at_zero = segments.first()?.height.is_zero();
@@ -112,7 +112,7 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Returns the pointwise minimum of two arrival curves that are concave or unbounded; `None` for
+/// Returns the pointwise minimum of two arrival curves that are concave or unbounded, or `None` for
 /// other curves.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     if is_unbounded(a) {
@@ -126,13 +126,13 @@ pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::token_buckets(a.iter().chain(&b).map(bucket)).ok()
 }
 
-/// Whether an arrival curve is infinite after time zero, so that arrivals have no bound.
+/// Returns whether an arrival curve is infinite after time zero, so that arrivals have no bound.
 pub(super) fn is_unbounded(alpha: &Curve) -> bool {
     alpha.right_limit_at(&Rational::ZERO) == Extended::PositiveInfinity
 }
 
-/// Returns the arrival curve `alpha` advanced by `by`, and zero at time zero; `None` if `alpha` is
-/// not concave.
+/// Returns the arrival curve `alpha` advanced by `by`, and zero at time zero, or `None` if `alpha`
+/// is not concave.
 pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
     let alpha = arrival(alpha)?;
     let first = alpha.iter().rposition(|segment| segment.start <= by)?;
@@ -209,7 +209,8 @@ pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rat
     Some(when_exceeding(&service(beta)?, burst))
 }
 
-/// Returns the time from which on a convex service curve exceeds a height; `None` if it never does.
+/// Returns the time after which a convex service curve exceeds a height, or `None` if it never
+/// does.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     // The last segment that starts at or below the height.
     let segment = beta.iter().rev().find(|segment| segment.height <= height)?;
@@ -219,8 +220,8 @@ fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     Some(segment.start + &((height - segment.height) / segment.slope))
 }
 
-/// Returns the time at which a concave arrival curve reaches a height; `None` if it reaches it at
-/// time zero or never.
+/// Returns the time at which a concave arrival curve reaches a height, or `None` if it reaches it
+/// at time zero or never.
 fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     let segment = alpha.iter().rev().find(|segment| segment.height < height)?;
     if !segment.slope.is_positive() {
@@ -230,7 +231,7 @@ fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
 }
 
 /// Returns a bound on the longest backlogged period: the last time at which a concave arrival curve
-/// is not below a convex service curve. Returns `None` for other curves, and if the arrival curve
+/// is not below a convex service curve. Returns `None` for other curves, or if the arrival curve
 /// never exceeds the service curve.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {

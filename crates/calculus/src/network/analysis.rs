@@ -50,8 +50,8 @@ pub enum Analysis {
     /// Tandem matching (TMA): PMOO on parts of the path, for the decomposition of the path into
     /// parts that has the smallest bound, under arbitrary multiplexing.
     TandemMatching,
-    /// Total flow analysis by delays (TFA++): arrival curves follow from the delays of the servers
-    /// before, and from the shaping of links.
+    /// Total flow analysis by delays (TFA++): arrival curves follow from the delays of the previous
+    /// servers, and from the shaping of links.
     TfaPlusPlus,
     /// The analysis of sink trees: FIFO networks in which all flows end at one server. It is exact
     /// for rate-latency service and token buckets.
@@ -109,9 +109,9 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis bounds the cross traffic of the path as if the flow of interest sent
-    /// nothing, where [`Settings::flow_of_interest`] says so. Such a bound is proven only in some
-    /// networks.
+    /// Returns whether the analysis bounds the cross traffic of the path as if the flow of interest
+    /// sent nothing, where [`Settings::flow_of_interest`] says so. Such a bound is proven only in
+    /// some networks.
     fn leaves_out_the_flow(self) -> bool {
         match self {
             Self::Sfa | Self::TandemMatching => true,
@@ -120,7 +120,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis bounds the arrivals of cross traffic by the methods in
+    /// Returns whether the analysis bounds the arrivals of cross traffic by the methods in
     /// [`Settings::arrival_bounds`].
     fn uses_arrival_bounds(self) -> bool {
         match self {
@@ -132,8 +132,8 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis derives arrival curves from the delays of servers. Only such analyses
-    /// support regulators, multicast and replicated flows.
+    /// Returns whether the analysis derives arrival curves from the delays of servers. Only such
+    /// analyses support regulators, multicast and replicated flows.
     fn propagates_delays(self) -> bool {
         match self {
             Self::TfaPlusPlus | Self::Best | Self::Quick => true,
@@ -411,8 +411,9 @@ impl<'n> Analyser<'n> {
         self.explained
     }
 
-    /// Whether arrival curves of cross traffic were rounded up because their numbers had become
-    /// long. Bursts of more than 1,024 bits are rounded up by less than a factor of 1 + 2^-190.
+    /// Returns whether arrival curves of cross traffic were rounded up because their numbers had
+    /// become long. Bursts of more than 1,024 bits are rounded up by less than a factor of 1 +
+    /// 2^-190.
     #[must_use]
     pub fn has_rounded(&self) -> bool {
         let candidates = [&self.candidates, &self.quick].into_iter().filter_map(OnceLock::get);
@@ -431,8 +432,8 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] if the analysis does not apply. An overloaded server is not an error: the
-    /// bounds are then infinite.
+    /// Returns an [`AnalysisError`] if the analysis does not apply. An overloaded server is not an
+    /// error: the bounds are then infinite.
     pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.feed_forward(analysis)?;
         // The recursion needs a thread with a large stack, unless the network is small.
@@ -448,7 +449,7 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// The error of the first flow that cannot be bounded.
+    /// Returns the error of the first flow that cannot be bounded.
     pub fn bounds(&self, analysis: Analysis) -> Result<Vec<FlowBound>, AnalysisError> {
         self.feed_forward(analysis)?;
         let flows: Vec<FlowId> = self.common.network.flows().map(|(id, _)| id).collect();
@@ -462,7 +463,7 @@ impl<'n> Analyser<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] if a server cannot be bounded.
+    /// Returns an [`AnalysisError`] if a server cannot be bounded.
     pub fn servers(&self, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
         let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
         let needs_delays = self.common.network.needs_delays();

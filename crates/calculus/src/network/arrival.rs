@@ -3,7 +3,7 @@
 //!
 //! Both are computed by mutual recursion. The residual service for some flows at a server depends
 //! on the arrival curves of the other flows there, and these depend on the residual service at the
-//! servers before. The recursion follows the paths backwards, so it ends if no flow depends on
+//! previous servers. The recursion follows the paths backwards, so it ends if no flow depends on
 //! itself cyclically.
 
 mod common;
@@ -32,8 +32,9 @@ const DEEPEST: usize = 20_000;
 /// The caches of the results that hold for all flows of interest.
 type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 
-/// Says for which cross traffic of a tandem a flow is left out when that traffic is bounded,
-/// because the flow is assumed to have the lowest priority.
+/// The cross traffic of a tandem for which a flow is left out. A flow that is assumed to have the
+/// lowest priority does not delay other flows, so it need not count when their arrivals are
+/// bounded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Without {
     /// All flows count.
@@ -182,8 +183,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Whether a result holds for every flow of interest and is likely to be used for other ones as
-    /// well.
+    /// Returns whether a result holds for every flow of interest and is likely to be used for other
+    /// ones as well.
     fn is_for_all(&self, lowest: Option<FlowId>, flows: &Group) -> bool {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }

@@ -48,7 +48,7 @@ impl Assessed {
     }
 
     /// Returns the delay in the run as a share of the delay bound. It is at most 1 unless there is
-    /// a contradiction; `None` if there is no run, or the bound is infinite or zero.
+    /// a contradiction. It is `None` if there is no run, or the bound is infinite or zero.
     #[must_use]
     pub fn tightness(&self) -> Option<f64> {
         let (run, bound) = (self.run.as_ref()?, self.bound.delay.finite()?);
@@ -65,7 +65,7 @@ impl Analyser<'_> {
     ///
     /// # Errors
     ///
-    /// The error of the first flow and analysis that fails.
+    /// Returns the error of the first flow and analysis that fails.
     pub fn assess(
         &self,
         flows: &[FlowId],

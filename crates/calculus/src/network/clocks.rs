@@ -23,7 +23,7 @@ pub struct Clocks {
     /// The largest deviation of a clock within any span of time, in addition to its rate: eta, in
     /// seconds.
     pub jitter: Rational,
-    /// The largest error of a synchronised clock, Delta, in seconds; `None` if clocks are not
+    /// The largest error of a synchronised clock, Delta, in seconds, or `None` if clocks are not
     /// synchronised.
     pub error: Option<Rational>,
 }
@@ -57,7 +57,8 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// [`ClocksError`] if the bounds are invalid, or the network has no curves in true time.
+    /// Returns a [`ClocksError`] if the bounds are invalid, or the network has no curves in true
+    /// time.
     pub fn by_clocks(&self, clocks: &Clocks) -> Result<Self, ClocksError> {
         if clocks.stability < Rational::ONE {
             return Err(ClocksError::Stability);

@@ -14,11 +14,12 @@ use std::ops::Range;
 
 use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 
-/// The replicated flows of a network, and the servers from which on their copies are one stream.
+/// The replicated flows of a network, and the servers after whose elimination the copies are one
+/// stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    /// The flows that are one stream with a replicated flow at a server of its path, because copies
-    /// were eliminated there or before.
+    /// For a replicated flow and a server of its path, the flows that carry the same data as one
+    /// stream there, because copies were eliminated at this server or at an earlier one.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
     /// The range of positions on a replicated flow's path at which no flow with a lower id carries
     /// the same data.

@@ -82,8 +82,8 @@ impl Cuts {
         self.0.contains_key(&link)
     }
 
-    /// Returns the joint arrival curve of some flows over a link; `None` if the link is not cut, or
-    /// if the curve of one of the flows is not known.
+    /// Returns the joint arrival curve of some flows over a link, or `None` if the link is not cut,
+    /// or if the curve of one of the flows is not known.
     pub(crate) fn arrival(
         &self,
         link: CutLink,
@@ -119,7 +119,7 @@ impl Cuts {
 ///
 /// # Errors
 ///
-/// [`AnalysisError`] if the interrupt of the thread is set.
+/// Returns an [`AnalysisError`] if the interrupt of the thread is set.
 pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError> {
     let servers = network.servers().len();
     let mut weights = BTreeMap::<(usize, usize), usize>::new();

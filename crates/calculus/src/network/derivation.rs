@@ -46,8 +46,8 @@ pub(crate) enum Step {
         crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
         service: Curve,
     },
-    /// The residual service of a server and all servers after it, for the traffic that comes from
-    /// the servers before.
+    /// The residual service of a server and of all servers after it, for the traffic that arrives
+    /// from the servers before it.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
     /// The residual service of the servers from `first` to `last` on a FIFO path. The cross traffic
     /// visits exactly these servers.

@@ -165,7 +165,7 @@ pub struct Flow {
     pub arrival: Curve,
     /// The priority of the flow at servers with static-priority multiplexing.
     pub priority: Priority,
-    /// The size of the flow's largest packet; 0 for a fluid.
+    /// The size of the flow's largest packet, or 0 for a fluid.
     pub maximum_packet: Rational,
     /// The delay that the flow must not exceed; `None` without such a requirement. No bound depends
     /// on it.

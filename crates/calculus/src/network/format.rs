@@ -56,7 +56,7 @@ pub enum FormatError {
     /// The text is not well-formed TOML, JSON or XML.
     #[error("{}{message}", line_prefix(*line))]
     Syntax {
-        /// The line of the error, from 1; 0 if it is not known.
+        /// The line of the error, from 1, or 0 if it is not known.
         line: usize,
         /// The description of the syntax error.
         message: String,
@@ -64,7 +64,7 @@ pub enum FormatError {
     /// A field is missing or unknown, or its value is invalid.
     #[error("{}{path} {message}", line_prefix(*line))]
     Field {
-        /// The line of the field, from 1; 0 if it is not known.
+        /// The line of the field, from 1, or 0 if it is not known.
         line: usize,
         /// The path of the field in the file, such as `flow[2].arrival`.
         path: String,
@@ -76,14 +76,14 @@ pub enum FormatError {
     Model(#[from] ModelError),
 }
 
-/// Returns the unit of time with the given name, such as `us`; `None` if there is no such unit.
+/// Returns the unit of time with the given name, such as `us`, or `None` if there is no such unit.
 #[must_use]
 pub fn time_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Time)?;
     Some(Unit { name: name.to_owned(), size })
 }
 
-/// Returns the unit of data with the given name, such as `kB`; `None` if there is no such unit.
+/// Returns the unit of data with the given name, such as `kB`, or `None` if there is no such unit.
 #[must_use]
 pub fn data_unit(name: &str) -> Option<Unit> {
     let size = quantity::unit(name, quantity::Dimension::Data)?;
@@ -95,7 +95,7 @@ pub fn data_unit(name: &str) -> Option<Unit> {
 ///
 /// # Errors
 ///
-/// The fault of the text, as a sentence.
+/// Returns the fault of the text, as a sentence.
 pub fn rate(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Rate)
 }
@@ -105,7 +105,7 @@ pub fn rate(text: &str) -> Result<crate::Rational, String> {
 ///
 /// # Errors
 ///
-/// The fault of the text, as a sentence.
+/// Returns the fault of the text, as a sentence.
 pub fn time(text: &str) -> Result<crate::Rational, String> {
     quantity::Units::default().parse(text, quantity::Dimension::Time)
 }
@@ -118,7 +118,7 @@ fn line_prefix(line: usize) -> String {
 ///
 /// # Errors
 ///
-/// The first fault of the file, with its position.
+/// Returns the first fault of the file, with its position.
 pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     match format {
         Format::Toml => own::network(&Node::of_toml(text)?),
@@ -130,7 +130,8 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
     }
 }
 
-/// Whether the file is in Saihu's format: it then has the field `network` or the field `servers`.
+/// Returns whether the file is in Saihu's format: it then has the field `network` or the field
+/// `servers`.
 fn is_saihu(root: &Node<'_>) -> Result<bool, FormatError> {
     let fields = root.any_fields()?;
     Ok(fields.get("network").is_some() || fields.get("servers").is_some())

@@ -98,14 +98,14 @@ impl Network {
         Self { is_arrival_aware: true, ..self }
     }
 
-    /// Whether the service of classes at ports takes the arrivals of other classes into account
-    /// ([`Network::arrival_aware`]).
+    /// Returns whether the service of classes at ports takes the arrivals of other classes into
+    /// account ([`Network::arrival_aware`]).
     pub fn is_arrival_aware(&self) -> bool {
         self.is_arrival_aware
     }
 
-    /// Whether the curves at some server have no common period that is short enough to compute
-    /// with, so that the outline of the network must be used.
+    /// Returns whether the curves at some server have no common period that is short enough to
+    /// compute with, so that the outline of the network must be used.
     pub(crate) fn needs_outline(&self) -> bool {
         self.crossing.iter().zip(&self.servers).any(|(flows, server)| {
             let arrivals = flows.iter().map(|id| &self.flow(*id).arrival);
@@ -113,7 +113,7 @@ impl Network {
         })
     }
 
-    /// Whether this is the outline of another network.
+    /// Returns whether this is the outline of another network.
     pub(crate) fn is_outline(&self) -> bool {
         self.is_outline
     }
@@ -130,13 +130,13 @@ impl Network {
         &self.notes
     }
 
-    /// Whether an element has a curve that is a simple substitute for a longer one.
+    /// Returns whether an element has a curve that is a simple substitute for a longer one.
     pub fn is_outlined(&self, part: Part) -> bool {
         self.outlined.contains(&part)
     }
 
-    /// Whether only analyses that follow delays from server to server support this network, because
-    /// it has regulators, multicast or replicated flows.
+    /// Returns whether only analyses that follow delays from server to server support this network,
+    /// because it has regulators, multicast or replicated flows.
     pub(crate) fn needs_delays(&self) -> bool {
         self.servers.iter().any(|server| server.regulator.is_some())
             || self.flows.iter().any(|flow| flow.multicast.is_some() || flow.replicated.is_some())
@@ -199,15 +199,15 @@ impl Network {
         self.servers.iter().enumerate().map(|(index, server)| (ServerId::new(index), server))
     }
 
-    /// Returns the port to which a server belongs and the classes in the server's queue; `None` for
-    /// a server that is not part of a port.
+    /// Returns the port to which a server belongs and the classes in the server's queue, or `None`
+    /// for a server that is not part of a port.
     pub fn port_at(&self, server: ServerId) -> Option<(&Port, &[Priority])> {
         self.ports.at(server).map(|(_, port, classes)| (port, classes))
     }
 
-    /// Returns the flows, in ascending order, that are one stream with a replicated flow at a
-    /// server, because copies were eliminated there or before. Elsewhere returns only the flow
-    /// itself.
+    /// Returns the flows, in ascending order, that form one stream with a replicated flow at a
+    /// server, because copies were eliminated at this server or at an earlier one. Returns only the
+    /// flow itself if no copies were eliminated.
     pub(super) fn copies_at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         self.copies.at(flow, server)
     }
@@ -265,8 +265,8 @@ impl Network {
         self.links.get(&(from, to))
     }
 
-    /// Returns the position of a server on a flow's path, from 0; `None` if the flow does not visit
-    /// it.
+    /// Returns the position of a server on a flow's path, from 0, or `None` if the flow does not
+    /// visit it.
     pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
         let path = &self.flow(flow).path;
         if path.len() <= SHORT_PATH {

@@ -9,9 +9,9 @@ use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 /// outlines are used, because each further operation on the sum would take seconds.
 const MOST_PIECES: u32 = 1 << 13;
 
-/// Whether the sum of some curves has too many pieces before it repeats, so that outlines should
-/// replace the curves. The sum is not computed, because a sum that fails takes as long as one that
-/// succeeds.
+/// Returns whether the sum of some curves has too many pieces before it repeats, so that outlines
+/// should replace the curves. The sum is not computed, because a sum that fails takes as long as
+/// one that succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     let most = Rational::from(MOST_PIECES);
     // The number of pieces per unit of time, and the common period.
@@ -97,7 +97,7 @@ pub(super) fn minimum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::minimum(a, b).or_else(|| affine::minimum(a, b)).map_or_else(|| short(a.minimum(b)?), Ok)
 }
 
-/// Returns the pointwise maximum of rate-latency curves; zero if the list is empty.
+/// Returns the pointwise maximum of rate-latency curves, or zero if the list is empty.
 pub(super) fn maximum_of(services: &[RateLatency]) -> Result<Curve, AlgebraError> {
     let mut finite = Vec::with_capacity(services.len());
     let mut others = Vec::new();
@@ -270,8 +270,8 @@ pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, Algebra
     Ok(alpha.advanced(delay).with_origin(Extended::ZERO))
 }
 
-/// Returns the time by which a server has served more than the burst of the arrival curve `cross`;
-/// `None` if it never does.
+/// Returns the time by which a server has served more than the burst of the arrival curve `cross`,
+/// or `None` if it never does.
 pub(super) fn time_to_serve(beta: &Curve, cross: &Curve) -> Result<Option<Rational>, AlgebraError> {
     let burst = match cross.right_limit_at(&Rational::ZERO) {
         Extended::Finite(burst) => burst,

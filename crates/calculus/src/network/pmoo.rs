@@ -30,7 +30,7 @@ pub(crate) struct RateLatency {
 }
 
 impl RateLatency {
-    /// Returns the parameters as a curve; `None` if one of them is invalid.
+    /// Returns the parameters as a curve, or `None` if one of them is invalid.
     pub(crate) fn curve(&self) -> Option<Curve> {
         match &self.rate {
             Extended::Finite(rate) => Curve::rate_latency(rate.clone(), self.latency.clone()).ok(),

@@ -212,7 +212,7 @@ impl Port {
         shares.into_iter().map(|share| self.queue(share)).collect()
     }
 
-    /// Whether the scheduler is deficit, weighted or interleaved weighted round robin.
+    /// Returns whether the scheduler is deficit, weighted or interleaved weighted round robin.
     pub(super) fn takes_turns(&self) -> bool {
         matches!(
             self.scheduler,
@@ -222,9 +222,10 @@ impl Port {
         )
     }
 
-    /// Returns a curve from the amount of data that the link sends to the least part of it that
-    /// belongs to the class `own`, if that class is backlogged all the time and the classes in
-    /// `without` send nothing. Returns `None` if the scheduler is not a form of round robin.
+    /// Returns the least amount of data of the class `own` that the link sends, as a curve over the
+    /// amount that it sends of all classes. The class must be backlogged all the time, and the
+    /// classes in `without` must send nothing. Returns `None` if the scheduler is not a form of
+    /// round robin.
     pub(super) fn turns_without(
         &self,
         own: Priority,

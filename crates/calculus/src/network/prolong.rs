@@ -8,7 +8,7 @@
 //! pessimism to the network model", ICC 2017).
 //!
 //! Prolongation is sound for the residual service of PMOO. The proof of PMOO goes backwards over
-//! the servers of the tandem, from the start of one backlogged period to that of the one before,
+//! the servers of the tandem, from the start of one backlogged period to that of the previous one,
 //! t(last) to t(first - 1), and a crossing flow takes away at most its arrivals at its first server
 //! in between. A flow that left earlier took away its arrivals up to an earlier time, which are
 //! fewer. So the arrivals of the aggregate up to the last of these times bound what all its flows

@@ -30,7 +30,8 @@ use super::settings::Settings;
 ///
 /// # Errors
 ///
-/// [`AnalysisError::NotInOrder`] and [`AnalysisError::OvertakesRegulated`] if the order may change.
+/// Returns [`AnalysisError::NotInOrder`] and [`AnalysisError::OvertakesRegulated`] if the order may
+/// change.
 pub(super) fn check(network: &Network, settings: &Settings) -> Result<(), AnalysisError> {
     for (server, next) in network.hops() {
         if network.server(server).regulator != Some(Regulator::Interleaved) {

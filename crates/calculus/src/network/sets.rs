@@ -1,11 +1,12 @@
 //! Interned sets of flows, which are compared, divided and looked up in constant time.
 //!
 //! In a network of 40,000 flows that end at one root, each flow meets the 39,999 others there.
-//! Lists of these would take more memory and time than all curves. However, nearly all sets that
-//! the recursion over cross traffic needs differ between flows of interest only in that flow
-//! itself: all flows over a link, those that continue to another server, or those that do not. So a
-//! [`Set`] is stored once and identified by its number, a [`Group`] is a set with at most one flow
-//! added or removed, and [`Sets`] caches the sets that it derives from a set.
+//! Lists of these would take more memory and time than all curves. However, the recursion over
+//! cross traffic mostly needs the same sets for all flows of interest: all flows over a link, those
+//! that continue to another server, or those that do not. They differ only in whether they contain
+//! the flow of interest. So a [`Set`] is stored once and identified by its number, a [`Group`] is a
+//! set with at most one flow added or removed, and [`Sets`] caches the sets that it derives from a
+//! set.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -44,8 +45,8 @@ impl Group {
         GroupKey { set: self.set.number, toggled: self.toggled }
     }
 
-    /// Whether the group is a stored set without a change, so that other flows of interest need it
-    /// as well.
+    /// Returns whether the group is a stored set without a change, so that other flows of interest
+    /// need it as well.
     pub(crate) fn is_plain(&self) -> bool {
         self.toggled.is_none()
     }

@@ -91,8 +91,8 @@ impl ArrivalBound {
         Self::SegregatedTandemMatching,
     ];
 
-    /// Whether the method bounds each flow separately, rather than all flows over a link as one
-    /// aggregate.
+    /// Returns whether the method bounds each flow separately, rather than all flows over a link as
+    /// one aggregate.
     #[must_use]
     pub fn segregates(self) -> bool {
         matches!(self, Self::SegregatedPboo | Self::SegregatedPmoo | Self::SegregatedTandemMatching)

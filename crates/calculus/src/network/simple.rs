@@ -7,7 +7,7 @@
 use crate::curve::piece::Tail;
 use crate::{Curve, Extended, Piece, Rational};
 
-/// Returns the burst and the rate of a token bucket; `None` for other curves.
+/// Returns the burst and the rate of a token bucket, or `None` for other curves.
 pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
     match (curve.pieces(), curve.is_ultimately_affine()) {
         ([piece], true) if *piece.value() == Extended::ZERO => {
@@ -17,7 +17,7 @@ pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
     }
 }
 
-/// Returns the rate and the latency of a rate-latency curve; `None` for other curves.
+/// Returns the rate and the latency of a rate-latency curve, or `None` for other curves.
 pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
     let starts_flat =
         |piece: &Piece| *piece.value() == Extended::ZERO && *piece.right_limit() == Extended::ZERO;

@@ -1,11 +1,11 @@
 //! Simulated trajectories: lower bounds on the worst-case delay and backlog.
 //!
 //! An upper bound is worth more together with a lower bound. Sources send as much as they may at
-//! harmful times; servers serve as little as they may; data that arrive simultaneously, or that a
-//! scheduler may serve in any order, are served such that the flow of interest is last. All of it
-//! is exact arithmetic on piecewise linear processes, server after server. The result is a legal
-//! run of the network, so no upper bound may be below it. If one is, the bound or this module is
-//! wrong, and the caller must report that.
+//! harmful times, and servers serve as little as they may. The flow of interest is served last
+//! among data that arrive simultaneously or that a scheduler may serve in any order. All arithmetic
+//! is exact, on piecewise linear processes, server after server. The result is a legal run of the
+//! network, so no upper bound may be below it. If one is, the bound or this module is wrong, and
+//! the caller must report that.
 //!
 //! Other flows may also send nothing; this is used where the whole network would be too large.
 //!
@@ -211,8 +211,8 @@ impl<'n> FluidSetup<'n> {
         Some(Self { network, settings, flow, flows, order, lasting })
     }
 
-    /// Whether runs with packets of the largest size are possible: all servers packetize and are
-    /// FIFO, and all flows can send whole packets.
+    /// Returns whether runs with packets of the largest size are possible: all servers packetize
+    /// and are FIFO, and all flows can send whole packets.
     fn sends_packets(&self) -> bool {
         let in_turn = |server: &ServerId| {
             let model = self.network.server(*server);
@@ -415,8 +415,8 @@ impl<'n> FluidSetup<'n> {
         self.flows.iter().filter(blocks).max_by_key(packet).copied()
     }
 
-    /// Whether the first packet of a flow can enter service on its arrival, because no data that
-    /// are at least as urgent wait then.
+    /// Returns whether the first packet of a flow can enter service on its arrival, because no data
+    /// wait that are at least as urgent.
     fn may_block(
         &self,
         here: &[FlowId],
@@ -481,7 +481,7 @@ impl<'n> FluidSetup<'n> {
     }
 }
 
-/// Returns the servers that some flows visit, in topological order; `None` if they have a cycle.
+/// Returns the servers that some flows visit, in topological order, or `None` if they have a cycle.
 fn order(network: &Network, flows: &[FlowId]) -> Option<Vec<ServerId>> {
     let mut incoming = BTreeMap::<ServerId, usize>::new();
     let mut successors = BTreeMap::<ServerId, Vec<ServerId>>::new();

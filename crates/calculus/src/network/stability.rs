@@ -16,8 +16,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Whether the server is overloaded: its arrival rate exceeds its service rate, so that nothing
-    /// can be bounded there.
+    /// Returns whether the server is overloaded: its arrival rate exceeds its service rate, so that
+    /// nothing can be bounded there.
     pub fn is_over(&self) -> bool {
         self.arrival_rate > self.service_rate
     }

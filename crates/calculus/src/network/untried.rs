@@ -7,8 +7,8 @@ use super::analysis::{Analyser, Analysis, AnalysisError};
 use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
-/// The number of tried flows to which an analysis must not apply before it counts as not applicable
-/// to the network.
+/// The number of flows for which an analysis was tried and found inapplicable, after which it
+/// counts as inapplicable to the whole network.
 const MOST_REFUSALS: usize = 3;
 
 /// An analysis that was not tried for a large network, although it may have smaller bounds.

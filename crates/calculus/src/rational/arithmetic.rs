@@ -86,7 +86,7 @@ fn negate(a: &Rational) -> Rational {
 /// Returns the quotient of two numbers.
 ///
 /// # Panics
-/// If the divisor is zero, like the integers of the standard library; see
+/// Panics if the divisor is zero, like the integers of the standard library; see
 /// [`Rational::checked_div`].
 fn divide(a: &Rational, b: &Rational) -> Rational {
     a.checked_div(b).expect("division of a rational by zero")

@@ -89,7 +89,7 @@ impl Rational {
         }
     }
 
-    /// Returns the exact value of a finite double; `None` for infinities and NaN.
+    /// Returns the exact value of a finite double, or `None` for infinities and NaN.
     ///
     /// `0.1_f64` is not one tenth: parse the text `"0.1"` to get that.
     pub fn from_f64(value: f64) -> Option<Self> {

@@ -8,7 +8,8 @@ use crate::models::{
 use calculus::{Curve, Extended, Piece, Rational};
 use proptest::prelude::*;
 
-/// The configuration of all properties, with a fixed seed so that every run tests the same cases.
+/// Returns the configuration of all properties, with a fixed seed so that every run tests the same
+/// cases.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         rng_seed: proptest::test_runner::RngSeed::Fixed(20_040_621),

@@ -68,7 +68,7 @@ impl Tree {
         place.checked_sub(1).map(|place| self.paths[flow][place])
     }
 
-    /// Returns the arrival curve of flows at a server. Flows that come from the server before on
+    /// Returns the arrival curve of flows at a server. Flows that come from the previous server on
     /// the path of `lowest` are bounded without `lowest`.
     fn arrival(&self, server: usize, flows: &[usize], lowest: Option<usize>) -> Bucket {
         let mut sum = Bucket { burst: Rational::ZERO, rate: Rational::ZERO };

@@ -57,7 +57,7 @@ struct Way {
     other: u8,
     begin: u8,
     group: Group,
-    /// The packet size in percent of the largest that the flow's ports allow; 0 for a fluid.
+    /// The packet size in percent of the largest that the flow's ports allow, or 0 for a fluid.
     size: u8,
     burst: u8,
     rate: u8,

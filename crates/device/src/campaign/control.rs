@@ -2,7 +2,7 @@
 
 use super::Picoseconds;
 
-/// A window of fixed work after a packet, and the interrupts since the window before.
+/// A window of fixed work after a packet, and the interrupts since the previous window.
 ///
 /// The first control window of a block is before its first packet, so window n + 1 is the one after
 /// packet n.

@@ -31,7 +31,7 @@ pub struct Description {
     /// The cells to measure: sets of functions, each under one setting. The id of a cell is its
     /// index in this list.
     pub cells: Vec<Cell>,
-    /// The line rate R_max of the device's ports in bit/s; `None` if unknown.
+    /// The line rate R_max of the device's ports in bit/s, or `None` if unknown.
     pub line_rate: Option<u64>,
     /// The clock that timestamps packets before and after the device.
     pub clock: Clock,
@@ -218,7 +218,7 @@ pub struct Clock {
     /// The resolution of the clock. Measured delays are multiples of the tick, and the true delay
     /// lies within one tick of the measured one.
     pub tick: Picoseconds,
-    /// The delays of a path without a device, which show the error of the clock; `None` if they
+    /// The delays of a path without a device, which show the error of the clock, or `None` if they
     /// were not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ClockReference>,

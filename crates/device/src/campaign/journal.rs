@@ -60,13 +60,13 @@ pub struct Block {
     pub started_ns: u64,
     /// The time from the first packet of the block to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
-    /// the arrival of the previous one.
+    /// The rate at which packets were sent, in packets per second, or `None` if each packet waited
+    /// for the arrival of the previous one.
     pub packets_per_second: Option<f64>,
     /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
-    /// The state of the measuring machine around the block, such as its speed; `None` if it was not
-    /// observed.
+    /// The state of the measuring machine around the block, such as its speed, or `None` if it was
+    /// not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// The number of packets of the block whose delay is known.
@@ -80,7 +80,7 @@ pub struct Block {
     pub checksum: u32,
 }
 
-/// Whether a number is zero, so that the journal leaves it out.
+/// Returns whether a number is zero, so that the journal leaves it out.
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -97,15 +97,15 @@ pub struct Machine {
     /// disturbed.
     pub again: u32,
     /// The time for which threads of the measurement and of the device waited for a processor, as a
-    /// share of the block's duration; `None` if it was not observed.
+    /// share of the block's duration, or `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<f64>,
     /// The time for which other programs used the cores of the measurement, as a share of the
-    /// block's duration; `None` if it was not observed.
+    /// block's duration, or `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// The median delay of the block divided by that of the cell's earlier blocks; `None` for the
-    /// first block of a cell.
+    /// The median delay of the block divided by that of the cell's earlier blocks, or `None` for
+    /// the first block of a cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_others: Option<f64>,
 }
@@ -117,17 +117,17 @@ impl Machine {
     pub const TOLERANCE: f64 = 0.15;
     /// The share of a block's duration above which waiting for a processor disturbs it. Threads of
     /// a device wake each other, which takes some microseconds for each packet; a program that
-    /// competes for their core takes milliseconds at once.
+    /// competes for their core takes whole milliseconds.
     pub const WAITING: f64 = 0.1;
     /// The share of a block's duration above which other programs on its cores disturb it. The
     /// kernel's own threads use some time for each packet.
     pub const OTHERS: f64 = 0.25;
-    /// The factor to the median of the cell's other blocks above which a block counts as disturbed.
-    /// Blocks of a steady device differ by some percent.
+    /// The ratio of a block's median to that of the cell's other blocks above which the block
+    /// counts as disturbed. Blocks of a steady device differ by some percent.
     pub const UNLIKE: f64 = 2.0;
 
-    /// Whether the block counts as disturbed: because the machine was slow, its threads waited,
-    /// other programs ran, or its delays are unlike those of the cell's other blocks.
+    /// Returns whether the block counts as disturbed: because the machine was slow, its threads
+    /// waited, other programs ran, or its delays are unlike those of the cell's other blocks.
     #[must_use]
     pub fn disturbed(self) -> bool {
         let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);

@@ -146,13 +146,13 @@ pub struct BlockPlan {
     pub started_ns: u64,
     /// The time from the first packet of the block to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// The rate at which packets were sent, in packets per second; `None` if each packet waited for
-    /// the arrival of the previous one.
+    /// The rate at which packets were sent, in packets per second, or `None` if each packet waited
+    /// for the arrival of the previous one.
     pub packets_per_second: Option<f64>,
     /// The counts of the block's packets, such as lost ones.
     pub counts: Counts,
-    /// The state of the measuring machine around the block, such as its speed; `None` if it was not
-    /// observed.
+    /// The state of the measuring machine around the block, such as its speed, or `None` if it was
+    /// not observed.
     pub machine: Option<Machine>,
 }
 

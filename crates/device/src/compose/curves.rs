@@ -34,7 +34,7 @@ pub struct Curves {
     /// burst-delay curve (equation 1) and, if rates are known, a rate-latency curve (equation 2)
     /// for each semantics.
     pub minimum: Vec<MinimumService>,
-    /// The maximum service curve (equation 4); `None` if the line rate is unknown.
+    /// The maximum service curve (equation 4), or `None` if the line rate is unknown.
     pub maximum: Option<MaximumService>,
     /// Remarks for the reader of the curves, as sentences.
     pub remarks: Vec<String>,
@@ -45,10 +45,10 @@ pub struct Curves {
 pub struct MinimumService {
     /// The statistic of delays from which the latency comes, such as the maximum.
     pub level: Level,
-    /// The way in which the device combines functions; `None` for a burst-delay curve, which has no
-    /// rate.
+    /// The way in which the device combines functions, or `None` for a burst-delay curve, which has
+    /// no rate.
     pub semantics: Option<Semantics>,
-    /// The rate R of the curve in bit/µs; `None` for a burst-delay curve, which has no rate.
+    /// The rate R of the curve in bit/µs, or `None` for a burst-delay curve, which has no rate.
     pub rate: Option<Rational>,
     /// The latency T of the curve in µs.
     pub latency: Rational,
@@ -126,8 +126,8 @@ impl Model {
     }
 
     /// Returns the highest rate without loss, R_min in bit/µs, of the baseline and of each
-    /// function; `None` if that of the baseline is unknown. A function without a measured rate gets
-    /// the rate of the baseline, which a remark states.
+    /// function, or `None` if that of the baseline is unknown. A function without a measured rate
+    /// gets the rate of the baseline, which a remark states.
     fn rates(
         &self,
         under: &SettingModel,

@@ -31,8 +31,8 @@ pub struct RunOrder {
     pub warm_up: u32,
     /// The number of packets after the warm-up, whose delays are recorded.
     pub packets: u32,
-    /// The rate at which packets are sent, in packets per second; `None` if each packet waits for
-    /// the arrival of the previous one.
+    /// The rate at which packets are sent, in packets per second, or `None` if each packet waits
+    /// for the arrival of the previous one.
     pub packets_per_second: Option<f64>,
 }
 
@@ -41,13 +41,13 @@ pub struct RunOrder {
 pub struct RunRecord {
     /// The packet counts, and the delays of the packets that arrived.
     pub outcome: Outcome,
-    /// The control windows before the first packet after the warm-up and after each packet; empty
-    /// if the bench has none.
+    /// The control windows before the first packet after the warm-up and after each packet (empty
+    /// if the bench has none).
     pub controls: Vec<Control>,
     /// The time from the first packet after the warm-up to the last.
     pub duration: Duration,
-    /// The rate at which packets were actually sent, in packets per second; `None` if each packet
-    /// waited for the arrival of the previous one.
+    /// The rate at which packets were actually sent, in packets per second, or `None` if each
+    /// packet waited for the arrival of the previous one.
     pub offered: Option<f64>,
     /// Remarks on unusual events while the packets were sent, as sentences.
     pub notes: Vec<String>,
@@ -388,7 +388,7 @@ impl Conductor<'_> {
     }
 
     /// Times the fixed workload once. Returns how much slower it was than its best time, as a
-    /// share; `None` if the machine is not observed.
+    /// share, or `None` if the machine is not observed.
     fn slowdown(&mut self) -> Option<f64> {
         let reading = self.yardstick()?;
         Some(self.steadiness.slowness(reading))

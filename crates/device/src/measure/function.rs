@@ -80,7 +80,7 @@ functions! {
 }
 
 impl MatchKind {
-    /// Whether this match belongs to the baseline, to which other functions are added.
+    /// Returns whether this match belongs to the baseline, to which other functions are added.
     #[must_use]
     pub fn is_baseline(self) -> bool {
         self == Self::Port
@@ -88,7 +88,7 @@ impl MatchKind {
 }
 
 impl ActionKind {
-    /// Whether this action belongs to the baseline, to which other functions are added.
+    /// Returns whether this action belongs to the baseline, to which other functions are added.
     #[must_use]
     pub fn is_baseline(self) -> bool {
         self == Self::Output

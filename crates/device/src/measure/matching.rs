@@ -15,7 +15,7 @@ pub struct PacketTracker {
     packets: BTreeMap<u32, Packet>,
     /// The number of packets that have been sent but have not arrived yet.
     outstanding: usize,
-    /// The largest packet number that has arrived; `None` before the first arrival.
+    /// The largest packet number that has arrived, or `None` before the first arrival.
     latest: Option<u32>,
     counts: Counts,
     altered: u64,

@@ -41,7 +41,7 @@ pub enum Part {
     Compute(Operator, u32),
     /// A condition on the validity of a header.
     Branch,
-    /// A condition that compares values of this many bits; 0 for a comparison of errors.
+    /// A condition that compares values of this many bits, or 0 for a comparison of errors.
     Compare(u32),
     /// A `setValid` of a header that is already valid.
     SetValid,

@@ -229,8 +229,8 @@ pub enum ProgramPath {
 pub struct PlannedCell {
     /// The rules or the program that the device runs.
     pub task: Task,
-    /// The rate at which packets are sent, in packets per second; `None` if each packet waits for
-    /// the arrival of the previous one.
+    /// The rate at which packets are sent, in packets per second, or `None` if each packet waits
+    /// for the arrival of the previous one.
     pub packets_per_second: Option<f64>,
 }
 
@@ -251,15 +251,15 @@ pub struct RatePlan {
 /// The connection between this machine and the measured device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WirePlan {
-    /// The interfaces to which packets for the device are sent and on which they return; `None` if
-    /// pairs of virtual interfaces are created for the campaign.
+    /// The interfaces to which packets for the device are sent and on which they return, or `None`
+    /// if pairs of virtual interfaces are created for the campaign.
     pub interfaces: Option<[String; 2]>,
     /// The clock that timestamps packets before and after the device.
     pub timestamps: Timestamps,
-    /// The line rate R_max of the device's ports in bit/s; `None` if the plan does not state it.
+    /// The line rate R_max of the device's ports in bit/s, or `None` if the plan does not state it.
     pub line_rate: Option<u64>,
-    /// The processor cores of the packet generator and of a device that is started on this machine;
-    /// `None` for the last two that this process may use.
+    /// The processor cores of the packet generator and of a device that is started on this machine,
+    /// or `None` for the last two that this process may use.
     pub cores: Option<[usize; 2]>,
     /// Whether idle processor cores are kept from sleeping, because a sleeping core notices packets
     /// late.
@@ -292,7 +292,7 @@ pub struct Plan {
     pub wait: Duration,
     /// The connection between this machine and the device.
     pub wire: WirePlan,
-    /// The parameters of the search for the highest rate without loss; `None` if the plan has no
+    /// The parameters of the search for the highest rate without loss, or `None` if the plan has no
     /// such search.
     pub rates: Option<RatePlan>,
     /// The parts of the P4 program named by the plan that cannot be measured alone, because no
@@ -497,8 +497,8 @@ impl DeviceKind {
         }
     }
 
-    /// Whether the device runs P4 programs. Only then can packets have additional headers between
-    /// Ethernet and IPv4.
+    /// Returns whether the device runs P4 programs. Only then can packets have additional headers
+    /// between Ethernet and IPv4.
     fn is_programmable(&self) -> bool {
         matches!(self, Self::SoftwareSwitch { .. } | Self::P4Runtime { .. } | Self::Memory { .. })
     }

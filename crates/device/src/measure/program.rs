@@ -24,7 +24,7 @@ const PORT_BITS: u32 = 9;
 pub(super) struct Key {
     pub(super) value: u128,
     pub(super) bits: u32,
-    /// The mask of a ternary key; `None` for an exact match.
+    /// The mask of a ternary key, or `None` for an exact match.
     pub(super) mask: Option<u128>,
 }
 

@@ -58,7 +58,7 @@ impl Steadiness {
         self.readings.insert(place, reading);
     }
 
-    /// Returns how much longer than its best time the workload took, as a share; zero if no time
+    /// Returns how much longer than its best time the workload took, as a share, or zero if no time
     /// has been recorded.
     pub(super) fn slowness(&self, reading: Duration) -> f64 {
         // The best time is the first decile, not the least reading: a processor may be
@@ -69,7 +69,7 @@ impl Steadiness {
     }
 
     /// Returns the median delay of a block divided by the median of those of the cell's blocks that
-    /// were kept; `None` if no block was kept or a median is unknown.
+    /// were kept, or `None` if no block was kept or a median is unknown.
     pub(super) fn beside_others(&self, cell: CellId, median: Option<i64>) -> Option<f64> {
         let others = self.medians.get(&cell)?;
         let typical = *others.get(others.len().saturating_sub(1) / 2)?;
@@ -83,16 +83,16 @@ impl Steadiness {
         kept.insert(kept.partition_point(|one| *one < median), median);
     }
 
-    /// Whether a disturbed block may be measured again that was already repeated `again` times. If
-    /// so, counts the repetition.
+    /// Returns whether a disturbed block may be measured again that was already repeated `again`
+    /// times. If so, counts the repetition.
     pub(super) fn may_repeat(&mut self, again: u32) -> bool {
         let left = self.repeats > 0 && again < Self::REPEATS;
         self.repeats -= u32::from(left);
         left
     }
 
-    /// Whether the workload may be run once more while waiting for a fast machine. If so, counts
-    /// the run.
+    /// Returns whether the workload may be run once more while waiting for a fast machine. If so,
+    /// counts the run.
     pub(super) fn may_wait(&mut self) -> bool {
         let left = self.waits > 0;
         self.waits = self.waits.saturating_sub(1);

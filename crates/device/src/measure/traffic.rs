@@ -179,7 +179,7 @@ impl Traffic {
         }
     }
 
-    /// Returns the identifier of a frame that was captured on its way to the device; `None` for
+    /// Returns the identifier of a frame that was captured on its way to the device, or `None` for
     /// other traffic.
     #[must_use]
     pub fn read_sent(&self, frame: &[u8]) -> Option<PacketId> {

@@ -12,7 +12,7 @@ use crate::level::Level;
 pub struct Drift {
     /// The amount by which delays were longer in the second half, as a share.
     pub change: f64,
-    /// Half the width of the 95 % confidence interval of `change` (Welch); `None` if unknown.
+    /// Half the width of the 95 % confidence interval of `change` (Welch), or `None` if unknown.
     pub interval: Option<f64>,
     /// Whether the confidence interval excludes zero, so that the delays changed.
     pub shown: bool,
@@ -23,7 +23,7 @@ pub struct Drift {
     pub stalls: f64,
     /// The number of times that the clock was set during the campaign.
     pub clock_steps: u64,
-    /// The numbers of blocks that a disturbed machine affected; `None` if there were none or the
+    /// The numbers of blocks that a disturbed machine affected, or `None` if there were none or the
     /// machine was not observed.
     pub disturbances: Option<Disturbances>,
 }

@@ -23,8 +23,8 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Returns the noise of a level; `None` if no training cell has three blocks with delays, or if
-    /// there are fewer than two training cells.
+    /// Returns the noise of a level, or `None` if no training cell has three blocks with delays, or
+    /// if there are fewer than two training cells.
     pub(super) fn of(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<Self> {
         let training: Vec<&VerifiedCell> = cells.iter().filter(|cell| cell.training).collect();
         let values =

@@ -29,14 +29,14 @@ pub struct Table {
     /// Whether the default entry cannot be changed: it is constant in the program, or the table
     /// is indirect (specification 1.5, "Default Entry").
     pub default_is_const: bool,
-    /// The object that holds the actions of the table's entries; `None` if entries hold their
+    /// The object that holds the actions of the table's entries, or `None` if entries hold their
     /// actions directly.
     pub implementation: Option<Implementation>,
     /// The direct counter of the entries, if there is one.
     pub direct_counter: Option<DirectCounterId>,
     /// The direct meter of the entries, if there is one.
     pub direct_meter: Option<DirectMeterId>,
-    /// The largest number of entries, not counting the default entry; `None` for no limit.
+    /// The largest number of entries, not counting the default entry, or `None` for no limit.
     pub size: Option<u64>,
     /// Whether entries may have an idle timeout.
     pub idle_timeout: bool,
@@ -66,7 +66,7 @@ impl Table {
 pub struct MatchField {
     /// The identifier, unique within the table or value set.
     pub id: MatchFieldId,
-    /// The name; empty for a value set of a plain type.
+    /// The name (empty for a value set of a plain type).
     pub name: String,
     /// The kind of match that the field uses.
     pub kind: MatchKind,
@@ -212,7 +212,8 @@ pub struct ActionProfile {
     /// The largest number of members and, for a selector, also the largest total size of all
     /// groups, in the unit of [`Self::size_semantics`]. `None` for no limit.
     pub size: Option<u64>,
-    /// The largest size of a group, in the unit of [`Self::size_semantics`]; `None` for no limit.
+    /// The largest size of a group, in the unit of [`Self::size_semantics`], or `None` for no
+    /// limit.
     pub max_group_size: Option<u32>,
     /// The quantity that sizes of groups count.
     pub size_semantics: SizeSemantics,
@@ -227,7 +228,7 @@ pub enum SizeSemantics {
     SumOfWeights,
     /// The number of members, each of which counts once.
     SumOfMembers {
-        /// The largest weight of a member; `None` for no limit.
+        /// The largest weight of a member, or `None` for no limit.
         max_member_weight: Option<u32>,
     },
 }
@@ -243,7 +244,7 @@ pub struct Counter {
     pub alias: String,
     /// The unit of the counter.
     pub unit: Unit,
-    /// The number of cells; `None` if P4Info does not specify it, for example because the index
+    /// The number of cells, or `None` if P4Info does not specify it, for example because the index
     /// type is translated.
     pub size: Option<u64>,
 }
@@ -276,7 +277,7 @@ pub struct Meter {
     pub unit: Unit,
     /// The algorithm by which the meter determines colors.
     pub algorithm: MeterAlgorithm,
-    /// The number of cells; `None` if P4Info does not specify it.
+    /// The number of cells, or `None` if P4Info does not specify it.
     pub size: Option<u64>,
 }
 
@@ -308,7 +309,7 @@ pub struct Register {
     pub alias: String,
     /// The type of a cell.
     pub data: DataType,
-    /// The number of cells; `None` if P4Info does not specify it.
+    /// The number of cells, or `None` if P4Info does not specify it.
     pub size: Option<u64>,
 }
 
@@ -336,7 +337,7 @@ pub struct ValueSet {
     pub alias: String,
     /// The fields of a member, in the order of declaration.
     pub match_fields: Vec<MatchField>,
-    /// The largest number of members; `None` for no limit.
+    /// The largest number of members, or `None` for no limit.
     pub size: Option<u64>,
 }
 

@@ -26,8 +26,8 @@ const PER_CALL: usize = 48 << 10;
 /// messages rarely change the account.
 const PORTION: usize = 64 << 10;
 
-/// The number of connections above which each may use the processor only for short turns, which
-/// addresses share fairly.
+/// The number of connections above which turns are limited: each connection may use the processor
+/// only for a short time, and addresses get fair shares of the time.
 const CROWD: usize = 32;
 
 /// A callback that is called when a connection reaches a limit.

@@ -249,7 +249,8 @@ fn bytes_that_find_no_room_evict_no_other_connection() {
     server.hold(first, 3 << 20).expect("room is made");
     assert_eq!(server.evictions(), [(other, Limit::Held)]);
 
-    // The connection that asks would have to go as well, so that no other one must.
+    // Evicting other connections would not suffice without evicting the requesting one. So only the
+    // requesting one is evicted.
     let mut server = Server::new(few());
     let [primary, large, asks] = [1, 2, 3].map(|number| server.serve(host(number)));
     server.admission.protect(primary, true);

@@ -36,8 +36,8 @@ impl Messages {
         Self { limit, frame: Bytes::new(), begun: BytesMut::new() }
     }
 
-    /// Adds the next frame. [`Messages::next_message`] must have returned all messages of the
-    /// previous frame before.
+    /// Adds the next frame. [`Messages::next_message`] must already have returned all messages of
+    /// the previous frame.
     pub fn push(&mut self, frame: Bytes) {
         if self.begun.is_empty() {
             self.frame = frame;

@@ -54,7 +54,7 @@ impl<E: Encode> Sending<E> {
         Self { stream, reader, encode, buffer: BytesMut::new(), is_full: false }
     }
 
-    /// Sends as many items as possible. Ready when the stream has ended.
+    /// Sends as many items as possible. Returns `Ready` once the stream has ended.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let ended = ready!(self.try_poll(context));
         if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
@@ -64,7 +64,7 @@ impl<E: Encode> Sending<E> {
         Poll::Ready(())
     }
 
-    /// Sends as many items as possible. Ready with the status that ends the stream.
+    /// Sends as many items as possible. Returns `Ready` with the status that ends the stream.
     fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
         loop {
             let room = self.poll_room(context);
@@ -87,7 +87,7 @@ impl<E: Encode> Sending<E> {
         }
     }
 
-    /// Ready when the peer has reset the stream.
+    /// Returns `Ready` once the peer has reset the stream.
     fn poll_reset<T>(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Gone>> {
         match &mut self.stream {
             Some(stream) => stream.poll_reset(context).map(|_| Err(Gone)),
@@ -95,7 +95,7 @@ impl<E: Encode> Sending<E> {
         }
     }
 
-    /// Ready when the peer accepts more data.
+    /// Returns `Ready` once the peer accepts more data.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
         let Some(stream) = &mut self.stream else { return Poll::Ready(Err(Gone)) };
         stream.reserve_capacity(1);

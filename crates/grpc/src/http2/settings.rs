@@ -28,8 +28,8 @@ const MAX_HEADER_LIST_SIZE: u16 = 6;
 /// frame is longer.
 const LONGEST: usize = 1024;
 
-/// The maximum size of the metadata that the peer accepts at once, in bytes as RFC 9113 counts them
-/// (section 6.5.2).
+/// The maximum size of the metadata that the peer accepts in one block of headers, in bytes as RFC
+/// 9113 counts them (section 6.5.2).
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLimit(Arc<First>);
 

@@ -21,11 +21,11 @@ const POLLS_AT_LEAST: usize = 8;
 
 /// A call on a connection.
 pub trait Call: Send + 'static {
-    /// Receives and sends as much as possible. Ready when the call has ended.
+    /// Receives and sends as much as possible. Returns `Ready` once the call has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Encodes the messages that wait to be sent, for calls that can be written out of turn. Ready
-    /// when the call has ended.
+    /// Encodes the messages that wait to be sent, for calls that can be written out of turn.
+    /// Returns `Ready` once the call has ended.
     fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()>;
 }
 
@@ -44,8 +44,8 @@ pub(crate) trait Connection: Send + 'static {
     /// The type of the calls.
     type Call: Call;
 
-    /// Reads from and writes to the transport, and begins the calls that arrive. Ready when the
-    /// connection has ended.
+    /// Reads from and writes to the transport, and begins the calls that arrive. Returns `Ready`
+    /// once the connection has ended.
     fn poll(&mut self, calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()>;
 }
 
@@ -115,7 +115,7 @@ impl<C: Connection> Shared<C> {
     }
 
     /// Polls the parts of the connection that were woken. After [`POLLS_AT_LEAST`] parts it stops
-    /// when `interrupted` returns true. Ready when the connection has ended.
+    /// when `interrupted` returns true. Returns `Ready` once the connection has ended.
     pub(crate) fn poll(
         &self,
         context: &mut Context<'_>,
@@ -160,12 +160,12 @@ impl<C: Connection> Shared<C> {
 /// The time at which messages are written to the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// When the connection has its next turn.
+    /// The messages are written when the connection has its next turn.
     InTurn,
-    /// Immediately if the connection has no other calls. Otherwise in the connection's next turn,
-    /// together with the messages of the other calls.
+    /// The messages are written immediately if the connection has no other calls. Otherwise they
+    /// are written in the connection's next turn, together with the messages of the other calls.
     Alone,
-    /// Immediately, even if the connection has other calls.
+    /// The messages are written immediately, even if the connection has other calls.
     Now,
 }
 

@@ -131,8 +131,8 @@ impl Words {
         words
     }
 
-    /// Whether `self` and `other` are equal in all bits that are set in `mask`. The three patterns
-    /// have the same width.
+    /// Returns whether `self` and `other` are equal in all bits that are set in `mask`. The three
+    /// patterns have the same width.
     pub(super) fn matches_under(&self, other: &Self, mask: &Self) -> bool {
         let at = |words: &[u64], position: usize| words.get(position).copied().unwrap_or(0);
         let (others, masks) = (other.as_slice(), mask.as_slice());

@@ -54,8 +54,9 @@ fn records_of_a_failed_sync_are_written_again() {
     }
 }
 
-/// Checks that a process that starts after a replacement whose directory could not be synced does
-/// not lose its records with the new name.
+/// Checks that records survive although the rename of a replacement may not be on the medium,
+/// because its directory could not be synced. The next process must sync the directory before it
+/// relies on the new name.
 #[test]
 fn a_start_syncs_the_name_of_its_file() {
     for seed in 0..20 {

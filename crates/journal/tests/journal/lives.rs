@@ -120,7 +120,7 @@ impl Lives {
         self.counts
     }
 
-    /// Whether no process runs, because the last one ended or could not start.
+    /// Returns whether no process runs, because the last one ended or could not start.
     pub(crate) fn has_ended(&self) -> bool {
         self.process.is_none() || self.disk.has_crashed()
     }
@@ -160,7 +160,7 @@ impl Lives {
         }
     }
 
-    /// Whether the journal accepts no more records, because a sync has failed.
+    /// Returns whether the journal accepts no more records, because a sync has failed.
     pub(crate) fn is_closed(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.is_closed)
     }
@@ -272,7 +272,7 @@ impl Lives {
         start
     }
 
-    /// Whether an end can leave a file that is refused as damaged.
+    /// Returns whether an end can leave a file that is refused as damaged.
     fn may_damage(&self, end: End) -> bool {
         match end {
             End::Flip { .. } => true,
@@ -446,7 +446,7 @@ fn is_subsequence(found: &[u64], known: &[u64]) -> bool {
     found.iter().all(|number| known.any(|one| one == number))
 }
 
-/// Whether `found` is `known` without at most one record.
+/// Returns whether `found` is `known` without at most one record.
 fn lacks_one(known: &[u64], found: &[u64]) -> bool {
     found.len() + 1 >= known.len() && is_subsequence(found, known)
 }

@@ -188,7 +188,7 @@ fn records_that_were_moved_are_damage() {
     }
 }
 
-/// Checks that no synced record may be missing, not even at the end.
+/// Checks that a missing synced record is damage, even if it was the last one.
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_damage() {
     let disk = SimulatedDisk::new(1);
@@ -385,8 +385,9 @@ fn journals_side_by_side_keep_apart() {
     assert_eq!(left, paths.len());
 }
 
-/// Checks that a changed record that was synced is damage even if its rest is zero, as that of an
-/// interrupted write is, and if the mark of the sync was not written: later records repeat it.
+/// Checks that a synced record that has changed is reported as damage if a later record names it as
+/// synced. Its rest is zero, as after an interrupted write, and the mark of the sync was not
+/// written.
 #[test]
 fn a_changed_record_before_one_that_names_it_as_synced_is_damage() {
     let body = |number: u8| [[number; 1_500], [0; 1_500]].concat();

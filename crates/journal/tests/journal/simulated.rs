@@ -102,7 +102,7 @@ impl SimulatedDisk {
         self.lock().used()
     }
 
-    /// Whether the process has ended in a call.
+    /// Returns whether the process has ended in a call.
     pub(crate) fn has_crashed(&self) -> bool {
         let state = self.lock();
         matches!(state.fault, Some(Fault::Crash(last)) if state.calls > last)
@@ -182,7 +182,7 @@ impl SimulatedDisk {
 /// The extent to which a call is carried out.
 enum Turn {
     Whole,
-    /// The call is carried out in part, if it has parts, and fails then.
+    /// The call fails after a part of it was carried out, if it has parts.
     Failing,
 }
 

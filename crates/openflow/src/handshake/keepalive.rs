@@ -45,7 +45,7 @@ impl Keepalive {
     /// Creates a keepalive. It sends an echo request after `interval` of silence, and reports the
     /// peer as dead after another `patience` of silence.
     ///
-    /// Echo requests have transaction ids from `first_xid` on.
+    /// Echo requests have ascending transaction ids that start at `first_xid`.
     pub fn new(interval: Duration, patience: Duration, first_xid: Xid, now: Duration) -> Self {
         let (asked, pending) = (None, None);
         Self { interval, patience, last_heard: now, asked, pending, next_xid: first_xid }

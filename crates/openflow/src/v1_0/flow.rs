@@ -26,9 +26,9 @@ structure! {
         pub cookie: u64,
         /// The change that the flow-mod makes.
         pub command: FlowModCommand,
-        /// The time in seconds without a packet after which the entry is removed; 0 for never.
+        /// The time in seconds without a packet after which the entry is removed, or 0 for never.
         pub idle_timeout: u16,
-        /// The time in seconds after which the entry is removed; 0 for never.
+        /// The time in seconds after which the entry is removed, or 0 for never.
         pub hard_timeout: u16,
         /// The entry's priority. Among entries that match a packet, the one with the highest
         /// priority applies, and an entry without wildcards precedes all others.

@@ -45,7 +45,7 @@ pub struct PacketOut {
     pub in_port: PortNo,
     /// The actions that the switch applies to the packet.
     pub actions: Vec<Action>,
-    /// The packet; empty if it is buffered.
+    /// The packet (empty if it is buffered).
     pub data: Vec<u8>,
 }
 

@@ -61,16 +61,16 @@ structure! {
     pub struct FlowMod = "ofp_flow_mod" {
         /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// The bits of the cookie that an entry must share in order to be changed or deleted; 0 for
-        /// any cookie.
+        /// The bits of the cookie that an entry must share in order to be changed or deleted, or 0
+        /// for any cookie.
         pub cookie_mask: u64,
         /// The table to change. With [`TableId::ALL`], a deletion applies to all tables.
         pub table_id: TableId,
         /// The change that the flow-mod makes.
         pub command: FlowModCommand,
-        /// The time in seconds without a packet after which the entry expires; 0 for never.
+        /// The time in seconds without a packet after which the entry expires, or 0 for never.
         pub idle_timeout: u16,
-        /// The time in seconds after which the entry expires; 0 for never.
+        /// The time in seconds after which the entry expires, or 0 for never.
         pub hard_timeout: u16,
         /// The priority among entries that match a packet; the highest one wins.
         pub priority: u16,
@@ -186,7 +186,7 @@ structure! {
         pub out_group: GroupId; pad 4,
         /// Selects only entries with this cookie under `cookie_mask`.
         pub cookie: u64,
-        /// The bits of the cookie that are compared; 0 for any cookie.
+        /// The bits of the cookie that are compared, or 0 for any cookie.
         pub cookie_mask: u64,
         /// Selects only entries that this match covers.
         pub match_fields: Match,

@@ -254,7 +254,7 @@ structure! {
     /// The features of a switch's meters, `ofp_meter_features`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct MeterFeatures = "ofp_meter_features" {
-        /// The largest number of meters; 0 if the switch has none.
+        /// The largest number of meters, or 0 if the switch has none.
         pub max_meter: u32,
         /// The supported kinds of band, one bit `1 << type` per [`MeterBandType`].
         pub band_types: u32,

@@ -137,7 +137,7 @@ macro_rules! oxm_fields {
         }
 
         impl Oxm {
-            /// Returns the field of class `OFPXMC_OPENFLOW_BASIC`; `None` for [`Oxm::Raw`].
+            /// Returns the field of class `OFPXMC_OPENFLOW_BASIC`, or `None` for [`Oxm::Raw`].
             pub const fn field(&self) -> Option<OxmField> {
                 match self {
                     $( Self::$variant(_) => Some(OxmField::$constant), )*
@@ -305,8 +305,8 @@ oxm_fields! {
 impl Oxm {
     /// Returns the condition as numbers: the field, the value, and the mask of the compared bits.
     ///
-    /// A mask where the specification allows none counts as well, such as Open vSwitch accepts on
-    /// TCP ports. Returns `None` for fields of other classes and for unknown fields.
+    /// Masks count even on fields on which the specification allows none, as Open vSwitch accepts
+    /// them on TCP ports. Returns `None` for fields of other classes and for unknown fields.
     pub fn condition(&self) -> Option<(OxmField, u128, u128)> {
         let field = match self {
             Self::Raw(raw) if raw.class == OxmClass::OPENFLOW_BASIC => OxmField(raw.field),

@@ -50,7 +50,7 @@ impl PbbIsid {
 pub(super) trait Value: Copy + PartialEq {
     /// The length of the value in bytes.
     const WIDTH: usize;
-    /// The value with all bits set that exist on the wire.
+    /// The value in which every bit that exists on the wire is set.
     const ONES: Self;
     /// The value with no bit set.
     const ZERO: Self;

@@ -67,9 +67,9 @@ open_enum! {
         WRITE_ACTIONS = 4,
         /// Actions that the table-miss entry writes to the action set.
         WRITE_ACTIONS_MISS = 5,
-        /// Actions to apply at once.
+        /// Actions to apply immediately.
         APPLY_ACTIONS = 6,
-        /// Actions that the table-miss entry applies at once.
+        /// Actions that the table-miss entry applies immediately.
         APPLY_ACTIONS_MISS = 7,
         /// Fields to match.
         MATCH = 8,
@@ -79,9 +79,9 @@ open_enum! {
         WRITE_SETFIELD = 12,
         /// Fields that the table-miss entry sets in the action set.
         WRITE_SETFIELD_MISS = 13,
-        /// Fields to set at once.
+        /// Fields to set immediately.
         APPLY_SETFIELD = 14,
-        /// Fields that the table-miss entry sets at once.
+        /// Fields that the table-miss entry sets immediately.
         APPLY_SETFIELD_MISS = 15,
         /// Defined by an experimenter.
         EXPERIMENTER = 0xfffe,
@@ -218,9 +218,9 @@ properties! {
     WRITE_ACTIONS WriteActions(Vec<FeatureId>),
     /// The actions that the table-miss entry can write to the action set.
     WRITE_ACTIONS_MISS WriteActionsMiss(Vec<FeatureId>),
-    /// The actions that entries can apply at once.
+    /// The actions that entries can apply immediately.
     APPLY_ACTIONS ApplyActions(Vec<FeatureId>),
-    /// The actions that the table-miss entry can apply at once.
+    /// The actions that the table-miss entry can apply immediately.
     APPLY_ACTIONS_MISS ApplyActionsMiss(Vec<FeatureId>),
     /// The fields that can be matched; the mask bit is set if any mask is possible.
     MATCH Match(Vec<OxmId>),
@@ -230,9 +230,9 @@ properties! {
     WRITE_SETFIELD WriteSetField(Vec<OxmId>),
     /// The fields that the table-miss entry can set in the action set.
     WRITE_SETFIELD_MISS WriteSetFieldMiss(Vec<OxmId>),
-    /// The fields that entries can set at once.
+    /// The fields that entries can set immediately.
     APPLY_SETFIELD ApplySetField(Vec<OxmId>),
-    /// The fields that the table-miss entry can set at once.
+    /// The fields that the table-miss entry can set immediately.
     APPLY_SETFIELD_MISS ApplySetFieldMiss(Vec<OxmId>),
     /// A property of entries that an experimenter defines.
     EXPERIMENTER Experimenter(ExperimenterProperty),

@@ -77,12 +77,13 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         })
     }
 
-    /// Returns the time in seconds without a packet after which the entry is removed; 0 for never.
+    /// Returns the time in seconds without a packet after which the entry is removed, or 0 for
+    /// never.
     pub fn idle_timeout(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(58, 26))
     }
 
-    /// Returns the time in seconds after which the entry is removed; 0 for never.
+    /// Returns the time in seconds after which the entry is removed, or 0 for never.
     pub fn hard_timeout(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(60, 28))
     }

@@ -11,7 +11,8 @@ pub const HEADER_LENGTH: usize = 8;
 open_enum! {
     /// The values of `ofp_header.type` on which both versions agree.
     ///
-    /// The numbers differ from 15 on; the constants of each version are in its module.
+    /// The versions differ in the numbers 15 and above; the constants of each version are in its
+    /// module.
     pub MessageType: u8 {
         /// Opens the connection and contains the versions that the sender speaks.
         HELLO = 0,

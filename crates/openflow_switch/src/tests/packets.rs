@@ -288,7 +288,7 @@ fn arp_neighbour_discovery_fragments_and_extension_headers() {
     ] {
         assert_eq!(packet.field(field), Some(value), "{field:?}");
     }
-    // A neighbour solicitation with its sender's link-layer address, behind a hop-by-hop header.
+    // A neighbour solicitation with its sender's link-layer address, after a hop-by-hop header.
     let mut solicitation = vec![0; 12];
     solicitation.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 40, 0, 255]);
     solicitation.extend([0xfe; 16]);

@@ -388,8 +388,8 @@ fn a_packet_out_to_the_tables_runs_through_them() {
     assert_eq!(flows(&mut switch)[0].packet_count, 1);
 }
 
-/// The actions behind an output to the tables are executed as well, and those that the packet-out
-/// itself has reach the controller and groups as those of an entry do.
+/// Checks that the actions after an output to the tables are executed. The packet-out's own outputs
+/// to the controller and to groups act as those of a table entry do.
 #[test]
 fn all_actions_of_a_packet_out_are_executed() {
     let mut switch = running(Version::V1_3);

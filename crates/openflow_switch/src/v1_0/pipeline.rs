@@ -44,7 +44,7 @@ impl Personality {
     }
 
     /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
-    /// packet, as the actions before it made it, through the table, and the actions behind it
+    /// packet through the table, with the changes of the actions so far, and the following actions
     /// continue with that packet (5.3.6). `direct` receives the packets that the actions themselves
     /// send to ports, and `passage` those that the table sends. All packets for the controller are
     /// in `passage`. A packet-out that only sends to ports is carried out only if `direct` keeps

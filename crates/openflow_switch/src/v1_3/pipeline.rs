@@ -25,7 +25,7 @@ use super::{Entry, Personality, SwitchOptions};
 const MOST_GROUPS: u32 = 8;
 
 impl Personality {
-    /// Passes a packet through the tables, from table 0 on.
+    /// Passes a packet through the tables, beginning with table 0.
     pub(in super::super) fn process(
         &mut self,
         options: &SwitchOptions,
@@ -59,7 +59,7 @@ impl Personality {
     }
 
     /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
-    /// packet, as the actions before it made it, through the tables, and the actions behind it
+    /// packet through the tables, with the changes of the actions so far, and the following actions
     /// continue with that packet (7.3.7). `direct` receives the packets that the actions themselves
     /// send to ports, and `passage` those that the tables send. All packets for the controller are
     /// in `passage`. A packet-out that only sends to ports is carried out only if `direct` keeps
@@ -135,7 +135,7 @@ pub(super) struct GroupHit {
     pub(super) bucket: usize,
     pub(super) bytes: u64,
     /// Whether this is the first bucket of the group that the packet passes. The group counts the
-    /// packet only then.
+    /// packet only in this case.
     pub(super) is_first: bool,
 }
 

@@ -783,7 +783,7 @@ impl Loader<'_> {
     }
 }
 
-/// Whether two blocks are equal apart from their locations in the source.
+/// Returns whether two blocks are equal apart from their locations in the source.
 fn bodies_equal(left: &ir::Block, right: &ir::Block) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.kind == right.kind)
 }

@@ -386,7 +386,7 @@ fn holds_numbers(annotation: &Annotation) -> bool {
     HOLDS_EXPRESSIONS.contains(&annotation.name.as_str())
 }
 
-/// Whether the annotation is structured, `@name[...]`. A structured annotation must not be
+/// Returns whether the annotation is structured, `@name[...]`. A structured annotation must not be
 /// repeated.
 fn is_structured(annotation: &Annotation) -> bool {
     matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))

@@ -18,12 +18,12 @@ pub(super) struct Matched {
     pub(super) return_type: Type,
 }
 
-/// Whether a call may omit the argument for a parameter.
+/// Returns whether a call may omit the argument for a parameter.
 pub(super) fn may_be_omitted(parameter: &Parameter) -> bool {
     parameter.default.is_some() || parameter.annotation("optional").is_some()
 }
 
-/// Whether the number and names of the arguments fit the parameters (§6.8.2).
+/// Returns whether the number and names of the arguments fit the parameters (§6.8.2).
 pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> bool {
     if arguments.len() > parameters.len() {
         return false;

@@ -313,7 +313,7 @@ impl Checker<'_, '_> {
         good
     }
 
-    /// Whether the language permits a cast from one type to another.
+    /// Returns whether the language permits a cast from one type to another.
     pub(super) fn may_cast(&self, to: &Type, from: &Type) -> bool {
         if to == from {
             return true;

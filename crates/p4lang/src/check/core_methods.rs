@@ -10,7 +10,7 @@ use crate::source::Span;
 
 impl Checker<'_, '_> {
     /// Checks the rules that core.p4 and the architectures state for the callee of a call. The call
-    /// was recorded before.
+    /// must have been recorded.
     pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
         let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
         if let Callee::ExternFunction(id)

@@ -206,8 +206,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Whether an expression that is marked as known depends on values that are known only at run
-    /// time: action data, or parameters of `apply` without a direction.
+    /// Returns whether an expression that is marked as known depends on values that are known only
+    /// at run time: action data, or parameters of `apply` without a direction.
     fn is_run_time(&self, expression: &ast::Expression) -> bool {
         use ast::ExpressionKind as Kind;
         if self.out.constant(expression.id).is_some() {

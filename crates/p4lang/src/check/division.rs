@@ -171,7 +171,7 @@ impl<'program> Checker<'program, '_> {
     }
 }
 
-/// Whether a block consists only of assignments and declarations without calls.
+/// Returns whether a block consists only of assignments and declarations without calls.
 fn is_straight_line(block: &Block) -> bool {
     let mut calls = false;
     walk::block(block, &mut |expression| {

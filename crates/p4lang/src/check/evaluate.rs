@@ -3,8 +3,8 @@
 //! The evaluator folds constants during the check. The lowering uses it again for each instance,
 //! with an [`Environment`] that has the values of constructor parameters. It uses the results of
 //! the checker (types, resolutions and conversions). An expression that cannot be computed has no
-//! value, and the checker reports the reason where a value is required. The only error that the
-//! evaluator records itself is that of values that are too large, in the budget.
+//! value, and the checker reports the reason where a value is required. The evaluator itself
+//! records only one error, in the budget: that a value is too large.
 
 use num_bigint::BigInt;
 

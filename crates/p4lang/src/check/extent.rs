@@ -45,8 +45,8 @@ struct Occurrence {
     parts: u64,
     /// The number of times that the name of the outer type contains that of the inner one.
     in_name: u64,
-    /// The number of times that names of types inside the outer type contain the name of the inner
-    /// type, in addition to those in the inner type's own parts.
+    /// The number of occurrences of the inner type's name in names of types inside the outer type,
+    /// without the occurrences in the inner type's own parts.
     in_names: u64,
     /// The number of times that the names of the inner type's own parts are counted.
     names: u64,
@@ -60,8 +60,8 @@ impl Occurrence {
     /// The occurrence of a type argument, which is not a part.
     const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
 
-    /// The occurrence of an element in a tuple, record, list or array, which contains the element
-    /// `times` times.
+    /// Returns the occurrence of an element in a tuple, record, list or array, which contains the
+    /// element `times` times.
     fn element(times: u64) -> Self {
         Self { above: 1, parts: times, in_name: 1, in_names: 1, names: 1 }
     }

@@ -11,14 +11,14 @@ use crate::ast::{Argument, DeclarationId, Direction, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// Whether two lists of parameters have the same length and names. Methods of one extern that have
-/// the same name must differ in these, and so must its constructors.
+/// Returns whether two lists of parameters have the same length and names. Methods of one extern
+/// that have the same name must differ in these, and so must its constructors.
 pub(super) fn same_names(one: &[Parameter], other: &[Parameter]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
 }
 
-/// Whether no call can distinguish two lists of parameters, because their lengths, names and types
-/// as written are equal.
+/// Returns whether no call can distinguish two lists of parameters, because their lengths, names
+/// and types as written are equal.
 pub(super) fn same_parameters(one: &[Parameter], other: &[Parameter]) -> bool {
     same_names(one, other)
         && one.iter().zip(other).all(|(a, b)| a.ty.to_string() == b.ty.to_string())
@@ -47,7 +47,7 @@ impl Checker<'_, '_> {
         Some((chosen, infos))
     }
 
-    /// Selects a declaration like [`Self::choose`], for arguments that were checked before.
+    /// Selects a declaration like [`Self::choose`], for arguments that were already checked.
     pub(super) fn choose_for(
         &mut self,
         call: Overloaded<'_>,

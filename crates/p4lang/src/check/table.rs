@@ -472,8 +472,8 @@ impl<'program> Checker<'program, '_> {
         Some((position, reference))
     }
 
-    /// Whether two expressions are equal, because their structures or their constant values are
-    /// equal.
+    /// Returns whether two expressions are equal, because their structures or their constant values
+    /// are equal.
     pub(super) fn same_expression(&self, one: &Expression, other: &Expression) -> bool {
         if let (Some(a), Some(b)) = (self.out.constant(one.id), self.out.constant(other.id)) {
             return a == b || a.to_integer().is_some() && a.to_integer() == b.to_integer();
@@ -853,7 +853,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether p4c can derive the control-plane name of a key from its expression.
+/// Returns whether p4c can derive the control-plane name of a key from its expression.
 fn has_key_name(expression: &Expression) -> bool {
     match &expression.kind {
         ExpressionKind::Path(_) | ExpressionKind::Integer(_) => true,
@@ -875,7 +875,7 @@ fn has_key_name(expression: &Expression) -> bool {
     }
 }
 
-/// Whether p4c can derive a name from an index. Constants are folded first.
+/// Returns whether p4c can derive a name from an index. Constants are folded first.
 fn has_index_name(index: &Expression) -> bool {
     match &index.kind {
         ExpressionKind::Binary { left, right, .. } => has_index_name(left) && has_index_name(right),
@@ -883,7 +883,7 @@ fn has_index_name(index: &Expression) -> bool {
     }
 }
 
-/// Whether all ones of a mask precede all its zeros, so that it is the mask of a prefix.
+/// Returns whether all ones of a mask precede all its zeros, so that it is the mask of a prefix.
 fn is_prefix(mask: &Bits) -> bool {
     let mut zero_seen = false;
     for position in (0..mask.width()).rev() {

@@ -299,7 +299,7 @@ impl<'program> Checker<'program, '_> {
     }
 }
 
-/// Whether a type reference contains the name `name`.
+/// Returns whether a type reference contains the name `name`.
 fn mentions(ty: &ast::Type, name: &Name) -> bool {
     match &ty.kind {
         ast::TypeKind::Named(path) => path.name == *name,

@@ -132,24 +132,24 @@ impl Type {
         Self::Bits { width, signed: true }
     }
 
-    /// Whether the type is `bit<W>` or `int<W>`.
+    /// Returns whether the type is `bit<W>` or `int<W>`.
     pub fn is_bits(&self) -> bool {
         matches!(self, Self::Bits { .. })
     }
 
-    /// Whether the type is `bit<W>`, `int<W>` or `int`.
+    /// Returns whether the type is `bit<W>`, `int<W>` or `int`.
     pub fn is_numeric(&self) -> bool {
         matches!(self, Self::Bits { .. } | Self::Integer)
     }
 
-    /// Whether the type is [`Type::Unknown`], the type of an erroneous expression.
+    /// Returns whether the type is [`Type::Unknown`], the type of an erroneous expression.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
     }
 
-    /// Whether the type has more parts, when written out, than any reasonable program needs. Types
-    /// can grow exponentially with the program. A huge type is refused where it arises, so that
-    /// every traversal of a type is short.
+    /// Returns whether the type has more parts, when written out, than any reasonable program
+    /// needs. Types can grow exponentially with the program. A huge type is refused where it
+    /// arises, so that every traversal of a type is short.
     pub(super) fn is_huge(&self) -> bool {
         let mut parts = 0_u32;
         self.any(&mut |_| {
@@ -177,7 +177,8 @@ impl Type {
         (!huge).then_some(parts)
     }
 
-    /// Whether an expression of this type is data or an object, not a table, a function or a type.
+    /// Returns whether an expression of this type is data or an object, not a table, a function or
+    /// a type.
     pub(super) fn is_value(&self) -> bool {
         !matches!(
             self,
@@ -256,8 +257,8 @@ impl Type {
         }
     }
 
-    /// Whether `test` holds for the type or for any type argument, element or field inside it. The
-    /// fields of declared types are not examined.
+    /// Returns whether `test` holds for the type or for any type argument, element or field inside
+    /// it. The fields of declared types are not examined.
     pub(crate) fn any(&self, test: &mut dyn FnMut(&Self) -> bool) -> bool {
         if test(self) {
             return true;
@@ -294,7 +295,7 @@ impl Bindings {
         self.0.get(&parameter)
     }
 
-    /// Whether no type parameter is bound.
+    /// Returns whether no type parameter is bound.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -367,7 +367,7 @@ impl<'program> Checker<'program, '_> {
     /// unchanged.
     pub(super) fn base_type(&self, ty: &Type) -> Type {
         let mut current = ty.clone();
-        // A new type is based on a type that was declared before, so the loop ends.
+        // A new type is based on a type that was declared earlier, so the loop ends.
         while let Type::NewType(_) = current {
             match self.out.underlying(&current) {
                 Some(inner) => current = inner.clone(),

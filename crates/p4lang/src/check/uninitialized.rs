@@ -81,8 +81,8 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     }
 }
 
-/// Whether the analysis covers variables of this type: numbers with at least one bit, `bool`,
-/// `error`, enumerations, new types, and tuples of them.
+/// Returns whether the analysis covers variables of this type: numbers with at least one bit,
+/// `bool`, `error`, enumerations, new types, and tuples of them.
 pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Bits { width, .. } => *width > 0,

@@ -173,9 +173,9 @@ pub(super) fn order_of_call(bound: &[BoundArgument]) -> Vec<usize> {
     order
 }
 
-/// Marks arguments as `Ordered` if the order in which they are copied out may matter: if two of
-/// them assign to the same variable, and the call names them in another order than that of the
-/// parameters.
+/// Marks the arguments that are copied out as `Ordered` if their order may matter: if two of them
+/// assign to the same variable, and the call names these two in the reverse of the parameters'
+/// order.
 fn rank_copies(arguments: &mut [(Argument, u32)]) {
     let variable = |argument: &Argument| match argument {
         Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } => {

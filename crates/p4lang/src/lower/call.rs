@@ -61,7 +61,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the entity of an action, or `None` if it has none here. Lowers an action at top
-    /// level if that was not done before.
+    /// level unless it was already lowered.
     pub(super) fn action_entity(&mut self, id: ast::DeclarationId) -> Option<Entity> {
         if self.entity(id).is_none() && self.checked.index.parent(id).is_none() {
             self.global_action(id);

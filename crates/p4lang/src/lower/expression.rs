@@ -41,7 +41,7 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    /// Whether evaluating the expression has side effects.
+    /// Returns whether evaluating the expression has side effects.
     pub(super) fn has_effects(&mut self, expression: &'a ast::Expression) -> bool {
         if let Some(known) = self.analyses.effects.get(&expression.id) {
             return *known;
@@ -186,8 +186,8 @@ impl<'a> Lowering<'a> {
         self.read(place, own)
     }
 
-    /// Whether an expression of type `int` has no compile-time value. Without one, it has no width
-    /// with which to compute at run time.
+    /// Returns whether an expression of type `int` has no compile-time value. Without one, it has
+    /// no width with which to compute at run time.
     pub(super) fn is_open_integer(&mut self, expression: &'a ast::Expression) -> bool {
         let ty = self.concrete(self.checked.converted_type_of(expression.id));
         ty == Type::Integer && self.evaluate(expression).is_none()
@@ -601,8 +601,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether the left operands of an expression form a chain of more than `LONGEST` operators. The
-/// value of such an expression should be saved in a variable.
+/// Returns whether the left operands of an expression form a chain of more than `LONGEST`
+/// operators. The value of such an expression should be saved in a variable.
 fn is_long_chain(value: &Expression) -> bool {
     const LONGEST: usize = 64;
     let mut left = value;

@@ -287,9 +287,9 @@ impl<'a> Lowering<'a> {
         checked.evaluate(value, &self.scope.environment).map(Constructed::Constant)
     }
 
-    /// Whether p4c makes a copy of the parser or control in which these constructor arguments are
-    /// substituted (its pass `SpecializeAll`). It does so if every argument is a constant, or an
-    /// instance that is constructed in place.
+    /// Returns whether p4c makes a copy of the parser or control in which these constructor
+    /// arguments are substituted (its pass `SpecializeAll`). It does so if every argument is a
+    /// constant, or an instance that is constructed in place.
     fn is_specialized(&self, object: &Type, arguments: &[ast::Argument]) -> bool {
         if !matches!(object, Type::Parser(_) | Type::Control(_)) {
             return false;
@@ -671,8 +671,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether a declaration is that of an instance of a parser or control. p4c removes such an
-    /// instance if it is never applied. It keeps instances of externs.
+    /// Returns whether a declaration is that of an instance of a parser or control. p4c removes
+    /// such an instance if it is never applied. It keeps instances of externs.
     pub(super) fn is_block_instance(&self, declaration: &'a ast::Declaration) -> bool {
         self.checked
             .instance(declaration.id)

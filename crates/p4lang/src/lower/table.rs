@@ -175,7 +175,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lowers an action call of an entry or a default action, with values for the parameters that
-    /// the control plane sets in other entries.
+    /// the control plane would set in other entries.
     fn action_call(
         &mut self,
         call: &ActionCallFacts,

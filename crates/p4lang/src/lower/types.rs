@@ -305,7 +305,7 @@ impl Lowering<'_> {
         new
     }
 
-    /// Whether a type is `packet_in` or `packet_out`.
+    /// Returns whether a type is `packet_in` or `packet_out`.
     pub(super) fn is_packet(&self, ty: &Type) -> bool {
         let Type::Extern(named) = ty else { return false };
         let name = self.checked.index.get(named.declaration).and_then(Node::name);
@@ -317,7 +317,8 @@ impl Lowering<'_> {
 /// names, types and declared types of its fields.
 pub(super) type Unnamed = (bool, Vec<(String, ir::TypeId, Option<ir::UserTypeId>)>);
 
-/// Whether a name has a form that the lowering generates for tuples and records, such as `tuple_0`.
+/// Returns whether a name has a form that the lowering generates for tuples and records, such as
+/// `tuple_0`.
 fn is_name_of_unnamed(name: &str) -> bool {
     ["tuple_", "record_"].iter().any(|prefix| {
         name.strip_prefix(prefix)

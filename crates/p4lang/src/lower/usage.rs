@@ -211,7 +211,7 @@ impl<'a> Finder<'_, 'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers an action at top level unless that was done before.
+    /// Lowers an action at top level unless it was already lowered.
     pub(super) fn global_action(&mut self, id: DeclarationId) {
         if self.reused.entities.contains_key(&id) {
             return;

@@ -25,7 +25,7 @@ pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a 
     annotations.iter().rev().find(|annotation| annotation.name == name)
 }
 
-/// Whether an object with these annotations is hidden from the control plane (`@hidden`).
+/// Returns whether an object with these annotations is hidden from the control plane (`@hidden`).
 pub(super) fn hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
 }

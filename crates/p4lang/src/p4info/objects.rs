@@ -661,9 +661,9 @@ impl<'p> Builder<'p> {
 }
 
 /// Returns the identifiers of the fields or parameters with the given annotations. An `@id` sets
-/// the identifier. Any other field gets the first unused number from a count on, which starts at 1
-/// and which each field with an `@id` advances by one. The text of an invalid `@id` is returned as
-/// an error.
+/// the identifier. Any other field gets the first unused number of a count that starts at 1 and
+/// that each field with an `@id` advances by one. The text of an invalid `@id` is returned as an
+/// error.
 pub(super) fn field_ids<'a>(
     annotations: impl Iterator<Item = &'a Vec<Annotation>>,
 ) -> Result<Vec<u32>, String> {

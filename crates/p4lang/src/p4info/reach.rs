@@ -152,8 +152,8 @@ impl Reach {
 /// The nesting depth up to which [`always_leaves`] examines statements.
 const DEEPEST: usize = 200;
 
-/// Whether the block contains a `return`. In a block without one, p4c keeps even the statements
-/// after an `exit`.
+/// Returns whether the block contains a `return`. In a block without one, p4c keeps even the
+/// statements after an `exit`.
 fn has_return(block: &Block) -> bool {
     let mut pending = vec![block.iter()];
     while let Some(block) = pending.last_mut() {
@@ -177,8 +177,8 @@ fn has_return(block: &Block) -> bool {
     false
 }
 
-/// Whether a statement always leaves its block, so that p4c recognises the statements after it as
-/// unreachable. p4c does not examine `switch` statements for this.
+/// Returns whether a statement always leaves its block, so that p4c recognises the statements after
+/// it as unreachable. p4c does not examine `switch` statements for this.
 fn always_leaves(statement: &Statement, depth: usize) -> bool {
     let leaves = |block: &Block| {
         depth > 0 && block.iter().any(|statement| always_leaves(statement, depth - 1))

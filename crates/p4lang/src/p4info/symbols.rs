@@ -47,7 +47,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds the name of an object, unless it was added before. The annotation `@id` among
+    /// Adds the name of an object, unless it was already added. The annotation `@id` among
     /// `annotations` sets its identifier.
     pub(super) fn add(
         &mut self,
@@ -108,8 +108,8 @@ impl Collector {
     }
 }
 
-/// Returns the first identifier that is not in `taken`, from `start` on. There are 2^24 identifiers
-/// of each kind, far more than names.
+/// Returns the first identifier at or after `start` that is not in `taken`. There are 2^24
+/// identifiers of each kind, far more than names.
 fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     let mut hash = start;
     loop {

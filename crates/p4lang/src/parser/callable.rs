@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Parses a function, of which the annotations were parsed before.
+    /// Parses a function whose annotations were already parsed.
     pub(super) fn function(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.token().span;
         let id = self.declaration_id();
@@ -41,7 +41,7 @@ impl Parser<'_> {
     }
 
     /// Parses the type parameters and the parameters of a function in the current scope.
-    /// `return_type` was parsed before.
+    /// `return_type` was already parsed.
     fn signature(&mut self, return_type: Type) -> Parse<FunctionPrototype> {
         let type_parameters = self.type_parameters()?;
         let parameters = self.parameters()?;

@@ -218,7 +218,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Type(Box::new(ty)))
     }
 
-    /// Parses an index or a slice of `base`. Its `[` was consumed before.
+    /// Parses an index or a slice of `base`. Its `[` was already consumed.
     fn index(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let first = Box::new(self.any_expression()?);
         let base = Box::new(base);

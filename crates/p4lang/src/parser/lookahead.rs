@@ -244,7 +244,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `<` at the current token starts the type arguments of a call.
+    /// Returns whether the `<` at the current token starts the type arguments of a call.
     pub(super) fn call_with_type_arguments(&self) -> bool {
         self.is(TokenKind::Less)
             && self
@@ -252,7 +252,7 @@ impl Parser<'_> {
                 .is_some_and(|end| self.token_at(end).kind == TokenKind::LeftParenthesis)
     }
 
-    /// Whether the `(` at the current token starts a cast.
+    /// Returns whether the `(` at the current token starts a cast.
     pub(super) fn cast_follows(&self) -> bool {
         let inner = self.at + 1;
         let Some(end) = self.type_end(inner, 0) else { return false };
@@ -285,7 +285,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a keyword starts a type in every context.
+/// Returns whether a keyword starts a type in every context.
 pub(super) fn starts_base_type(kind: TokenKind) -> bool {
     matches!(
         kind,

@@ -240,7 +240,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Whether a token can be the name of a macro: an identifier or a keyword of P4.
+/// Returns whether a token can be the name of a macro: an identifier or a keyword of P4.
 pub(super) fn is_name(kind: TokenKind) -> bool {
     kind == TokenKind::Identifier || kind.is_keyword()
 }

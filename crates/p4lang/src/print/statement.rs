@@ -180,8 +180,8 @@ impl Printer {
     }
 }
 
-/// Whether a statement ends in an `if` without `else`, to which an `else` after the statement would
-/// belong.
+/// Returns whether a statement ends in an `if` without `else`, to which an `else` after the
+/// statement would belong.
 fn ends_in_open_if(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::If { otherwise: None, .. } => true,

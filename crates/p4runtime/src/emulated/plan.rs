@@ -221,7 +221,7 @@ impl Planner<'_> {
     }
 
     /// Checks that the objects that an action refers to exist. `replaced` is the size of the
-    /// one-shot group that the entry had before.
+    /// one-shot group that the entry has now.
     fn check_action(
         &self,
         table: &Table,

@@ -38,8 +38,7 @@ const REQUEST_LIMIT: usize = 256 << 10;
 const PATHS: usize = 4096;
 /// The maximum length of a prefix in bytes.
 const PREFIX_LIMIT: usize = 4096;
-/// The number of nodes in the answer to a Get from which on a further path of the request is
-/// refused.
+/// The number of nodes in the answer to a Get at which further paths of the request are refused.
 const ANSWER_LIMIT: usize = 1 << 16;
 /// The approximate size of a leaf in JSON, in bytes, by which the number of nodes in a large JSON
 /// value is estimated.

@@ -175,8 +175,7 @@ impl<'a> Subscriber<'a> {
     }
 }
 
-/// A counted stream that has subscriptions sent at intervals. The count decreases when this is
-/// dropped.
+/// A guard that counts a stream with sampled subscriptions. Dropping it decreases the count.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -444,7 +444,7 @@ fn catalog<I: Copy + Ord + fmt::Display, T>(
     objects: Vec<(I, T)>,
     names: Names<T>,
 ) -> Result<Catalog<I, T>, SchemaError> {
-    // `Ids` has seen every identifier, so this cannot fail. It is handled as an error all the same,
+    // `Ids` has seen every identifier, so this cannot fail. It is handled as an error nevertheless,
     // since a second index that disagrees with the first would be worse.
     Catalog::new(objects, names).map_err(|id| SchemaError::DuplicateId {
         id: id.to_string(),

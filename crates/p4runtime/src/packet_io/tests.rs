@@ -38,7 +38,7 @@ fn translated(sdn_type: config::p4_new_type_translation::SdnType) -> config::P4N
     }
 }
 
-/// The headers of ONOS's `basic` pipeline.
+/// Returns the headers of ONOS's `basic` pipeline.
 fn basic() -> config::P4Info {
     p4info(
         &[

@@ -171,7 +171,7 @@ impl Receiving {
         Self { requests, messages, to, device: None, packets: Vec::new(), refused: false }
     }
 
-    /// Polls the incoming direction of the stream. Ready when either direction has ended.
+    /// Polls the incoming direction of the stream. Returns `Ready` once either direction has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..FRAMES_PER_TURN {
             match self.poll_frame(context) {

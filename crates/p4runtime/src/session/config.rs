@@ -112,7 +112,7 @@ impl Device {
     }
 
     /// Begins a SetForwardingPipelineConfig request. A request that needs no new pipeline is
-    /// executed at once; for any other one, the pipeline to load is returned.
+    /// executed immediately. For any other request, the pipeline to load is returned.
     ///
     /// # Errors
     ///
@@ -167,9 +167,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Returns an error if the sender has lost its permission, for example because another
-    /// controller has become primary, if the pipeline cannot hold the entities of the running one
-    /// that it must keep, or if the log cannot record the request. The device is then unchanged.
+    /// Returns an error if the sender has lost its permission (for example because another
+    /// controller has become primary), if the pipeline cannot hold the entities that it must keep
+    /// from the running one, or if the log cannot record the request. The device is then unchanged.
     pub fn loaded(
         &mut self,
         pipeline: LoadedPipeline,

@@ -46,11 +46,12 @@ pub trait WriteLog: Debug + Send {
         false
     }
 
-    /// Called when a long log could not be replaced, with the reason. The log is unchanged.
+    /// Called with the reason when [`WriteLog::replace`] failed for a log that
+    /// [`WriteLog::is_long`] reported as long. The log is unchanged.
     fn not_replaced(&mut self, _error: &EntityError) {}
 
-    /// Returns the sync for which answers to the recorded requests must wait, or `None` if they
-    /// need not wait.
+    /// Returns a future that completes when the recorded requests are durable, so that the device
+    /// can delay its answers to them until then. Returns `None` if the answers need not wait.
     fn durable(&self) -> Option<Durable> {
         None
     }

@@ -48,19 +48,19 @@ static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// The behaviour of a hostile connection.
 #[derive(Clone, Copy, Debug)]
 enum Attack {
-    /// It sends nothing.
+    /// The attacker sends nothing.
     HalfOpen,
-    /// It starts a TLS handshake one byte at a time and never completes it.
+    /// The attacker starts a TLS handshake one byte at a time and never completes it.
     SlowTls,
-    /// It sends headers that never end.
+    /// The attacker sends headers that never end.
     EndlessHeaders,
-    /// It requests responses and never reads them.
+    /// The attacker requests responses and never reads them.
     ClosedWindows,
-    /// It announces long messages and never sends them.
+    /// The attacker announces long messages and never sends them.
     AnnouncedLengths,
-    /// It begins calls and cancels them at once.
+    /// The attacker begins calls and cancels them immediately.
     GivenUp,
-    /// It makes valid calls, [`CALLS`] at a time, as fast as they are answered.
+    /// The attacker makes valid calls, [`CALLS`] at a time, as fast as they are answered.
     Flood,
 }
 

@@ -39,7 +39,7 @@ async fn served(authority: &Authority, client_authorities: Option<Vec<u8>>) -> S
 }
 
 /// Connects and makes one call. The call is needed because a refusal of the client's certificate
-/// may show only then. Returns whether the call succeeded.
+/// may show only in a call. Returns whether the call succeeded.
 async fn try_to_talk(served: &Served, tls: Option<ClientTls>) -> bool {
     let options = ClientOptions { tls, ..ClientOptions::default() };
     match soon(Client::connect(&served.address, 1, &options)).await {

@@ -50,7 +50,7 @@ impl Random {
         Self { given: Vec::from(bytes).into_iter(), state: 0 }
     }
 
-    /// Whether some of the given bytes are left.
+    /// Returns whether some of the given bytes are left.
     #[allow(dead_code, reason = "the test gives a seed")]
     pub(crate) fn is_left(&self) -> bool {
         !self.given.as_slice().is_empty()
@@ -126,7 +126,7 @@ pub(crate) struct Outside {
     /// The last highest election id that each role received.
     highest: BTreeMap<String, v1::Uint128>,
     now: u64,
-    /// The number of updates that succeeded, and of pipelines that were reconciled.
+    /// The numbers of updates that succeeded and of pipelines that were reconciled.
     pub(crate) written: usize,
     pub(crate) reconciled: usize,
     /// Whether a pipeline is saved and waits for COMMIT.

@@ -141,7 +141,7 @@ pub(crate) fn loss_free(bench: &mut Bench<'_>, peak: f64) -> f64 {
     low
 }
 
-/// Whether a rate can be reached and all its packets arrive.
+/// Returns whether a rate can be reached and all its packets arrive.
 fn passes(bench: &mut Bench<'_>, rate: f64) -> bool {
     bench.drain();
     let (start, mut sent, mut received) = (Instant::now(), 0, 0);

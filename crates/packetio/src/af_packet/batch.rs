@@ -55,8 +55,8 @@ impl Batch {
         self.all().iter().map(|waiting| waiting.packets).sum()
     }
 
-    /// Returns whether the next packets to be sent are super-frames, and then the packets that can
-    /// be sent through the same socket as these, each in two parts.
+    /// Returns the next packets that can be sent through one socket, each in two parts, and whether
+    /// they are super-frames.
     pub(super) fn next(&self) -> (bool, impl Iterator<Item = [&[u8]; 2]>) {
         let all = self.all();
         let is_whole = all.first().is_some_and(|first| first.is_whole);

@@ -19,7 +19,7 @@ pub(crate) struct Segments {
     pub(super) size: usize,
     /// The index of the next segment.
     index: usize,
-    /// The number of segments; 0 if there is no super-frame.
+    /// The number of segments, or 0 if there is no super-frame.
     pub(super) count: usize,
     /// The buffer in which the current segment is built.
     segment: Vec<u8>,
@@ -58,7 +58,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Returns the number of segments; 0 if there is no super-frame.
+    /// Returns the number of segments, or 0 if there is no super-frame.
     pub(crate) fn count(&self) -> usize {
         self.count
     }

@@ -7,11 +7,11 @@
 //! meters, random choices and messages to a controller are those of the segments.
 //!
 //! Whether a frame can leave in one piece is determined by comparison ([`SuperFrame::whole`]). Each
-//! segment must leave by the same port. Moreover, the headers that the program made of the first
-//! segment, when they are segmented as a kernel or a card does it, must yield the headers of all
-//! other segments byte for byte. The frame then leaves in one piece with these headers, and its
-//! segmentation yields the segments that would have left. Otherwise, the payload is appended to
-//! each head ([`SuperFrame::complete`]), and the segments leave separately.
+//! segment must leave by the same port. Moreover, the frame with the headers that the program made
+//! of the first segment must be segmented, by the rules of kernels and cards, into exactly the
+//! headers that the program made of the other segments. The frame then leaves in one piece with
+//! these headers, and its segmentation yields the segments that would have left. Otherwise, the
+//! payload is appended to each head ([`SuperFrame::complete`]), and the segments leave separately.
 //!
 //! The checksum of TCP covers the payload. If the program cannot see the field, it passes its
 //! content on, and a kernel completes it for the addresses in the IP header, so the addresses must
@@ -120,7 +120,7 @@ impl SuperFrame {
     }
 
     /// Replaces this super-frame by the one in `segments`. The heads of its segments will be in the
-    /// burst from position `first` on.
+    /// burst starting at position `first`.
     pub(crate) fn take(&mut self, segments: &mut Segments, first: usize, head: usize) {
         std::mem::swap(&mut self.segments, segments);
         segments.clear();
@@ -187,8 +187,8 @@ impl SuperFrame {
         true
     }
 
-    /// Returns the super-frame with headers from which cutting it yields exactly these heads, so
-    /// that it can leave in one piece. Returns `None` if there are no such headers.
+    /// Returns the super-frame whose segmentation yields exactly these heads, so that it can leave
+    /// in one piece. Returns `None` if no headers of a super-frame yield them.
     #[must_use]
     pub fn whole(&self, heads: &[&[u8]]) -> Option<Whole<'_>> {
         let Segments { frame, headers, payload, count, .. } = &self.segments;

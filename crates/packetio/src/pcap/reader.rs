@@ -120,7 +120,7 @@ struct Section {
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: LinkType,
-    /// The largest number of bytes captured of a frame; 0 for no limit.
+    /// The largest number of bytes captured of a frame, or 0 for no limit.
     snaplen: u32,
     /// The number of timestamp units per second.
     units: u64,

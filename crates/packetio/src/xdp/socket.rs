@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The number of chunks for packets, and of places in the rings, for each direction.
+/// The number of chunks for packets in each direction, and also of entries in each ring.
 const PACKETS: u32 = 2048;
 /// The headroom that the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM), in
 /// bytes.

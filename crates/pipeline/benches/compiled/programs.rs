@@ -197,7 +197,7 @@ const CHECKSUM: &str =
 
 /// The number of rules of the access list.
 const RULES: u32 = 1000;
-/// The number of next hops, and of servers.
+/// The number of next hops, and also of servers.
 const HOPS: u32 = 64;
 /// The number of next hops in a group.
 const OF_A_GROUP: u32 = 4;
@@ -299,8 +299,8 @@ impl Row {
         compiled.program.expect("the program compiles")
     }
 
-    /// Returns the number of addresses that have an entry. A balancer has fewer services than
-    /// others have flows.
+    /// Returns the number of addresses that have an entry when the other programs have `entries`. A
+    /// load balancer has at most 65,536, because it has fewer services than a router has flows.
     fn addresses(&self, entries: u32) -> u32 {
         match self.name {
             "balancer" => entries.min(1 << 16),

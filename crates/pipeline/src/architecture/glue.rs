@@ -37,8 +37,8 @@ pub(crate) struct Glue {
     pub(crate) before_parser: &'static [Set],
     /// The assignments to the input metadata of ingress, before it runs.
     pub(crate) before_ingress: &'static [Set],
-    /// The assignments to the output metadata of ingress, before it runs. All other fields are zero
-    /// then.
+    /// The assignments to the output metadata of ingress, before it runs. All other fields are set
+    /// to zero.
     pub(crate) ingress_says: &'static [Set],
     /// The rules that decide about a packet after ingress, from the output metadata of ingress.
     pub(crate) after_ingress: Rules,
@@ -91,7 +91,7 @@ pub(crate) enum Input {
     Number(u64),
 }
 
-/// A property of a packet that the architecture knows, as a number.
+/// A numeric property of a packet that the architecture knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// The port on which the packet was received, or in egress its output port.

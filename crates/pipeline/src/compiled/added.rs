@@ -19,7 +19,7 @@ pub(super) const NO_PROFILE: u64 = u64::MAX;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Adding {
-    /// The number of the table, counted from one; zero if the packet missed in no table.
+    /// The number of the table, counted from one, or zero if the packet missed in no table.
     pub(super) table: u64,
     pub(super) action: u64,
     /// The low half of the packed key; `high` is the high half.

@@ -13,8 +13,8 @@
 //!
 //! A worker enters the gate of the tables once for a batch. While it is inside, no other thread
 //! inserts, deletes or moves entries, so addresses of buckets and entries stay valid. A packet that
-//! must change a table itself leaves the gate to do so; addresses that were computed before may be
-//! stale after that.
+//! must change a table itself leaves the gate for that time. Addresses that were computed before it
+//! left may then be stale.
 
 use super::Compiled;
 use super::context::{Context, NEW_PACKET, direct_account};
@@ -49,7 +49,7 @@ pub(super) const LEAVES_IN_INGRESS: u64 = 1 << 32;
 /// was.
 pub(super) const LEAVES_IN_EGRESS: u64 = 1 << 33;
 
-/// The number of bytes behind a packet that loads and stores of whole words may touch.
+/// The number of bytes after a packet that loads and stores of whole words may touch.
 const SLACK: usize = 8;
 
 /// The alignment of packets in the output buffer, in bytes. A power of two.
@@ -483,7 +483,7 @@ impl Run<'_, '_> {
             // this run and only host calls use it until the code returns. `sent` has capacity for a
             // record of each packet that is left.
             let came_to = unsafe { stage(burst, from as u64) };
-            // SAFETY: the code wrote records from `begin` on and advanced `burst.sent` past the
+            // SAFETY: the code wrote records starting at `begin` and advanced `burst.sent` past the
             // last one.
             unsafe {
                 let count = usize::try_from(burst.sent.offset_from(begin)).unwrap_or(0);

@@ -117,11 +117,11 @@ pub(super) struct Context {
 const SLICE: u64 = 1 << 16;
 
 /// The word to which `is_alone` points while the worker does not hold the tables in place (outside
-/// their gate). It cannot know then whether there are other workers.
+/// their gate). It cannot know outside the gate whether there are other workers.
 static NOBODY_KNOWS: u64 = 0;
 
 /// The word to which `has_left` points while the worker does not hold the tables in place (outside
-/// their gate). A table may change at any time then.
+/// their gate). Outside the gate, a table may change at any time.
 static ALWAYS: u64 = 1;
 
 /// The generated function of a block. It takes the frame and the context, and returns a value of
@@ -338,7 +338,7 @@ pub(super) unsafe fn direct_account<'a>(address: u64) -> Option<&'a DirectAccoun
 /// `address` must be zero, or the worker must have been inside the gate since it read the address.
 pub(super) unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
     // SAFETY: the caller guarantees that the account is alive, and an account holds the address of
-    // its entry from its creation on.
+    // its entry since its creation.
     unsafe { account(address)?.entry().as_ref() }
 }
 
@@ -653,7 +653,7 @@ pub(super) unsafe extern "C" fn hash(
             // nothing writes them during the call.
             unsafe { std::slice::from_raw_parts(context.packet.add(cursor), length - cursor) }
         }
-        // The packet has no bytes behind the cursor, or there is no packet.
+        // The packet has no bytes after the cursor, or there is no packet.
         Some(_) | None => &[],
     };
     host.gathered_hash(frame, (context, payload), gather, found)

@@ -271,8 +271,8 @@ struct Places<'p> {
 }
 
 impl Places<'_> {
-    /// Returns the metadata fields that a stage's parameters with the given roles have in the
-    /// frame, indexed by the field's number. `None` for a field that the program lacks.
+    /// Returns the places in the frame of the metadata fields of the stage's parameter with the
+    /// given roles, indexed by the number of the field. `None` for a field that the program lacks.
     fn fields(&self, stage: Stage, roles: &[Role]) -> Result<Vec<Option<Field>>, Refusal> {
         let (block, position) = self.package.parameter(stage, roles).ok_or(MISSING)?;
         let (type_id, place) = self.parameter(block, position).ok_or(MISSING)?;

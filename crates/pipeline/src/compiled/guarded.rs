@@ -79,7 +79,7 @@ impl Guarded {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the pages hold `length` bytes from this address on, which may be read and
+        // SAFETY: the pages hold `length` bytes starting at this address, which may be read and
         // written, are initialised with zeros, and are borrowed with `self`.
         unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.length) }
     }
@@ -93,8 +93,7 @@ impl Drop for Guarded {
 }
 
 /// Runs the blocks of a program in order until one ends with a fault, and returns how many blocks
-/// ended normally before. If the program has packed tables, the caller becomes one of the tables'
-/// workers.
+/// ended normally. If the program has packed tables, the caller becomes one of the tables' workers.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     if code.resolved.packed.is_empty() {
         return blocks(code, switch, packet, edge, None);

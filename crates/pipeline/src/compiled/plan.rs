@@ -58,8 +58,8 @@ pub(super) struct Plan {
     /// one, or to remove one that has timed out. The worker leaves the gate of the tables
     /// meanwhile, so other threads may change and move their entries.
     pub(super) leaves_gate: bool,
-    /// Whether there are tables whose entries actions change, but not in place, so that the worker
-    /// leaves the gate of the tables for the change.
+    /// Whether actions change entries of some tables by an update method that does not write in
+    /// place. The worker leaves the gate of the tables for such a change.
     pub(super) defers: bool,
     /// Whether tables that match prefixes or rules are searched for each packet when the packet
     /// reaches them, and not for a whole burst at once. This is so if earlier packets may have
@@ -890,8 +890,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that the fields by which the architecture decides about packets are used after the
-    /// parser, so that the values which the parser writes to them are passed on.
+    /// Records that the architecture reads its deciding fields after the parser. Values that the
+    /// parser writes to these fields are therefore passed on.
     fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
         let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
         let touched = offsets.filter(|offset| self.plan.slots.contains_key(offset));

@@ -31,7 +31,7 @@ impl Steps<'_, '_> {
     }
 
     /// Returns whether a step adds an entry to a packed table for the key with which the packet
-    /// missed. The packet holds no lock on an entry then.
+    /// missed. During such a step, the packet holds no lock on an entry.
     pub(super) fn changes_tables(&self, number: u64) -> bool {
         let ResolvedProgram { steps, tables, .. } = self.host.resolved;
         let step = usize::try_from(number).ok().and_then(|number| steps.get(number));

@@ -118,8 +118,9 @@ impl Inside<'_> {
         &raw const self.made.has_left
     }
 
-    /// Must be called before bucket addresses are precomputed. They are valid until the worker next
-    /// leaves the gate of the tables, which sets the word at [`Inside::has_left`].
+    /// Clears the word at [`Inside::has_left`], which the worker sets when it next leaves the gate
+    /// of the tables. Must be called before bucket addresses are precomputed, because they are
+    /// valid only while the word is clear.
     pub(super) fn tells(&mut self) {
         self.made.has_left = 0;
     }

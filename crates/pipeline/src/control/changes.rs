@@ -1,5 +1,5 @@
-//! The changes that packets request for their entries and that a controller carries out: as
-//! messages, and as operations.
+//! Requests of packets to change their entries, which a controller carries out. A request can be
+//! handed over as a message, or executed directly.
 
 use crate::error::ControlError;
 use crate::switch::Core;

@@ -46,7 +46,7 @@ impl Core {
         self.state.clone_session(session).map(|config| (*config).clone())
     }
 
-    /// v1model: sets the number of queues of each port. A packet's `priority` is the number of its
+    /// Sets the number of queues of each port (v1model). A packet's `priority` is the number of its
     /// queue, counted from zero, and the highest queue is sent first. A packet whose number is too
     /// large is dropped. The initial value is one, as in `simple_switch` without
     /// `--priority-queues`.
@@ -54,7 +54,7 @@ impl Core {
         self.state.priority_queues.store(queues.max(1), Ordering::Relaxed);
     }
 
-    /// v1model: sets the port that `mark_to_drop` selects and through which no packet leaves, like
+    /// Sets the port that v1model's `mark_to_drop` selects and through which no packet leaves, like
     /// `--drop-port` of `simple_switch`. The initial value is 511. A change discards the program's
     /// machine code: the interpreter runs packets until the program is compiled again.
     pub fn set_drop_port(&mut self, port: u16) {
@@ -122,8 +122,8 @@ impl Core {
         Ok((**read(members)).clone())
     }
 
-    /// PNA: sets whether a port is a host port, whose packets have the direction `HOST_TO_NET`. At
-    /// first, all ports are network ports.
+    /// Sets whether a port is a host port of PNA, whose packets have the direction `HOST_TO_NET`.
+    /// At first, all ports are network ports.
     pub fn set_host_port(&self, port: u32, host: bool) {
         let mut ports = write(&self.state.host_ports);
         if host {

@@ -84,8 +84,8 @@ impl Binding {
         Ok(binding)
     }
 
-    /// Returns an action that members of an action profile can run, as one of the profile's tables
-    /// has it.
+    /// Returns an action that members of an action profile can run. It is taken from any table of
+    /// the profile that has the action.
     pub(super) fn action_of_profile(
         &self,
         schema: &Schema,

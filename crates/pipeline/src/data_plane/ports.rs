@@ -44,7 +44,7 @@ struct Workers {
     gone: PacketCounts,
 }
 
-/// The settings of ports, which apply to every program from its commit on.
+/// The settings of ports, which apply to every program as soon as it is committed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     ports_down: BTreeSet<u32>,

@@ -152,8 +152,8 @@ impl Crc {
         (output ^ parameters.final_xor) & parameters.mask()
     }
 
-    /// Returns the remainder after the `bytes` lowest bytes of `word`, given the remainder before.
-    /// `bytes` is from one to `MOST`. The table lookups do not depend on each other.
+    /// Returns the remainder after the `bytes` lowest bytes of `word`, given the remainder before
+    /// that word. `bytes` is from one to `MOST`. The table lookups do not depend on each other.
     #[inline]
     fn advance<const MOST: usize>(&self, remainder: u64, word: u64, bytes: usize) -> u64 {
         let word = match self.parameters.reflect_input {

@@ -1,6 +1,6 @@
 //! Arrays of registers and counters whose elements are contiguous, so that machine code can access
-//! them by address. The interpreter uses such arrays too. Arrays of numbers that are not too large
-//! are stored so.
+//! them by address. The interpreter uses these arrays too. All arrays of numbers are stored in this
+//! form unless they are too large.
 
 use super::{Constructed, LoadError};
 use crate::array::Flat;

@@ -289,9 +289,9 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Calls a parser, control, action or function, whose statements `body` runs. Arguments are
-    /// read left to right before. Unless `body` ends with a fault, they are written afterwards, in
-    /// the order in which the call names them (section 6.8).
+    /// Calls a parser, control, action or function, whose statements `body` runs. Before the call,
+    /// arguments are read from left to right. Unless `body` ends with a fault, they are written
+    /// afterwards, in the order in which the call names them (section 6.8).
     pub(super) fn call(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,

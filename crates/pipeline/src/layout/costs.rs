@@ -38,9 +38,9 @@ const DEFAULT_SIZE: u64 = 1024;
 /// The length in bytes of the payload for which a checksum is charged. No packet of a network
 /// exceeds it.
 const PAYLOAD: u64 = 1 << 16;
-/// The cost from which on an action, function, parser or control is charged when it is entered, and
-/// not with the block that calls it. Packets whose pass may cost more are not processed in bursts,
-/// because no packet of a burst checks whether the worker must stop.
+/// The cost of an action, function, parser or control at or above which it is charged when it is
+/// entered, and not with the block that calls it. Packets whose pass may cost more are not
+/// processed in bursts, because no packet of a burst checks whether the worker must stop.
 pub(crate) const LARGE: u64 = 1 << 18;
 /// The maximum number of states of a parser after its cycles have been unrolled.
 pub(crate) const UNROLLED: u64 = 256;
@@ -388,8 +388,8 @@ impl<'l> Measure<'l> {
         whole.saturating_add(self.moved_stacks(place))
     }
 
-    /// Returns the number of fields that are moved because the place has computed indexes: a stack
-    /// may be moved as a whole for one.
+    /// Returns the number of fields that are moved because of computed indexes in the place. For
+    /// each such index, the whole stack may be moved.
     fn moved_stacks(&self, place: &Place) -> u64 {
         let program = &self.layout.program;
         let mut fields: u64 = 0;

@@ -40,8 +40,8 @@ pub(crate) struct MetadataUse {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whole {
     Counts,
-    /// It does not: the struct is an argument of a block, action or function, and the statements
-    /// there use the fields.
+    /// The fields do not count as used here: the struct is an argument of a block, action or
+    /// function, whose statements use them.
     Passes,
 }
 

@@ -180,7 +180,7 @@ impl Resolver<'_> {
     }
 
     fn parser(&mut self, parser: &ir::Parser) -> Outcome<Parser> {
-        // A parser that cannot be unrolled is resolved without unrolling, or refused then.
+        // A parser that cannot be unrolled is resolved without unrolling, or refused.
         if can_unroll(parser)
             && let Ok(Some(unrolled)) = self.unrolled(parser)
         {

@@ -67,8 +67,8 @@ impl Gather {
 /// A piece of the input of a checksum or hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece {
-    /// A range of `width` bits, from bit `bit` on, of the data at `offset`. The range is skipped if
-    /// its header is invalid, unless the gather includes fields of invalid headers.
+    /// A range of `width` bits of the data at `offset`, starting at bit `bit`. The range is skipped
+    /// if its header is invalid, unless the gather includes fields of invalid headers.
     Bits {
         flag: Offset,
         offset: Offset,

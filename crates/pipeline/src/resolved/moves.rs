@@ -109,7 +109,7 @@ impl Resolver<'_> {
                 ..
             } => {
                 // The interpreter reads the message at the end of the block, so its values are
-                // moved then.
+                // moved at that point.
                 let mut message = Touched::default();
                 arguments.iter().for_each(|argument| message.argument(argument));
                 let moves = self.moves(message.reads())?;

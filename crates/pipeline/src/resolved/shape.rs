@@ -63,12 +63,12 @@ pub(crate) enum Shape {
         width: u32,
         signed: bool,
     },
-    /// A varbit: its length in bits as a 32-bit number, and its contents from [`DATA`] on, in the
-    /// order of the packet.
+    /// A varbit: its length in bits as a 32-bit number, and its contents, which start at [`DATA`],
+    /// in the order of the packet.
     Varbit {
         most: u32,
     },
-    /// A header whose fields are not as in the packet: from [`DATA`] on, it has the layout of a
+    /// A header whose fields are not as in the packet: after [`DATA`], it has the layout of a
     /// struct of the size given, in bytes.
     Loose(Arc<Vec<(u32, Shape)>>, u32),
     /// A header union: each member with its offset, and the size of the union in bytes.

@@ -91,8 +91,8 @@ impl Resolver<'_> {
             if table.add_on_miss && self.adds_entry(reference.action) {
                 action.adds = self.missed()?;
             }
-            // An action that adds an entry leaves the read-side critical section, and must not hold
-            // the address of an entry then.
+            // An action that adds an entry leaves the read-side critical section, during which it
+            // must not hold the address of an entry.
             let may_add = action.reads_lookup || action.adds.is_some();
             if may_add && !action.references.is_empty() {
                 return self

@@ -42,8 +42,8 @@ impl Ways {
 }
 
 /// Returns whether the statements of a parser permit unrolling. They do not if they contain a call
-/// or a loop, which may change a stack's next index. This check avoids resolving such a parser
-/// twice, and with it its subparsers twice at each level of nesting.
+/// or a loop, which may change a stack's next index. Without this check, such a parser would be
+/// resolved twice, and its subparsers twice at each level of nesting.
 pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
     use ir::StatementKind as Kind;
     let mut blocks = vec![&parser.prologue];

@@ -53,13 +53,13 @@ enum Place {
     Key,
     /// The action of a table, with arguments.
     Action,
-    /// The text behind `select(`, up to the state of a case.
+    /// The text after `select(`, up to the state of a case.
     Select,
     /// The statements of a parser state.
     State,
 }
 
-/// A case that runs: the place of a text, its declarations (those behind `@@` are in ingress), the
+/// A case that runs: the place of a text, its declarations (those after `@@` are in ingress), the
 /// text, and the first four bytes of the packet that leaves for 3, 0, 0, 0.
 type Runs = (Place, &'static str, &'static str, [u8; 4]);
 

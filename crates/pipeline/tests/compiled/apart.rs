@@ -5,7 +5,7 @@ use pipeline::Heads;
 /// Packets that are cut into a head, which a program gets, and a payload, which it does not.
 pub(crate) struct Apart<'p> {
     pub(crate) heads: Vec<(u32, &'p [u8])>,
-    /// The number of bytes that each packet has behind its head.
+    /// The number of bytes that each packet has after its head.
     pub(crate) beyond: Vec<u64>,
 }
 
@@ -14,7 +14,7 @@ impl<'p> Apart<'p> {
         Heads { packets: &self.heads, beyond: &self.beyond }
     }
 
-    /// Cuts packets behind their first `head` bytes, and some of them a few bytes later.
+    /// Cuts packets after their first `head` bytes, and some of them a few bytes later.
     pub(crate) fn new(packets: &[(u32, &'p [u8])], head: u64, seed: u64) -> Self {
         let cut = |(position, packet): (usize, &[u8])| {
             let more = (position as u64 + seed) * 7 % 12;

@@ -93,7 +93,7 @@ fn a_checksum_error_is_reported_for_its_own_packet() {
     }
 }
 
-/// The constants fit into a word, and are as wide as their types all the same.
+/// The constants fit into a word, but they must be as wide as their types.
 #[test]
 fn small_constants_of_wide_types_are_wide() {
     let program = V1model {

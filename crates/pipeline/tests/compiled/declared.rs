@@ -41,8 +41,7 @@ const IMPOSSIBLE: [(&str, &str); 2] = [
 ];
 
 /// Returns the constructors, methods, functions and members of enumerations that a program
-/// declares. A name has the architecture's package in front, and the number of parameters behind
-/// it.
+/// declares. A name has the architecture's package in front, and the number of parameters after it.
 fn declared(program: &Program) -> BTreeMap<DeclarationId, String> {
     let mut all = BTreeMap::new();
     let packages = ["V1Switch", "PSA_Switch", "PNA_NIC"];
@@ -110,9 +109,9 @@ fn used(program: &Program, checked: &Checked<'_>) -> BTreeSet<DeclarationId> {
     used
 }
 
-/// Returns a generated program. The first choices are its architecture, whether it is of an older
-/// version, and whether it is simple. All architectures and versions take turns, and no program is
-/// simple.
+/// Returns a generated program that is never of the simple kind. The seed selects the architecture,
+/// and whether the program uses the older version of its architecture file, so that successive
+/// seeds cover all combinations.
 fn case(seed: u64) -> Case {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut first = [[0, 2, 4][seed as usize % 3], seed as u32 / 3 % 2, 0].into_iter();

@@ -150,7 +150,7 @@ impl Case {
         bursts
     }
 
-    /// Whether some batches of the case go without the payload.
+    /// Returns whether some batches of the case go without the payload.
     #[allow(dead_code, reason = "fuzzers do not ask")]
     pub(crate) fn has_heads(&self) -> bool {
         self.load().head_bytes().is_some()

@@ -2,7 +2,7 @@
 
 use crate::both::{Both, V1model, compile, psa_of_ingress};
 
-/// Declarations of errors before core.p4, and behind it.
+/// Declarations of errors before core.p4, and after it.
 const DECLARATIONS: [(&str, &str); 4] = [
     ("", "error { Mine, Other }"),
     ("error { Mine, Other }", ""),

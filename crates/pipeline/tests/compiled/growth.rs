@@ -62,7 +62,8 @@ fn each(count: usize, item: impl Fn(usize) -> String) -> String {
     (0..count).map(item).collect()
 }
 
-/// Returns the steps from the text to the interpreter and to machine code.
+/// Returns the number of steps that the passes count on the way from the text of a program to the
+/// interpreter and to machine code.
 fn steps(text: &str) -> u64 {
     let before = ir::meter::steps();
     let outcome = ir::with_large_stack(|| {

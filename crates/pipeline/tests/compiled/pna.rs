@@ -174,8 +174,8 @@ fn a_deparser_may_emit_conditionally() {
     compare("size = 100;", &format!("if (m.told == 0) {{ {EMITS} }} else {{ p.emit(h.k); }}"), 4);
 }
 
-/// Workers add entries, find others gone, and wait for each change of a table by the control plane.
-/// No thread waits for ever.
+/// Checks that no thread waits forever while workers add entries, find others removed, and wait for
+/// each change of a table by the control plane.
 #[test]
 fn workers_and_the_control_plane_change_tables_at_once() {
     let properties = "pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; size = 100;";

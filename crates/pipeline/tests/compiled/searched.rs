@@ -25,9 +25,10 @@ const ONE_BY_ONE: &str =
     "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
     state more { b.extract(h.one); transition select(h.one.more) { 0xfe: more; default: accept; } }";
 
-/// Tables with their fields in the order that a search needs, and in another order; with keys of
-/// one word and of two, also within one field; with a key that changed since the packet was parsed;
-/// one that is not always applied; and one with entries of the program.
+/// Tables of each form that a search must handle: with fields in the order that the search needs
+/// and in another order, with keys of one word and of two, with one field of two words, with a key
+/// that changed since the packet was parsed, with a lookup that is not always applied, and with
+/// entries of the program.
 const TABLES: &str = "
     action exchange(@__ref bit<32> value) { bit<32> old = value; value = h.k.value; h.k.value = old; }
     action mark(bit<32> value) { h.k.value = h.k.value + value; }

@@ -39,8 +39,8 @@ fn every_packet_hits_the_same_entry_unless_the_table_is_empty() {
     add(&switch, "state", FieldMatch::Exact(number(1)), "exchange", number(77));
     let prefix = FieldMatch::Lpm { value: number(0x0a00_0000), prefix_length: 8 };
     add(&switch, "routes", prefix, "send", Bits::unsigned(9, 5));
-    // This packet matches no entry. Two of the tables have an entry, which is used all the same,
-    // and the third has none.
+    // This packet matches no entry. Two of the tables have an entry, which is used although the key
+    // differs, and the third has none.
     let packet = |value: u32| {
         let words = [9, 0x0b00_0001, value].map(u32::to_be_bytes);
         let mut packet = words.as_flattened().to_vec();
@@ -63,7 +63,7 @@ fn every_packet_hits_the_same_entry_unless_the_table_is_empty() {
     assert!(code.has_tables() && code.one_by_one().is_none());
     assert_eq!(run(&switch), [(1, 100, 3), (1, 101, 3), (1, 102, 3)]);
     switch.compile_without_lookups().expect("code");
-    // Each packet gets the value that the one before it left.
+    // Each packet gets the value that the previous packet left.
     assert_eq!(run(&switch), [(5, 77, 1), (5, 100, 1), (5, 101, 1)]);
     switch.compile().expect("code");
     assert_eq!(run(&switch), [(1, 100, 3), (1, 101, 3), (1, 102, 3)]);

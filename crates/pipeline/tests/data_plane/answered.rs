@@ -1,5 +1,5 @@
-//! Tests that packets obey a write once it is answered, and that the first packet finds no work
-//! left.
+//! Tests that packets see the effect of a write once it is answered, and that the first packet
+//! finds no work left.
 //!
 //! The tests count changes to the entries of packed tables ([`pipeline::Ports::packed_changes`]).
 //! Packets that read entries make no such changes, however many entries were written while no

@@ -177,8 +177,8 @@ fn the_cost_of_a_group_is_proportional_to_its_size() {
     assert!(outputs.iter().map(|(port, _)| *port).eq(0..8_000));
 }
 
-/// The packet becomes ten copies, and each copy becomes ten again, four times in all. A copy is
-/// dequeued as fast as when few wait.
+/// The packet becomes ten copies, and each copy becomes ten again, four times in all. A copy must
+/// be dequeued as fast among many waiting copies as among few.
 #[test]
 fn the_cost_of_copies_of_copies_is_proportional_to_their_number() {
     let egress =

@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Read,
     SetPipeline,
     Stream,
-    /// A packet, behind its port in one byte.
+    /// A packet, after its port in one byte.
     Packet,
     /// The milliseconds that pass, in one or two bytes.
     Time,

@@ -276,8 +276,8 @@ impl Traffic {
         }
     }
 
-    /// Returns the update methods that `--method` names; empty without the flag, so that the
-    /// program decides.
+    /// Returns the update methods that `--method` names (empty without the flag, so that the
+    /// program decides).
     pub(super) fn methods(&self) -> Vec<UpdateMethod> {
         List::join(&self.method).unwrap_or_default()
     }

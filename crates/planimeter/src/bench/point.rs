@@ -86,9 +86,9 @@ struct Watcher {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
     what: String,
-    /// The measured point as of the last complete repetition; `None` before the first.
+    /// The measured point as of the last complete repetition, or `None` before the first.
     kept: Arc<Mutex<Option<throughput::Point>>>,
-    /// The program with its packets, before any result; `None` until the packets exist.
+    /// The program with its packets, before any result, or `None` until the packets exist.
     workload: Option<throughput::Point>,
 }
 

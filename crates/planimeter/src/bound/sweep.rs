@@ -114,8 +114,8 @@ struct At {
 }
 
 impl At {
-    /// Whether all flows were bounded. An interrupted analysis leaves flows out, and the rows of the
-    /// others then no longer stand at the places of their flows.
+    /// Returns whether all flows were bounded. An interrupted analysis leaves flows out, and the
+    /// rows of the others then no longer stand at the places of their flows.
     fn is_complete(&self, flows: usize) -> bool {
         self.applied.flows.len() == flows
     }

@@ -23,7 +23,7 @@ pub(super) const METRICS: [Metric; 4] = [
 /// A value of a metric, and the name of the flow or server that it belongs to.
 struct Case {
     of: String,
-    /// The value in the unit of the metric; `None` if it is infinite.
+    /// The value in the unit of the metric, or `None` if it is infinite.
     value: Option<f64>,
 }
 

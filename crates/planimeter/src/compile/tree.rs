@@ -29,7 +29,7 @@ pub(super) fn wrapped(tree: &str, width: usize) -> String {
     out
 }
 
-/// The additional indent of a line that continues the text of the line before.
+/// The additional indent of a line that continues the text of the previous line.
 const INDENT: &str = "    ";
 
 /// Splits text into lines of at most `room` characters. Lines after the first have at most `room -

@@ -123,7 +123,7 @@ fn bounded(environment: &Environment<'_>, folder: &str, text: &str) -> Result<Bo
 }
 
 /// Returns the network of the demo as the text of a file for `planimeter bound`. `host` is the
-/// envelope of the time that the host takes from the pipeline; `None` for the pipeline alone.
+/// envelope of the time that the host takes from the pipeline, or `None` for the pipeline alone.
 fn network(longest: Picoseconds, host: Option<Envelope>, controller: &Server) -> String {
     let bits = Rational::from(8 * i64::from(PACKET_BYTES));
     // The server processes one packet at a time, each in at most this time.

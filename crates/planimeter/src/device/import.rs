@@ -121,7 +121,7 @@ impl Unit {
     }
 
     /// Returns the unit of time that the heading of a column names, as in `latency_us` or `delay
-    /// [ns]`; `None` if it names none.
+    /// [ns]`, or `None` if it names none.
     fn of_head(head: &str) -> Option<Self> {
         let words = head.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
         let of = |word: String| match word.as_str() {

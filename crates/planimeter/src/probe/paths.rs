@@ -61,8 +61,8 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Returns the measured point of each path that has a result, in the order of the plan; `None`
-    /// if the result contains no point.
+    /// Returns the measured point of each path that has a result, in the order of the plan, or
+    /// `None` if the result contains no point.
     pub(crate) fn points(&self) -> impl Iterator<Item = Option<&Point>> {
         self.results.iter().map(|result| result.points.first())
     }
@@ -235,7 +235,7 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
     document
 }
 
-/// Returns a metric of each path of the plan; `None` for a path that was not measured.
+/// Returns a metric of each path of the plan, or `None` for a path that was not measured.
 fn metric(plan: &Plan, results: &[RunResult], name: &str) -> Vec<Option<Estimate>> {
     let of = |result: &RunResult| result.points.first()?.summary.get(name).copied();
     (0..plan.paths.len()).map(|path| results.get(path).and_then(of)).collect()

@@ -398,7 +398,7 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Returns the path of the program that the switch executes; `None` if the command line names no
+/// Returns the path of the program that the switch executes, or `None` if the command line names no
 /// program or contains `--no-p4`. A file as the value of `--pcap` is the program if there is no
 /// other.
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {

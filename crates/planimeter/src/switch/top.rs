@@ -16,7 +16,7 @@ const END: &str = "\x1b[?25h\x1b[?1049l";
 const HOME: &str = "\x1b[H";
 /// The end of a line: clears the rest of the line and moves the cursor to the next one.
 const CLEAR_LINE: &str = "\x1b[K\r\n";
-/// The escape sequence that clears the screen from the cursor on.
+/// The escape sequence that clears the screen after the cursor.
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// A display of a switch's activity on the alternate screen of the terminal. The terminal leaves

@@ -391,8 +391,8 @@ fn all_sharings() -> Vec<Sharing> {
     [&double[..], &[Sharing::Optimistic, Sharing::Sharded]].concat()
 }
 
-/// Returns the kinds of synchronisation for which a word of `--sync` stands; `None` for an unknown
-/// word.
+/// Returns the kinds of synchronisation for which a word of `--sync` stands, or `None` for an
+/// unknown word.
 fn sharings_of(word: &str) -> Option<Vec<Sharing>> {
     Some(match word {
         "double-buffer" => [Wait::PAPER, Wait::Quiescent].map(Sharing::DoubleBuffer).to_vec(),

@@ -402,7 +402,7 @@ fn with_limit(folder: &Path, own: &str) -> String {
 #[test]
 fn a_missed_maximum_delay_comes_first_and_fails_with_status_1() {
     let scratch = tempfile::tempdir().expect("a folder");
-    // All bursts arrive together behind the latency: 5 ms.
+    // All bursts arrive together after the latency: 5 ms.
     for (limit, status, word) in [("5", 0, "met"), ("\"4999us\"", 1, "missed")] {
         let file = with_limit(scratch.path(), &format!("maximum-delay = {limit}"));
         let output = bound(&[&file]);

@@ -17,7 +17,7 @@ use crate::kernel::Spell;
 use crate::ledger::Window;
 
 /// The numbers of blocks into which the window is divided, so that the spread of the growth from
-/// block to block tells a steady growth from a fluctuation.
+/// block to block distinguishes a steady growth from a fluctuation.
 pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
 /// The one-sided confidence of a bound on a mean. It holds for the bounds of all [`BLOCKS`]
 /// together.
@@ -186,7 +186,7 @@ impl Course {
     }
 
     /// Returns by how much the number of packet-ins that connections did not accept grew over the
-    /// window; negative if it fell.
+    /// window (negative if it fell).
     pub(crate) fn refused_growth(&self) -> f64 {
         self.refused.end as f64 - self.refused.start as f64
     }
@@ -273,7 +273,8 @@ fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) ->
     within
 }
 
-/// Returns the growth of a number over those intervals of `range` that are `chosen`; 0 if it fell.
+/// Returns the growth of a number over those intervals of `range` that are `chosen`, or 0 if it
+/// fell.
 fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     let value = |end: usize| end.checked_sub(1).and_then(|place| values.get(place)).copied();
     let grown =
@@ -307,12 +308,14 @@ fn growth_low(values: &[f64]) -> f64 {
     bounds.reduce(f64::max).unwrap_or(0.0)
 }
 
-/// Returns a lower bound on the mean of a distribution from samples; `None` if there are too few.
+/// Returns a lower bound on the mean of a distribution from samples, or `None` if there are too
+/// few.
 pub(super) fn lower(values: &[f64]) -> Option<f64> {
     Some(mean(values)? - margin(values)?)
 }
 
-/// Returns an upper bound on the mean of a distribution from samples; `None` if there are too few.
+/// Returns an upper bound on the mean of a distribution from samples, or `None` if there are too
+/// few.
 pub(super) fn upper(values: &[f64]) -> Option<f64> {
     Some(mean(values)? + margin(values)?)
 }

@@ -10,12 +10,12 @@ use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verd
 /// The confidence of the upper bound on the share of packet-ins that were lost while no late burst
 /// of the probe disturbed the controller.
 const UNDISTURBED: f64 = 0.995;
-/// The least mean number of packet-ins that wait at the probe or at the controller if it is the
-/// limit of a closed loop.
+/// The least mean number of waiting packet-ins with which a side (the probe or the controller)
+/// counts as the limit of a closed loop.
 const WAITING: f64 = 2.0;
-/// The least share of a closed loop's packet-ins that wait at the probe or at the controller if it
-/// is the limit. A smaller share shows no limit, because packet-ins whose predecessors were
-/// answered together also leave together and wait for each other.
+/// The least share of a closed loop's packet-ins that must wait at a side (the probe or the
+/// controller) for it to count as the limit. A smaller share shows no limit, because packet-ins
+/// whose predecessors were answered together also leave together and wait for each other.
 const MOST_WAIT: f64 = 0.5;
 /// The share of the time from which connections count as blocked. The probe is the limit of a flood
 /// whose connections accept no data for less than this share, and of a trial in which its own
@@ -40,7 +40,7 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Returns the verdict on a trial for which no account can be drawn up; `None` if one can.
+/// Returns the verdict on a trial for which no account can be drawn up, or `None` if one can.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
     // A flood whose connections are blocked has a limit even if no packet-in leaves in the
@@ -68,8 +68,8 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Whether the packet-ins that were refused by connections, or had no connection, are more than a
-/// verdict may ignore.
+/// Returns whether the packet-ins that were refused by connections, or had no connection, are more
+/// than a verdict may ignore.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;
@@ -129,10 +129,10 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.untold())
 }
 
-/// Whether late bursts of the probe may explain the losses of the switches in `apart`. `late` is
-/// the number of packet-ins in such bursts. A controller may drop the last packet-ins of a burst,
-/// which may all belong to a few switches. Each of these switches then loses no more than about its
-/// share of `late`. A switch that was never answered is not explained.
+/// Returns whether late bursts of the probe may explain the losses of the switches in `apart`.
+/// `late` is the number of packet-ins in such bursts. A controller may drop the last packet-ins of
+/// a burst, which may all belong to a few switches. Each of these switches then loses no more than
+/// about its share of `late`. A switch that was never answered is not explained.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
     /// The factor by which a switch may exceed its share by chance.
     const UNEVEN: f64 = 2.0;
@@ -158,9 +158,9 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     Some(if low > others { Certainty::Sure } else { Certainty::Likely })
 }
 
-/// Returns the rate that the controller could reach if its threads never waited for a core,
-/// provided that this rate is at least the load. Without the waiting, one second of work would take
-/// as much less time as the threads waited, but at least the time for which they ran.
+/// Returns the rate that the controller could reach if its threads never waited for a core, or
+/// `None` if this rate is below the load. Each second of work would be shorter by the time for
+/// which the threads waited, but by at most the share waiting / (waiting + running).
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);
@@ -177,8 +177,8 @@ fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     (reachable >= evidence.wanted() as f64 / seconds).then_some(reachable)
 }
 
-/// Whether late bursts of the probe explain the losses: no more packet-ins were lost than the
-/// bursts contained, and nearly all packet-ins that no burst disturbed were answered.
+/// Returns whether late bursts of the probe explain the losses: no more packet-ins were lost than
+/// the bursts contained, and nearly all packet-ins that no burst disturbed were answered.
 fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
     let course = &explained.course;
     let (lost, seen) = (course.passed_over_undisturbed, course.due_undisturbed);

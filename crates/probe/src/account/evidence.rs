@@ -15,7 +15,7 @@ pub(crate) struct Edges {
 }
 
 impl Edges {
-    /// Returns the growth of the number; 0 if it fell.
+    /// Returns the growth of the number, or 0 if it fell.
     pub(crate) fn growth(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
@@ -30,8 +30,8 @@ pub(crate) struct InSockets {
     /// The number of packet-ins in the probe's sockets or in the network, over the connections that
     /// accepted more data.
     pub(crate) on_their_way: Edges,
-    /// The share of the packet-ins refused by connections for which no TCP receive window of the
-    /// controller was closed.
+    /// Of the packet-ins that connections refused, the share that waited although the controller's
+    /// TCP receive window was open, so that the network is responsible and not the controller.
     pub(crate) refused_by_network: f64,
     /// The share of the time for which the controller's TCP receive windows were closed, over all
     /// connections.
@@ -84,10 +84,11 @@ pub(crate) struct Observed {
     /// it.
     pub(crate) read_after: Edges,
     pub(crate) hindered: Hindered,
-    /// The longest time in nanoseconds for which an engine thread did not run; 0 if all were short.
+    /// The longest time in nanoseconds for which an engine thread did not run, or 0 if all were
+    /// short.
     pub(crate) absent: u64,
-    /// The number of packet-ins that became due while a thread did not run, if it did not run again
-    /// until after the end of the window.
+    /// The number of packet-ins that became due while their thread did not run, over the threads
+    /// that did not run at the end of the window.
     pub(crate) due_while_away_at_end: u64,
     /// The longest time between two answers of one thread, in nanoseconds. The shortest of these
     /// times over all threads is kept, because a pause of the controller is seen by every thread.
@@ -172,7 +173,7 @@ pub(crate) struct ControllerWork {
     /// The CPU time in percent of one core.
     pub(crate) cpu_percent: f64,
     /// The time for which the controller's threads waited for a core, added over the threads, in
-    /// percent of the elapsed time; `None` if unknown.
+    /// percent of the elapsed time, or `None` if unknown.
     pub(crate) wait_percent: Option<f64>,
 }
 
@@ -181,8 +182,8 @@ pub(crate) struct ControllerWork {
 pub(crate) struct HostWork {
     /// Whether the controller runs on the same host.
     pub(crate) has_controller: bool,
-    /// The part of the window, in nanoseconds, for which the host woke not even a thread that only
-    /// sleeps.
+    /// The part of the window, in nanoseconds, during which the host stalled: it did not even wake
+    /// a thread that only sleeps.
     pub(crate) stalled: u64,
     /// The share of the host's CPU time that other virtual machines took.
     pub(crate) stolen: f64,
@@ -206,8 +207,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) observed: &'a Observed,
     pub(crate) sockets: Option<&'a InSockets>,
     pub(crate) host: HostWork,
-    /// The round-trip time through the network to the controller's host, in nanoseconds; `None` if
-    /// unknown.
+    /// The round-trip time through the network to the controller's host, in nanoseconds, or `None`
+    /// if unknown.
     pub(crate) network_rtt: Option<u64>,
     pub(crate) send_lag: &'a Latency,
     /// Round-trip times of the answers in the window.

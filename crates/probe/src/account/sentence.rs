@@ -250,8 +250,8 @@ impl Words<'_> {
         )
     }
 
-    /// Whether the backlog is larger than the probe, the network, a pause of the controller, its
-    /// host and chance together explain.
+    /// Returns whether the backlog is larger than the probe, the network, a pause of the
+    /// controller, its host and chance together explain.
     pub(super) fn is_unexplained(&self) -> bool {
         let course = &self.explained.course;
         let Edges { start, end } = course.backlog();
@@ -345,7 +345,7 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// Describes how many TCP segments were retransmitted; empty if none were.
+/// Describes how many TCP segments were retransmitted (empty if none were).
 pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
     match evidence.sockets.map_or(0, |sockets| sockets.sent_again) {
         0 => String::new(),

@@ -9,8 +9,8 @@ const LONG: f64 = 0.5;
 /// time matches if it is the time in which the controller serves the packet-ins that were ahead.
 const MOST_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
-/// The least number of packet-ins that must wait when an interval begins, as a multiple of those
-/// that are answered in one interval, so that the queue does not run empty within the interval.
+/// The number of waiting packet-ins that an interval needs at its start so that the queue does not
+/// run empty within it, as a multiple of the packet-ins answered in one interval.
 const AHEAD: f64 = 1.5;
 /// The least ratio of the longest to the shortest round-trip time. Without it, a controller that
 /// answers each packet-in after the same time would look like one with a steady backlog.
@@ -65,8 +65,8 @@ impl Service {
         (rate > 0.0 && service.fits(course, &places)).then_some(service)
     }
 
-    /// Whether the round-trip times vary, and match the numbers of packet-ins that were ahead in
-    /// the queue.
+    /// Returns whether the round-trip times vary, and match the numbers of packet-ins that were
+    /// ahead in the queue.
     fn fits(&self, course: &Course, places: &[usize]) -> bool {
         let (mut all, mut fit) = (0, 0);
         let (mut shortest, mut longest) = (f64::INFINITY, 0.0f64);

@@ -66,7 +66,7 @@ pub(super) struct Scenario {
 pub(super) struct Probe {
     /// The times in which the probe does not run, as start and length.
     pub(super) away: Vec<(f64, f64)>,
-    /// The only thread of the probe that is ever absent; `None` if all are absent together.
+    /// The only thread of the probe that is ever absent, or `None` if all are absent together.
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,
@@ -388,7 +388,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the probe's sockets accept no more answers.
+    /// Returns whether the probe's sockets accept no more answers.
     fn is_full(&self) -> bool {
         self.scenario.probe.receive_buffer.is_some_and(|most| self.unread >= most)
     }

@@ -25,7 +25,7 @@ fn at(rate: f64) -> Scenario {
     Scenario { rate, ..Scenario::default() }
 }
 
-/// Returns a probe that does not run for `length` seconds, from the sixth second on.
+/// Returns a probe that does not run for `length` seconds, starting at the sixth second.
 fn away(length: f64) -> Probe {
     Probe { away: vec![(6.0, length)], ..Probe::default() }
 }

@@ -250,7 +250,7 @@ impl Report<'_> {
         }
     }
 
-    /// Whether any source sets a key.
+    /// Returns whether any source sets a key.
     pub(super) fn is_given(&self, key: &str) -> bool {
         self.given.contains_key(key)
     }
@@ -397,7 +397,7 @@ impl Resolved {
     }
 }
 
-/// Whether the elements of a list are tables with fields of their own.
+/// Returns whether the elements of a list are tables with fields of their own.
 pub(super) fn is_tables(setting: &Setting) -> bool {
     setting.kind == Kind::Tables
 }

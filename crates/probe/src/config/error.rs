@@ -34,8 +34,8 @@ pub enum Origin {
 pub struct Problem {
     /// The source of the value.
     pub origin: Origin,
-    /// The key at fault, such as `traffic.rate`; a flag's name where the value came from a flag;
-    /// empty where the file as a whole is at fault.
+    /// The key at fault, such as `traffic.rate`, or the name of the flag if the value came from a
+    /// flag. It is empty if the file as a whole is at fault.
     pub name: String,
     /// The description of the problem.
     pub message: String,

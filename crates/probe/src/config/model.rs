@@ -193,11 +193,11 @@ pub struct P4Runtime {
     pub cookie: u64,
     /// The encoding of port numbers in packet-in metadata.
     pub port_form: PortForm,
-    /// The name of the digest that switches send with [`Load::Digest`]; empty for the first digest
-    /// of the pipeline.
+    /// The name of the digest that switches send with [`Load::Digest`] (empty for the first digest
+    /// of the pipeline).
     pub digest: String,
-    /// The name of the table whose entries become idle with [`Load::IdleTimeout`]; empty for the
-    /// first table of the pipeline that has idle time-outs.
+    /// The name of the table whose entries become idle with [`Load::IdleTimeout`] (empty for the
+    /// first table of the pipeline that has idle time-outs).
     pub idle_table: String,
     /// The CPU port: the port through which a program exchanges packets with controllers, where
     /// programs are run.
@@ -340,7 +340,7 @@ impl Frame {
     /// The length of the shortest Ethernet frame, which holds UDP headers and a packet id.
     pub(crate) const MIN_UDP_BYTES: usize = 60;
 
-    /// Returns the least length in bytes, without the FCS, of a generated frame; `None` for
+    /// Returns the least length in bytes, without the FCS, of a generated frame, or `None` for
     /// captured frames.
     pub(crate) fn least_bytes(&self) -> Option<usize> {
         match self {

@@ -111,12 +111,12 @@ impl Tests {
         Test::ALL.into_iter().filter(move |test| self.contains(*test))
     }
 
-    /// Whether the set contains a test.
+    /// Returns whether the set contains a test.
     pub fn contains(self, test: Test) -> bool {
         self.0 & 1 << test as u16 != 0
     }
 
-    /// Whether a test of the set searches for a number of switches.
+    /// Returns whether a test of the set searches for a number of switches.
     pub(crate) fn search_switches(self) -> bool {
         self.contains(Test::ControlSessions) || self.contains(Test::DiscoverySize)
     }

@@ -21,7 +21,7 @@ pub struct Setting {
     pub value_name: &'static str,
     /// Whether the setting may be repeated, and whether the flag needs a value.
     pub kind: Kind,
-    /// The default value; empty where the setting is unset by default.
+    /// The default value (empty where the setting is unset by default).
     pub default: &'static str,
     /// A value as a user might write it.
     pub example: &'static str,
@@ -49,7 +49,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether several values form a list.
+    /// Returns whether several values form a list.
     pub(super) fn repeats(self) -> bool {
         matches!(self, Self::List | Self::Tables)
     }

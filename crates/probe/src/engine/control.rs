@@ -65,7 +65,7 @@ pub struct Live {
     sent: AtomicU64,
     answered: AtomicU64,
     /// The last moment, on the trial's clock, at which the controller flooded a host's
-    /// announcement; 0 if it never did.
+    /// announcement, or 0 if it never did.
     flooded: AtomicU64,
 }
 
@@ -130,7 +130,7 @@ impl Live {
         self.flooded.fetch_max(at, Ordering::Relaxed);
     }
 
-    /// Returns when the controller last flooded an announcement; 0 if it never did.
+    /// Returns when the controller last flooded an announcement, or 0 if it never did.
     pub(crate) fn last_flooded(&self) -> u64 {
         self.flooded.load(Ordering::Relaxed)
     }
@@ -158,8 +158,8 @@ pub(crate) struct Orders {
     ended: AtomicBool,
 }
 
-/// A guard that an engine thread holds as long as it runs, so that the conductor does not wait for
-/// a thread that failed.
+/// A guard that an engine thread holds while it runs. Dropping it marks the thread as ended, even
+/// if the thread failed, so that the conductor does not wait for it.
 #[derive(Debug)]
 pub(crate) struct Running(std::sync::Arc<Orders>);
 
@@ -196,8 +196,8 @@ impl Orders {
         };
     }
 
-    /// Whether all of `threads` engine threads have finished their part of the trial, or any of
-    /// them has ended already.
+    /// Returns whether all of `threads` engine threads have finished their part of the trial, or
+    /// any of them has ended already.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }

@@ -111,7 +111,7 @@ mod tests {
         (tally, ledger)
     }
 
-    /// Polls every 10 ms from `from` on, and returns when the trial is over.
+    /// Polls every 10 ms starting at `from`, and returns when the trial is over.
     fn over(ending: &mut Ending, from: u64, tally: &Tally) -> u64 {
         (0..10_000)
             .map(|step| from + step * 10 * MS)

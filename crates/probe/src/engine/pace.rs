@@ -55,7 +55,7 @@ impl Pace {
         self.orders.traffic_start().and_then(|start| now.checked_sub(start))
     }
 
-    /// Whether the trial is in the phase before traffic in which hosts announce themselves.
+    /// Returns whether the trial is in the phase before traffic in which hosts announce themselves.
     pub(crate) fn is_settling(&self) -> bool {
         self.orders.is_settling() && self.orders.traffic_start().is_none()
     }
@@ -78,7 +78,7 @@ impl Pace {
         Some((member, due.at.0))
     }
 
-    /// Whether the schedule has a packet-in that is due by `now`.
+    /// Returns whether the schedule has a packet-in that is due by `now`.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next_due().zip(self.traffic_time(now)).is_some_and(|(due, at)| due <= at)
     }
@@ -92,7 +92,8 @@ impl Pace {
         !std::mem::replace(&mut self.begun, true)
     }
 
-    /// Whether housekeeping is due at `now`. If it is, the next round is set to [`TICK`] later.
+    /// Returns whether housekeeping is due at `now`. If it is, the next round is set to [`TICK`]
+    /// later.
     pub(crate) fn ticks(&mut self, now: u64) -> bool {
         let due = now >= self.next_tick;
         if due {

@@ -103,7 +103,7 @@ impl Recorder {
     }
 
     /// Issues the packet-in that has waited longest at a switch, and returns its due time and
-    /// sequence number; `None` if none waits.
+    /// sequence number. Returns `None` if none waits.
     pub(crate) fn issue_waiting(&mut self, switch: usize) -> Option<(u64, u64)> {
         self.switches[switch].ledger.issue_waiting(&mut self.tally)
     }
@@ -195,8 +195,9 @@ impl Recorder {
         self.tally.missed(if slept { at } else { before });
     }
 
-    /// Records a period from `from` to `to` in which arriving data were read at once. The period
-    /// was to end at `until` at the latest; if it ended later, the excess counts as an absence.
+    /// Records a period from `from` to `to` in which arriving data were read immediately. The
+    /// period was to end at `until` at the latest; if it ended later, the excess counts as an
+    /// absence.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);
@@ -220,7 +221,7 @@ impl Recorder {
     }
 
     /// Returns the part of the window, in nanoseconds before its end, in which the thread did not
-    /// poll its sockets; 0 if it polled them at the end.
+    /// poll its sockets, or 0 if it polled them at the end.
     pub(crate) fn away_at_end(&self) -> u64 {
         self.away_at_end
     }
@@ -231,8 +232,8 @@ impl Recorder {
         self.network_rtt = Some(self.network_rtt.map_or(length, |least| least.min(length)));
     }
 
-    /// Returns the shortest time in which a connection was established; `None` if the probe dialled
-    /// none.
+    /// Returns the shortest time in which a connection was established, or `None` if the probe
+    /// dialled none.
     pub(crate) fn network_rtt(&self) -> Option<u64> {
         self.network_rtt
     }
@@ -314,7 +315,7 @@ impl Recorder {
         self.closed_at = Some(at);
     }
 
-    /// Returns when the record was closed; `None` if traffic had not begun.
+    /// Returns when the record was closed, or `None` if traffic had not begun.
     pub(crate) fn closed_at(&self) -> Option<u64> {
         self.closed_at
     }

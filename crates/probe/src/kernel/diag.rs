@@ -68,7 +68,7 @@ pub(super) struct Connection {
     /// sent.
     pub(super) unacknowledged: u32,
     pub(super) not_sent: u32,
-    /// The numbers of bytes that were acknowledged, and of bytes that arrived.
+    /// The numbers of bytes that were acknowledged and that arrived.
     pub(super) acknowledged: u64,
     pub(super) arrived: u64,
     /// The number of bytes beyond the last acknowledged one that the peer accepts.
@@ -88,9 +88,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Whether the peer's receive window keeps back bytes that could leave otherwise. `limited` is
-    /// the share of the time since an earlier sample in which the window kept bytes back. It
-    /// decides if the kernel does not report the window.
+    /// Returns whether the peer's receive window keeps back bytes that could leave otherwise.
+    /// `limited` is the share of the time since an earlier sample in which the window kept bytes
+    /// back. It decides if the kernel does not report the window.
     pub(super) fn is_kept_back(&self, limited: f64) -> bool {
         if self.not_sent == 0 {
             return false;
@@ -100,9 +100,9 @@ impl Connection {
         self.peer_window.map_or(limited >= 0.5, |window| to > window)
     }
 
-    /// Whether the receive window of this end keeps the peer from sending. The kernel closes the
-    /// window when less than a sixteenth of the socket's memory is left, or less than the memory
-    /// that one segment takes.
+    /// Returns whether the receive window of this end keeps the peer from sending. The kernel
+    /// closes the window when less than a sixteenth of the socket's memory is left, or less than
+    /// the memory that one segment takes.
     pub(super) fn keeps_peer_back(&self) -> bool {
         let left = self.memory_most.saturating_sub(self.memory);
         self.unread > 0 && (left <= self.memory_most / 16 || left / 2 < self.receive_segment)

@@ -47,8 +47,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Summarises the samples of all processes of the probe; `None` unless each process has samples
-    /// at both edges of the window.
+    /// Summarises the samples of all processes of the probe. Returns `None` unless each process has
+    /// samples at both edges of the window.
     pub(crate) fn of(ranks: &[Vec<Look>], window: Window) -> Option<Self> {
         let mut all = Self::default();
         let mut rtts = Vec::new();

@@ -28,8 +28,8 @@ struct Disturbance {
 }
 
 impl Disturbance {
-    /// Whether the queue is still longer by a quarter or more because of the burst. The disturbance
-    /// ends when the queue is as short as before the burst.
+    /// Returns whether the queue is still longer by a quarter or more because of the burst. The
+    /// disturbance ends when the queue is as short as before the burst.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }
@@ -121,7 +121,7 @@ impl Tally {
         let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
-    /// Records that the answers that are read from now on had not yet arrived at the moment `at`.
+    /// Records that no answer that is read from now on had arrived by the moment `at`.
     pub(crate) fn missed(&mut self, at: u64) {
         self.missed_at = self.missed_at.max(at);
     }
@@ -132,7 +132,7 @@ impl Tally {
         self.intervals.at(due).refused = self.refused;
     }
 
-    /// Records that a packet-in, which was pending, left, and whether it belongs to a late burst.
+    /// Records that a pending packet-in left, and whether it belongs to a late burst.
     pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
         let held = (self.pending + 1).saturating_sub(self.refused);
         let interval = self.intervals.at(at);

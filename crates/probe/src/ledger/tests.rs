@@ -191,7 +191,7 @@ fn in_order_matching_takes_the_oldest_even_if_its_times_were_discarded() {
 fn what_the_connection_refused_is_held_back_and_nothing_else() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     send(&mut ledger, &mut tally, 100, 100);
-    // This packet-in waits in the engine's buffer behind a reply, and leaves with it.
+    // This packet-in waits in the engine's buffer after a reply, and leaves with it.
     let behind = ledger.issue(&mut tally, 101);
     ledger.left(&mut tally, behind, 150);
     assert_eq!(ledger.hindered(), Hindered::default());

@@ -55,7 +55,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\x0c' | '\r')
 }
 
-/// Whether a line ends with an odd number of backslashes.
+/// Returns whether a line ends with an odd number of backslashes.
 fn continues(line: &str) -> bool {
     line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
 }

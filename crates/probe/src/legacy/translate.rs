@@ -558,7 +558,7 @@ impl Translator {
 
 /// The topology of the file.
 struct Topology {
-    /// The value of `switches.topology`; `None` if the file defines only the number of switches.
+    /// The value of `switches.topology`, or `None` if the file defines only the number of switches.
     setting: Option<String>,
     /// The number of switches, if the file defines it.
     nodes: Option<u64>,

@@ -23,7 +23,7 @@ const CIRCLES: u64 = 64;
 /// The result of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Measured {
-    /// The value in the unit of the test; `None` where it could not be measured.
+    /// The value in the unit of the test, or `None` where it could not be measured.
     pub(crate) value: Option<f64>,
     /// Further figures, with units.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
@@ -67,14 +67,14 @@ impl Measured {
 
 /// The procedure of a test, as a state machine.
 pub(crate) trait Procedure {
-    /// Whether the procedure begins before any switch is connected, because it orders the
+    /// Returns whether the procedure begins before any switch is connected, because it orders the
     /// connections itself.
     fn begins_unconnected(&self) -> bool {
         false
     }
 
-    /// Whether the procedure continues when all sessions end, because it stops a controller on
-    /// purpose.
+    /// Returns whether the procedure continues when all sessions end, because it stops a controller
+    /// on purpose.
     fn outlives_controller(&self) -> bool {
         false
     }
@@ -106,7 +106,7 @@ pub(crate) struct Preparation {
     /// The time that the controller has to discover the topology before hosts announce themselves.
     /// After the announcements, it has half of this time to learn of the hosts.
     pub(crate) settle: u64,
-    /// The least time between two connections that begin; 0 if all begin at once.
+    /// The least time between two connections that begin, or 0 if all begin at once.
     pub(crate) connect_spacing: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,
@@ -314,7 +314,7 @@ impl<D: Device> Bench<D> {
         if self.ever_ready { Reach::Reached } else { Reach::NotReached }
     }
 
-    /// Whether any switch has a session with any controller.
+    /// Returns whether any switch has a session with any controller.
     fn has_session(&self) -> bool {
         self.missing.iter().any(|missing| *missing < self.preparation.controllers)
     }

@@ -84,7 +84,7 @@ impl<D: Device> Emulator<D> {
         self.seen.push(Seen { at, what });
     }
 
-    /// Whether any event was recorded since the last call of [`Emulator::take_seen`].
+    /// Returns whether any event was recorded since the last call of [`Emulator::take_seen`].
     pub(crate) fn has_seen(&self) -> bool {
         !self.seen.is_empty()
     }

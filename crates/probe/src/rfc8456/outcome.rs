@@ -77,8 +77,8 @@ pub struct TestOutcome {
     pub test: Test,
     /// The section of RFC 8456 that defines the test.
     pub section: String,
-    /// The circumstances of the figure, such as `path provisioning time, 1 % invalid`; `None` for
-    /// the figure that RFC 8456 defines.
+    /// The circumstances of the figure, such as `path provisioning time, 1 % invalid`, or `None`
+    /// for the figure that RFC 8456 defines.
     pub variant: Option<String>,
     /// The unit of the value.
     pub unit: Unit,
@@ -94,7 +94,7 @@ pub struct TestOutcome {
 /// The outcome of one trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialOutcome {
-    /// The value in the unit of the test; absent where it could not be measured.
+    /// The value in the unit of the test (absent where it could not be measured).
     pub value: Option<f64>,
     /// Further figures, by name.
     pub figures: Vec<Figure>,
@@ -120,7 +120,7 @@ impl TestOutcome {
         self.value.as_ref().and_then(|value| value.stddev).map(|deviation| deviation.powi(2))
     }
 
-    /// Whether any trial had a value.
+    /// Returns whether any trial had a value.
     pub fn is_measured(&self) -> bool {
         self.value.is_some()
     }

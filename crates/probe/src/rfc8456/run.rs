@@ -255,7 +255,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether no further trial is to be run.
+    /// Returns whether no further trial is to be run.
     fn is_over(&self) -> bool {
         self.is_interrupted() || self.missed.is_some()
     }
@@ -385,7 +385,7 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Returns the message rate of which invalid messages are to be a given share: the result of
+    /// Returns the message rate to which the shares of invalid messages refer. It is the result of
     /// section 5.1.3, or the configured rate of paths if that was not measured.
     fn message_rate(&mut self) -> f64 {
         let found =

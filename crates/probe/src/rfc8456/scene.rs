@@ -93,12 +93,12 @@ impl Scene {
         Order::Send { host: pair.from, frame: self.frames.between(&from, &pair.to, id) }
     }
 
-    /// Whether a packet that left by this port to this address has reached its destination.
+    /// Returns whether a packet that left by this port to this address has reached its destination.
     pub(crate) fn is_at(&self, host: &Host, switch: u32, port: u16, to: [u8; 6]) -> bool {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }
 
-    /// Returns a shortest path between the hosts of a pair, as flow rules; `None` if there is no
+    /// Returns a shortest path between the hosts of a pair, as flow rules, or `None` if there is no
     /// path.
     pub(crate) fn path(&self, pair: Pair) -> Option<Vec<Hop>> {
         let count = self.topology.switch_count();

@@ -7,7 +7,7 @@ use super::bench::Measured;
 /// The result of the search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Largest {
-    /// The maximum number of switches whose topology was discovered; 0 if none was.
+    /// The maximum number of switches whose topology was discovered, or 0 if none was.
     pub(super) known: u32,
     /// The smallest number of switches whose topology was not discovered, and the reason.
     pub(super) unknown: Option<(u32, Option<String>)>,

@@ -151,9 +151,9 @@ impl Plan {
         Emulator::new(devices, self.topology.clone(), self.hosts.clone(), self.key)
     }
 
-    /// Returns the least time in nanoseconds between two connections that begin: 0 if the controller
-    /// dials the switches, if the connections are a part of the measured time, and if the procedure
-    /// itself spreads them.
+    /// Returns the least time in nanoseconds between the starts of two connections. It is 0 if the
+    /// controller dials the switches, if the connections are part of the measured time, or if the
+    /// procedure itself spreads them.
     fn connect_spacing(&self) -> u64 {
         match (self.setting.test, self.config.protocol) {
             (Test::TopologyDiscoveryTime | Test::ControlSessions, _) | (_, Protocol::P4Runtime) => {

@@ -98,7 +98,7 @@ impl Iterator for ShardSchedule {
     }
 }
 
-/// Returns the entry for a due time; an exhausted schedule sorts behind all others.
+/// Returns the entry for a due time; an exhausted schedule sorts after all others.
 fn entry(at: Option<Nanos>, place: usize) -> Entry {
     at.map_or(Entry::MAX, |at| Entry::from(at.0) << PLACE_BITS | place as Entry)
 }

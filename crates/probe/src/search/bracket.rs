@@ -36,7 +36,7 @@ const TRIALS: [usize; 2] = [5, 10];
 /// The maximum number of times that the offered rate is raised because the controller kept up with
 /// it.
 const MOST_RAISES: u32 = 3;
-/// The largest distance below the lower end of a measured bracket at which that end is checked, as
+/// The distance below the lower end of a measured bracket at which that end is checked, at most, as
 /// a share of its rate.
 const BELOW: f64 = 0.01;
 /// The ratio of the rate at which the upper end is checked to the upper end.
@@ -81,7 +81,7 @@ impl Votes {
         self.wanted = other.wanted;
     }
 
-    /// Returns whether the rate passed, by majority; `None` if there is no majority.
+    /// Returns whether the rate passed, by majority, or `None` if there is no majority.
     fn majority(&self) -> Option<bool> {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
@@ -224,7 +224,7 @@ impl Bracket {
         }
     }
 
-    /// Returns the rate above which no rate is loss-free; `None` where the probe was the limit.
+    /// Returns the rate above which no rate is loss-free, or `None` where the probe was the limit.
     pub(super) fn lossy(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(measured.high),
@@ -385,9 +385,10 @@ impl Bracket {
         }
     }
 
-    /// Whether the controller answered at the rate that failed as fast as the trials under overload
-    /// have measured since, up to chance and the effect of the longest gap. A controller that
-    /// answers fewer packet-ins when more are offered has no constant rate under overload.
+    /// Returns whether the answer rate at the failed rate equals the answer rate that the trials
+    /// under overload have measured since, up to chance and the effect of the longest gap. A
+    /// controller that answers fewer packet-ins when more are offered has no constant rate under
+    /// overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;
@@ -523,8 +524,8 @@ impl Bracket {
         }
     }
 
-    /// Whether the answers of all trials at this rate together keep up with the due packet-ins. A
-    /// single trial does not show a slowly growing backlog.
+    /// Returns whether the answers of all trials at this rate together keep up with the due
+    /// packet-ins. A single trial does not show a slowly growing backlog.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)

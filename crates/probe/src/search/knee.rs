@@ -118,8 +118,8 @@ struct Noise {
 }
 
 impl Noise {
-    /// Returns the noise with the pooled standard deviation of all rates; `None` if too few rates
-    /// were repeated.
+    /// Returns the noise with the pooled standard deviation of all rates, or `None` if too few
+    /// rates were repeated.
     fn of(powers: &[Power]) -> Option<Self> {
         let freedom: usize = powers.iter().map(|power| power.values.len() - 1).sum();
         if freedom < LEAST_FREEDOM {
@@ -134,7 +134,7 @@ impl Noise {
         })
     }
 
-    /// Whether chance may explain that the power `other` is lower than `top`.
+    /// Returns whether chance may explain that the power `other` is lower than `top`.
     fn covers(&self, top: &Power, other: &Power) -> bool {
         let [n, m] = [top, other].map(|power| power.values.len() as f64);
         let error = self.deviation * (1.0 / n + 1.0 / m).sqrt();

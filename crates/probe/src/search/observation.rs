@@ -13,7 +13,7 @@ pub struct Observation {
     pub received_rate: f64,
     /// The number of packet-ins due in the measured window, without those that flow rules handled.
     pub wanted: u64,
-    /// The share of the due packet-ins that had no answer, 0 to 1; `None` if none was due.
+    /// The share of the due packet-ins that had no answer, 0 to 1, or `None` if none was due.
     pub loss: Option<f64>,
     /// A lower bound on the share of the due packet-ins that had no answer because of the
     /// controller or the network.
@@ -21,7 +21,7 @@ pub struct Observation {
     /// An upper bound on the share of the due packet-ins that delays of the probe may have lost.
     pub excusable_loss: f64,
     /// The mean round-trip time, in seconds, of the answers in intervals that no pause of the probe
-    /// disturbed; `None` if there are none.
+    /// disturbed, or `None` if there are none.
     pub rtt_mean: Option<f64>,
     /// The longest time between two answers, as a share of the measured window.
     pub longest_gap: f64,

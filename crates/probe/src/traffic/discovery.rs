@@ -8,7 +8,7 @@ const LLDP: u16 = 0x88cc;
 /// broadcast addresses in order to see links that cross other switches.
 const BDDP: u16 = 0x8942;
 
-/// Whether a frame is LLDP or BDDP, with or without VLAN tags.
+/// Returns whether a frame is LLDP or BDDP, with or without VLAN tags.
 pub fn is_discovery(frame: &[u8]) -> bool {
     matches!(ethertype(frame), Some((LLDP | BDDP, _)))
 }

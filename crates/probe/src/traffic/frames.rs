@@ -57,7 +57,7 @@ pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> 
 pub struct FramePlan {
     addresses: Addresses,
     contents: Vec<Content>,
-    /// The index into `contents` for each switch; empty if all switches use the first entry.
+    /// The index into `contents` for each switch (empty if all switches use the first entry).
     of_switch: Vec<usize>,
     /// The position of each switch among the switches with the same content.
     sharing: Vec<Share>,
@@ -200,7 +200,7 @@ impl FramePlan {
         })
     }
 
-    /// Returns the index into `contents` of a recording, which is read unless it was read before.
+    /// Returns the index into `contents` of a recording, which is read unless it was already read.
     fn add_recording(
         &mut self,
         path: &PathBuf,

@@ -103,7 +103,8 @@ impl Hosts {
         self.switches * self.per_switch
     }
 
-    /// Whether some switches are linked, so that hosts of different switches reach each other.
+    /// Returns whether some switches are linked, so that hosts of different switches reach each
+    /// other.
     pub fn switches_are_linked(&self) -> bool {
         !self.linked.ends.is_empty()
     }
@@ -139,7 +140,7 @@ impl Hosts {
         }
     }
 
-    /// Whether several hosts of a switch are behind one port.
+    /// Returns whether several hosts of a switch are behind one port.
     pub(super) fn share_ports(&self, switch: u32) -> bool {
         let free = match self.linked.free_ports(switch) {
             [] => usize::from(self.ports),
@@ -148,8 +149,8 @@ impl Hosts {
         self.per_switch as usize > free
     }
 
-    /// Whether two hosts, given by their global numbers, are behind one port of one switch, so that
-    /// no switch sees what they send each other.
+    /// Returns whether two hosts, given by their global numbers, are behind one port of one switch,
+    /// so that no switch sees what they send each other.
     pub(super) fn are_on_one_port(&self, one: u32, other: u32) -> bool {
         let (one, other) = (self.at(one), self.at(other));
         (one.switch, one.port) == (other.switch, other.port)

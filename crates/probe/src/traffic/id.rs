@@ -15,7 +15,7 @@
 //! Padding, an FCS or a trailer may follow, so a tag that is not found at the end is searched for
 //! up to [`SEARCH`] bytes before it.
 
-/// The distance from its end in bytes over which a frame is searched for a tag.
+/// The number of bytes before the end of a frame that are searched for a tag.
 pub const SEARCH: usize = 64;
 
 /// The length of check word and tag where they are adjacent.
@@ -47,7 +47,7 @@ impl PacketId {
         Self { switch, sequence: MAX_SEQUENCE }
     }
 
-    /// Whether the frame belongs to the trial, but is no packet-in of the measurement.
+    /// Returns whether the frame belongs to the trial, but is no packet-in of the measurement.
     pub const fn is_unmeasured(&self) -> bool {
         self.sequence == MAX_SEQUENCE
     }
@@ -105,7 +105,8 @@ impl RunKey {
     }
 }
 
-/// Returns the packet-in that a frame is or answers; `None` for frames that are not of this trial.
+/// Returns the packet-in that a frame is or answers, or `None` for frames that are not of this
+/// trial.
 pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let last = *frame.last_chunk()?;
     let (beside, tag) = split(last);

@@ -2,7 +2,7 @@
 //!
 //! If a frame contains at least 12 bytes of TCP or UDP payload over IPv4, the packet id overwrites
 //! the last 12 of them, and the checksum is corrected. All other frames (short payload, other
-//! protocols, IPv6, fragments, frames cut by the snap length) are extended by 12 bytes behind the
+//! protocols, IPv6, fragments, frames cut by the snap length) are extended by 12 bytes after the
 //! packet. A controller that parses and reassembles the packet loses these bytes.
 
 use std::path::Path;
@@ -26,7 +26,7 @@ const IPV4_HEADER: usize = 20;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
-/// Returns the EtherType behind the VLAN tags of an Ethernet frame, and the offset of the payload.
+/// Returns the EtherType after the VLAN tags of an Ethernet frame, and the offset of the payload.
 pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = ETHERNET_HEADER - 2;
     for _ in 0..=MAX_VLAN_TAGS {
@@ -44,7 +44,7 @@ pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
 pub(super) struct Recording {
     bytes: Vec<u8>,
     frames: Vec<Recorded>,
-    /// The cumulative sums of the times between frames; empty if the capture contains no times.
+    /// The cumulative sums of the times between frames (empty if the capture contains no times).
     ends: Vec<f64>,
     notes: Vec<String>,
 }
@@ -61,7 +61,7 @@ struct Recorded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Behind,
-    /// The packet id is in the bytes from this offset on, which are zero in the recording.
+    /// The packet id is in the bytes that start at this offset, which are zero in the recording.
     Payload {
         at: usize,
         checksum: Checksum,
@@ -190,7 +190,8 @@ impl Recording {
     }
 }
 
-/// Finds the place of the packet id in a frame's payload and clears it; `None` if there is none.
+/// Finds the place of the packet id in a frame's payload and clears it. Returns `None` if there is
+/// none.
 fn prepare(frame: &mut [u8]) -> Option<Place> {
     let (IPV4, ip_at) = ethertype(frame)? else { return None };
     let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;

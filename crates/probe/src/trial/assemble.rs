@@ -50,7 +50,7 @@ impl UsageSeries {
         self.controller.first().copied().flatten().map(|sample| sample.cpu_percent)
     }
 
-    /// Whether the controller's process was searched for and never found.
+    /// Returns whether the controller's process was searched for and never found.
     pub(super) fn missed_controller(&self) -> bool {
         self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
     }
@@ -72,7 +72,7 @@ impl UsageSeries {
     }
 
     /// Returns the time in the measured window for which the controller's threads waited for a
-    /// core, in percent of the window; `None` if unknown.
+    /// core, in percent of the window, or `None` if unknown.
     fn controller_waited(&self, window: Window) -> Option<f64> {
         let inside = self.inside(&self.controller, window);
         statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())
@@ -270,8 +270,8 @@ pub(super) fn trial(
     }
 }
 
-/// Whether the switches listen on a loopback address, so that only a controller on this host
-/// reaches them.
+/// Returns whether the switches listen on a loopback address, so that only a controller on this
+/// host reaches them.
 fn is_local(config: &Config) -> bool {
     config.protocol == Protocol::P4Runtime && config.p4runtime.listen.is_loopback()
 }

@@ -27,7 +27,7 @@ pub(super) struct Seen {
     stalled: u64,
     /// The share of the window's CPU time that the hypervisor gave to other virtual machines.
     stolen: f64,
-    /// The reason why the kernel's connections are not known; `None` if they are.
+    /// The reason why the kernel's connections are not known, or `None` if they are.
     pub(super) failure: Option<String>,
 }
 
@@ -123,8 +123,8 @@ impl Surroundings {
     }
 }
 
-/// Returns by which ports a trial's connections are recognised; `None` if the controller's port is
-/// unknown.
+/// Returns by which ports a trial's connections are recognised, or `None` if the controller's port
+/// is unknown.
 fn ends(plan: &TrialPlan) -> Option<Ends> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {

@@ -53,7 +53,7 @@ pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32>
     pipelines
 }
 
-/// Describes the pipeline that all switches ran; `None` if they ran several or none.
+/// Describes the pipeline that all switches ran. Returns `None` if they ran several or none.
 pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> {
     let [name] = pipelines.keys().collect::<Vec<_>>()[..] else { return None };
     Some(format!("The switches ran the pipeline {name}."))
@@ -77,8 +77,8 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// Returns a remark that the kernel does not report the connections, and on what the verdict cannot
-/// decide without them.
+/// Returns a remark if the kernel does not report the connections. It also says what the verdict
+/// cannot decide without them.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(

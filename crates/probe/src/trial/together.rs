@@ -336,7 +336,8 @@ impl<'a> Together<'a> {
         Ok(at)
     }
 
-    /// Describes the lost ranks, their switches, and how each was lost; `None` if there are none.
+    /// Describes the lost ranks, their switches, and how each was lost. Returns `None` if there are
+    /// none.
     pub(super) fn lost(&self, plan: &TrialPlan) -> Option<String> {
         let each: Vec<String> = self
             .group

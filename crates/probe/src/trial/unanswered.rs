@@ -23,8 +23,8 @@ pub(crate) struct Answers {
     pub(crate) in_window: u64,
 }
 
-/// Explains why nothing was answered in the measured window; `None` if something was. `met` says
-/// whether any connection was established.
+/// Explains why nothing was answered in the measured window. Returns `None` if something was. `met`
+/// says whether any connection was established.
 pub(crate) fn why_zero(
     (protocol, load): (Protocol, Load),
     address: &str,

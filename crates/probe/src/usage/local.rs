@@ -109,8 +109,8 @@ impl Choice {
     }
 }
 
-/// Whether the name or the command line of a process contains a text. Arguments are joined by
-/// spaces.
+/// Returns whether the name or the command line of a process contains a text. Arguments are joined
+/// by spaces.
 fn matches(pid: u32, text: &str) -> bool {
     let by_name = read_times(pid).is_ok_and(|process| process.name.contains(text));
     by_name

@@ -85,8 +85,8 @@ impl Meter {
         Self { units, before: None }
     }
 
-    /// Returns the sample since the last snapshot; `None` on the first snapshot, without any
-    /// process, and if no time has passed.
+    /// Returns the sample since the last snapshot. Returns `None` on the first snapshot, if there
+    /// is no process, or if no time has passed.
     ///
     /// The time of a process that ended since its last snapshot is lost. A new process counts in
     /// full if it started after the last snapshot. If it started earlier it counts only from its
@@ -127,8 +127,8 @@ impl Meter {
 }
 
 impl Before {
-    /// Returns the nanoseconds for which threads of the previous snapshot have waited since; `None`
-    /// if this is not known of every process.
+    /// Returns the nanoseconds for which threads of the previous snapshot have waited since, or
+    /// `None` if this is not known of every process.
     fn waited_since(&self, processes: &[ProcessTimes]) -> Option<u64> {
         let mut sum = 0;
         for process in processes {

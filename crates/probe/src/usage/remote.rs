@@ -40,7 +40,7 @@ pub(super) struct Remote {
     ended: bool,
     meter: Meter,
     stale_after: Duration,
-    /// The last sample, and when it was taken from the channel; `None` while no process matches.
+    /// The last sample, and when it was taken from the channel, or `None` while no process matches.
     latest: Option<(Instant, Sample)>,
     seen: Vec<(u32, String)>,
 }

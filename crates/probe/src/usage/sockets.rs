@@ -73,7 +73,7 @@ pub fn diallers_of(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     })
 }
 
-/// Whether a socket bound to `bound` serves `wanted`.
+/// Returns whether a socket bound to `bound` serves `wanted`.
 fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
     let (bound, wanted) = (bound.to_canonical(), wanted.to_canonical());
     // A socket bound to :: accepts IPv4 as well, unless an option forbids it, which the table does
@@ -137,7 +137,7 @@ fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Parses a line of the table; `None` for its heading.
+/// Parses a line of the table. Returns `None` for its heading.
 fn parse(line: &str) -> Option<Socket> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     Some(Socket {

@@ -78,7 +78,7 @@ fn a_dead_switch_is_named_over_p4runtime() {
     }
 }
 
-/// Serves a device, and answers its packet-ins unless it is the tenth.
+/// Serves a device, and answers its packet-ins unless the device is the tenth.
 async fn serve(address: String, device: u64) {
     let mut client = loop {
         match Client::connect(&address, device, &ClientOptions::default()).await {

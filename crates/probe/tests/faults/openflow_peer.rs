@@ -60,7 +60,7 @@ pub(crate) enum Behaviour {
     WelcomeOne,
     /// Closes once the handshake is complete.
     CloseOnceReady,
-    /// Sends nothing until another connection was closed, and serves then.
+    /// Sends nothing until another connection was closed, and serves only after that.
     AnswerOnceHungUp,
 }
 

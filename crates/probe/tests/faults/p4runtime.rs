@@ -199,7 +199,7 @@ async fn control(mut client: Client, behaviour: Behaviour) {
         if let Behaviour::LeaveAfter(limit) = behaviour
             && answered == limit
         {
-            // Once the message behind the answers is answered, the answers have arrived.
+            // Once the message after the answers is answered, the answers have arrived.
             sender.arbitrate(elected);
             while !matches!(receiver.next().await, Ok(Some(Response::Arbitration(_)))) {}
             return;

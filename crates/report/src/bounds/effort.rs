@@ -58,8 +58,9 @@ fn describe(untried: &Untried) -> String {
     format!("{} ({time})", untried.analysis)
 }
 
-/// Returns a sentence on how many flows are proven to meet the requested deadline, and for how many
-/// of them no smaller bound was searched after that. Returns `None` if no deadline was requested.
+/// Returns a sentence on the requested deadline: the number of flows that are proven to meet it,
+/// and the number of flows for which the search for smaller bounds ended once they met it. Returns
+/// `None` if no deadline was requested.
 fn deadline(bounds: &Bounds<'_>) -> Option<String> {
     let deadline = bounds.settings.deadline.as_ref()?;
     let limit = Extended::from(deadline);

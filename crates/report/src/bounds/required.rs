@@ -20,18 +20,18 @@ pub struct Required<'a> {
     pub limit: &'a Rational,
     /// The smallest delay bound of the flow that any analysis found.
     pub bound: Extended,
-    /// The longest delay of the flow in a simulated run; `None` if there was no run.
+    /// The longest delay of the flow in a simulated run, or `None` if there was no run.
     pub run: Option<&'a Rational>,
 }
 
 impl Required<'_> {
-    /// Whether a bound proves that the delay never exceeds its maximum.
+    /// Returns whether a bound proves that the delay never exceeds its maximum.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.bound <= Extended::from(self.limit)
     }
 
-    /// Whether a packet of a simulated run had a longer delay than the maximum.
+    /// Returns whether a packet of a simulated run had a longer delay than the maximum.
     #[must_use]
     pub fn is_missed_in_a_run(&self) -> bool {
         self.run.is_some_and(|run| run > self.limit)
@@ -66,8 +66,8 @@ impl<'a> Bounds<'a> {
         self.flows.iter().filter_map(|row| self.required_of(row)).collect()
     }
 
-    /// Returns the maximum delay of the flow to which a row of bounds belongs; `None` if the flow
-    /// has none.
+    /// Returns the maximum delay of the flow to which a row of bounds belongs, or `None` if the
+    /// flow has none.
     pub(super) fn required_of(&self, row: &'a [Assessed]) -> Option<Required<'a>> {
         let first = row.first()?;
         let flow = first.bound.flow;

@@ -29,7 +29,7 @@ pub struct Sweep<'a> {
     pub network: &'a str,
     /// The name of the quantity that varies, such as `video.rate`.
     pub place: &'a str,
-    /// The unit of the quantity's values; empty for the default unit of the network file.
+    /// The unit of the quantity's values (empty for the default unit of the network file).
     pub unit: &'a str,
     /// The analyses with which bounds were computed.
     pub analyses: &'a [Analysis],

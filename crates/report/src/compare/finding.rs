@@ -13,8 +13,8 @@ const MOST_NAMED: usize = 6;
 
 /// The summary of how a result differs from the base.
 pub(super) struct Finding {
-    /// The tone of the summary. It is good or bad if all differences are, and if there are more
-    /// than chance explains.
+    /// The tone of the summary. It is good or bad only if all differences are, and if there are
+    /// more than twice as many differences as chance explains.
     pub(super) tone: Tone,
     /// A sentence with the number of differences, and the number that chance alone would explain.
     pub(super) summary: String,

@@ -15,8 +15,8 @@ pub struct Outcome {
     pub condition: String,
     /// The name of the result on which the condition was judged.
     pub of: String,
-    /// The figure that the condition was judged by; `None` if the result and the base have no such
-    /// figure in common.
+    /// The figure that the condition was judged by, or `None` if the result and the base have no
+    /// such figure in common.
     pub figure: Option<Judged>,
     /// Whether the condition holds. It does not hold if there is no figure.
     pub held: bool,

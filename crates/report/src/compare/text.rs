@@ -88,8 +88,8 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
     out
 }
 
-/// Whether reports show this comparison of a figure by default. It is left out if both values are
-/// zero.
+/// Returns whether reports show this comparison of a figure by default. It is left out if both
+/// values are zero.
 pub(super) fn is_shown(row: &Row<'_>) -> bool {
     row.base.headline && (row.base.value != 0.0 || row.other.value != 0.0)
 }

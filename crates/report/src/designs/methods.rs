@@ -43,7 +43,7 @@ pub(super) struct Against<'a> {
     pub(super) rate: Option<Estimate>,
     /// The ratio of the median time of an update by the other method to that of one in place.
     pub(super) median: Option<Estimate>,
-    /// The ratios of rates and of median times in the paper; `None` if the paper has no such
+    /// The ratios of rates and of median times in the paper, or `None` if the paper has no such
     /// method.
     pub(super) published: Option<(f64, f64)>,
 }
@@ -66,8 +66,8 @@ pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     found
 }
 
-/// Compares each update method that does not write in place with the one that does on the same
-/// storage, if that was measured.
+/// Compares each update method that does not write in place with the pointer method, which does, on
+/// the same storage. Methods are left out if the pointer method was not measured on their storage.
 pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     let in_place = |one: &Measured, like: &Measured| {
         let (design, other) = (one.case.design, like.case.design);
@@ -95,7 +95,7 @@ pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     others.filter_map(|other| one(other)).collect()
 }
 
-/// Returns the paper's result for the update method of a case; `None` if the paper has none.
+/// Returns the paper's result for the update method of a case, or `None` if the paper has none.
 fn published(case: &Case) -> Option<&'static Published> {
     match (case.design.update, case.design.synchronisation) {
         (UpdateMethod::Pointer, _) => Some(&POINTER),

@@ -129,7 +129,7 @@ impl Drawing<'_> {
         Figure::plot(plot, remark)
     }
 
-    /// Returns the plot of cache misses per operation; `None` if they were not counted.
+    /// Returns the plot of cache misses per operation, or `None` if they were not counted.
     fn misses(&self) -> Option<Figure> {
         self.findings.machine.counters.as_ref().ok()?;
         let wanted = |case: &Case| {
@@ -251,7 +251,8 @@ impl Drawing<'_> {
     }
 }
 
-/// Whether a case belongs in the plots of table designs. Update methods have a plot of their own.
+/// Returns whether a case belongs in the plots of table designs. Update methods have a plot of
+/// their own.
 fn is_plotted(case: &Case) -> bool {
     case.operation == Operation::Read || case.design.update == UpdateMethod::Pointer
 }

@@ -45,8 +45,8 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
     page
 }
 
-/// Returns the text below a figure: `n = 5 trials` with the level of confidence, or that a single
-/// trial has no interval.
+/// Returns the text below a figure: the level of confidence and the number of trials, or "one
+/// trial, no interval".
 fn confidence(estimate: &Estimate) -> String {
     match estimate.n {
         1 => "one trial, no interval".to_owned(),

@@ -34,14 +34,14 @@ pub struct Claim {
     pub published: Vec<String>,
     /// The verdict of this run on the claim.
     pub verdict: Verdict,
-    /// The system whose measurement decided the verdict, in words; empty if none did.
+    /// The system whose measurement decided the verdict, in words (empty if none did).
     pub decided_by: String,
     /// The parts into which the claim is divided. Each has one figure, by which it is judged.
     pub parts: Vec<Part>,
-    /// The identifier of the section of the document that contains the evidence; `None` if there is
-    /// none.
+    /// The identifier of the section of the document that contains the evidence, or `None` if there
+    /// is none.
     pub section: Option<String>,
-    /// The command that repeats the measurement; `None` if there is none.
+    /// The command that repeats the measurement, or `None` if there is none.
     pub command: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct Part {
     pub unit: Unit,
     /// The regions of values, which were fixed before the measurement.
     pub criterion: Criterion,
-    /// The measured figure; `None` if it was not measured.
+    /// The measured figure, or `None` if it was not measured.
     pub measured: Option<Measured>,
 }
 
@@ -83,7 +83,7 @@ pub struct Measured {
     pub value: f64,
     /// The confidence interval of the figure, at the confidence at which the claim is judged.
     pub interval: Interval,
-    /// The number of rounds of the measurement; 0 for a computed value.
+    /// The number of rounds of the measurement, or 0 for a computed value.
     pub rounds: usize,
 }
 
@@ -110,7 +110,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the reason why the run cannot decide the claim; empty for other verdicts.
+    /// Returns the reason why the run cannot decide the claim (empty for other verdicts).
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -129,8 +129,8 @@ impl Verdict {
 }
 
 impl Part {
-    /// Formats the measured figure with its interval, such as `1.40 (1.31 to 1.49)`; `None` if it
-    /// was not measured.
+    /// Formats the measured figure with its interval, such as `1.40 (1.31 to 1.49)`. Returns `None`
+    /// if it was not measured.
     fn measured(&self) -> Option<String> {
         let Measured { value, interval, rounds } = self.measured?;
         let one = |value: f64| number(value, self.unit);
@@ -140,7 +140,7 @@ impl Part {
         })
     }
 
-    /// Returns how the measured figure agrees with the regions; `None` if it was not measured.
+    /// Returns how the measured figure agrees with the regions, or `None` if it was not measured.
     fn agreement(&self) -> Option<Agreement> {
         Some(self.criterion.judge(self.measured?.interval))
     }

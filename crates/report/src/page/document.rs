@@ -26,7 +26,7 @@ pub struct Document {
     pub findings: Vec<String>,
     /// Notes that a reader needs to judge the findings.
     pub notes: Vec<String>,
-    /// The reason why the document is incomplete; `None` if it is complete.
+    /// The reason why the document is incomplete, or `None` if it is complete.
     pub partial: Option<String>,
     /// The claims of publications with the verdict on each, which stand above all sections.
     pub claims: Vec<ClaimGroup>,
@@ -103,8 +103,8 @@ impl Document {
 }
 
 impl Section {
-    /// Returns the short title of an earlier section that contains the same table; `None` if there
-    /// is none.
+    /// Returns the short title of an earlier section that contains the same table, or `None` if
+    /// there is none.
     fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
         let other = before.iter().find(|section| section.tables.contains(table))?;
         other.title.split(':').next()
@@ -142,7 +142,7 @@ fn labelled(text: &str) -> Text {
     }
 }
 
-/// Whether a text contains the end of a sentence, so that it is no label. The full stops of
+/// Returns whether a text contains the end of a sentence, so that it is no label. The full stops of
 /// abbreviations before numbers of figures and equations do not count.
 fn is_sentence(label: &str) -> bool {
     label.replace("Fig. ", "").replace("Eq. ", "").contains(['.', ';'])

@@ -32,8 +32,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Whether a character must not appear in HTML text as it is: markup, characters that HTML forbids,
-/// and those that change the direction of the text.
+/// Returns whether a character must not appear in HTML text as it is: markup, characters that HTML
+/// forbids, and those that change the direction of the text.
 fn special(c: char) -> bool {
     match c {
         '&' | '<' | '>' | '"' | '\'' => true,

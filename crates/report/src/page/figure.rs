@@ -67,7 +67,7 @@ impl Figure {
         Self { data, ..self }
     }
 
-    /// Whether the figure has nothing to draw.
+    /// Returns whether the figure has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match &self.graphic {
@@ -104,7 +104,7 @@ impl Figure {
 }
 
 impl Graphic {
-    /// Whether the drawing needs the whole width of the page rather than half of it.
+    /// Returns whether the drawing needs the whole width of the page rather than half of it.
     pub(super) fn is_wide(&self) -> bool {
         /// The largest number of boxes of a graph for which half of the width suffices.
         const FEW: usize = 6;

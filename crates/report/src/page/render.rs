@@ -9,9 +9,9 @@ use super::{Block, Page, Section, claims, csv, escape, ranked};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
-/// The number of columns from which on a table is set in smaller print.
+/// The least number of columns with which a table is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
-/// The number of sections from which on a page has a table of contents.
+/// The least number of sections with which a page has a table of contents.
 const MANY_SECTIONS: usize = 7;
 
 /// A page as an HTML document, and its figures in order.
@@ -31,7 +31,7 @@ pub(crate) struct Drawn {
 
 impl Page {
     /// Returns the blocks above all sections of the page: first the failures of the run, then the
-    /// others. If there are failures, good news are shown in a neutral tone.
+    /// others. If there are failures, good news is shown in a neutral tone.
     fn worst_first(&self) -> Vec<Block> {
         let alarms = alarm::worst_first(&self.alarms);
         let mut lead: Vec<Block> =

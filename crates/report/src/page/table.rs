@@ -105,7 +105,7 @@ impl Table {
         self.groups.push(Group { title: Some(title.into()), rows: Vec::new() });
     }
 
-    /// Whether the table has no row.
+    /// Returns whether the table has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.rows.is_empty())
@@ -145,7 +145,7 @@ impl Cell {
         value.map_or_else(Self::default, Self::from)
     }
 
-    /// Returns the value that the cell contains; `None` if it is empty or contains words.
+    /// Returns the value that the cell contains, or `None` if it is empty or contains words.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match &self.content {

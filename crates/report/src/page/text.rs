@@ -72,7 +72,7 @@ impl Text {
         self
     }
 
-    /// Whether the text is empty.
+    /// Returns whether the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, text)| text.is_empty())

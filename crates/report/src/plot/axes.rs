@@ -95,7 +95,7 @@ pub(super) fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale, l
     svg.push_str("</text>");
 }
 
-/// Writes a text of several lines as SVG, each line below the one before.
+/// Writes a text of several lines as SVG, each line below the previous one.
 fn lines(svg: &mut String, lines: &[String], x: f64) {
     for (number, line) in lines.iter().enumerate() {
         match number {

@@ -14,7 +14,7 @@ pub(super) const DEEPEST: usize = 3;
 
 /// A line of a plot as its pixels show it.
 pub(super) struct Drawn {
-    /// The points of the line in pixels; `None` where the line is interrupted.
+    /// The points of the line in pixels, or `None` where the line is interrupted.
     points: Vec<Option<(f64, f64)>>,
     marked: bool,
     /// The name of the line in the legend. Lines with equal names need not be distinguished.
@@ -47,8 +47,8 @@ impl Drawn {
         self.points.iter().flatten().copied()
     }
 
-    /// Whether this line passes the position `point`. If `only_points`, one of its own points must
-    /// lie there.
+    /// Returns whether this line passes the position `point`. If `only_points`, one of its own
+    /// points must lie there.
     fn is_at(&self, point: (f64, f64), only_points: bool) -> bool {
         let near = |own: (f64, f64)| (own.0 - point.0).hypot(own.1 - point.1) <= APART;
         let passes = |pair: &[Option<(f64, f64)>]| match pair {
@@ -58,8 +58,8 @@ impl Drawn {
         self.seen().any(near) || !only_points && self.points.windows(2).any(passes)
     }
 
-    /// Whether this line coincides with `other` over its whole length. A marker remains visible on
-    /// a line that only passes it, so markers must coincide with markers.
+    /// Returns whether this line coincides with `other` over its whole length. A marker remains
+    /// visible on a line that only passes it, so markers must coincide with markers.
     fn lies_on(&self, other: &Self) -> bool {
         if self.legend == other.legend || self.marked && !other.marked {
             return false;

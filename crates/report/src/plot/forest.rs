@@ -41,14 +41,14 @@ pub struct ForestRow {
     pub words: String,
     /// The difference between the figures, in the unit of the axis.
     pub value: f64,
-    /// The ends of the confidence interval of the difference; `None` if there is none.
+    /// The ends of the confidence interval of the difference, or `None` if there is none.
     pub interval: Option<(f64, f64)>,
     /// Whether the interval excludes zero, so that the figures differ.
     pub shown: bool,
 }
 
 impl Forest {
-    /// Whether the plot has nothing to draw.
+    /// Returns whether the plot has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

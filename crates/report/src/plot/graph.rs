@@ -55,8 +55,8 @@ pub struct GraphNode {
 pub struct GraphWay {
     /// The name of the path, such as that of a flow.
     pub name: String,
-    /// The indices of the boxes along the path, in order; `None` where it passes something that is
-    /// not drawn.
+    /// The indices of the boxes along the path, in order, or `None` where it passes something that
+    /// is not drawn.
     pub nodes: Vec<Option<usize>>,
 }
 
@@ -79,7 +79,7 @@ struct Rectangle {
 }
 
 impl Graph {
-    /// Whether the graph has nothing to draw.
+    /// Returns whether the graph has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

@@ -39,7 +39,7 @@ pub struct HeatMap {
     pub unit: Unit,
     /// The word that the legend shows for cells without colour, such as `training`.
     pub set_off: String,
-    /// The cells of the heat map, row by row; `None` for cells that were not measured.
+    /// The cells of the heat map, row by row, or `None` for cells that were not measured.
     pub cells: Vec<Option<HeatCell>>,
 }
 
@@ -57,13 +57,13 @@ pub struct HeatCell {
 }
 
 impl HeatMap {
-    /// Returns the cell in this row and column; `None` if it was not measured.
+    /// Returns the cell in this row and column, or `None` if it was not measured.
     #[must_use]
     pub fn cell(&self, row: usize, column: usize) -> Option<&HeatCell> {
         self.cells.get(row * self.columns.len() + column)?.as_ref()
     }
 
-    /// Whether the heat map has nothing to draw.
+    /// Returns whether the heat map has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.iter().all(Option::is_none)

@@ -41,7 +41,7 @@ pub(super) fn draw_intervals(
 }
 
 /// Returns a sentence that names the confidence intervals which extend beyond the frame of the
-/// plot; `None` if there are none.
+/// plot, or `None` if there are none.
 pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     let of_line = |line: &Line| -> Vec<String> {
         let points = line.points.iter().filter(|point| point.x.is_finite() && is_cut(point, y));

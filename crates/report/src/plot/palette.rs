@@ -92,7 +92,7 @@ fn variables(theme: &Theme) -> String {
 mod tests {
     use super::*;
 
-    /// Relative luminance (WCAG 2.2, definition of the same name).
+    /// Returns the relative luminance of a colour (WCAG 2.2, definition of the same name).
     fn luminance(colour: &str) -> f64 {
         let channel = |from: usize| {
             let byte = u8::from_str_radix(&colour[from..from + 2], 16).expect("#rrggbb");

@@ -83,7 +83,7 @@ fn stream(bytes: &[u8]) -> Object {
 /// The name of the embedded font. The prefix of six letters marks a subset of a font.
 const FONT: &str = "PLANIM+DejaVuSansCondensed";
 
-/// Returns the objects of the PDF file that embed the font, from object 5 on: the font, its
+/// Returns the objects of the PDF file that embed the font, starting with object 5: the font, its
 /// metrics, its file, and the map from glyphs to text.
 fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
     let measures = letters.measures();

@@ -25,7 +25,7 @@ const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
 
 impl Plot {
-    /// Whether the plot has nothing to draw.
+    /// Returns whether the plot has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let any_line =
@@ -296,8 +296,8 @@ impl DrawnLine<'_> {
     }
 }
 
-/// Whether values range so widely that a logarithmic axis shows them better than a linear one.
-/// Returns false if a value is not positive.
+/// Returns whether values range so widely that a logarithmic axis shows them better than a linear
+/// one. Returns false if a value is not positive.
 pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));

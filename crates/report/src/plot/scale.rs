@@ -37,7 +37,7 @@ pub struct Axis {
     pub from_zero: bool,
     /// Values at which a line crosses the whole plot, each with the label of its line.
     pub levels: Vec<(f64, String)>,
-    /// The labels of the values 1, 2 and so on; empty unless the spacing is [`Spacing::Named`].
+    /// The labels of the values 1, 2 and so on (empty unless the spacing is [`Spacing::Named`]).
     #[serde(default)]
     pub names: Vec<String>,
 }
@@ -128,7 +128,7 @@ impl Axis {
 /// The largest number of names that the list of numbers and names contains.
 const KEYS: usize = 12;
 
-/// Whether names fit side by side on an axis of this length.
+/// Returns whether names fit side by side on an axis of this length.
 fn fit(names: &[String], length: Width) -> bool {
     let room = length.pixels() / names.len().max(1) as f64;
     names.iter().all(|name| name.chars().count() as f64 * LETTER + 6.0 <= room)
@@ -151,7 +151,7 @@ pub(crate) struct Scale {
     label: String,
     low: f64,
     high: f64,
-    /// The unit after the label of each tick; empty if ticks have different units.
+    /// The unit after the label of each tick (empty if ticks have different units).
     suffix: &'static str,
     ticks: Vec<Tick>,
 }
@@ -161,7 +161,7 @@ pub(crate) struct Scale {
 pub(crate) struct Tick {
     /// The value on the axis at which the tick stands.
     pub(crate) value: f64,
-    /// The label of the tick; empty for ticks between labelled ones.
+    /// The label of the tick (empty for ticks between labelled ones).
     pub(crate) label: String,
 }
 
@@ -217,7 +217,7 @@ impl Scale {
         position.clamp(0.0, 1.0)
     }
 
-    /// Whether a value lies between the ends of the axis, to within a rounding error.
+    /// Returns whether a value lies between the ends of the axis, to within a rounding error.
     pub(super) fn holds(&self, value: f64) -> bool {
         let slack = 1e-9 * (self.high - self.low).abs();
         (self.low - slack..=self.high + slack).contains(&value)
@@ -392,8 +392,8 @@ impl Scale {
     }
 }
 
-/// Formats a power of two as `2` with a superscript exponent; `None` if the value is not a power of
-/// two.
+/// Formats a power of two as `2` with a superscript exponent. Returns `None` if the value is not a
+/// power of two.
 pub(crate) fn power_of_two(value: f64) -> Option<String> {
     let exponent = value.log2();
     if exponent.fract() != 0.0 || !(-999.0..=999.0).contains(&exponent) {

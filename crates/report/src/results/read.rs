@@ -34,7 +34,7 @@ pub enum ReadError {
 /// Reads the text of a `result.json` of any command. `name` becomes the name of the result.
 ///
 /// # Errors
-/// See [`ReadError`].
+/// Returns a [`ReadError`] if the text is not a result that this version can read.
 pub fn read(name: &str, text: &str) -> Result<Recorded, ReadError> {
     let value: Value = serde_json::from_str(text)?;
     let schema = words(&value["schema"]);

@@ -100,7 +100,7 @@ impl Grid {
         self.rows.push(Row::Cells(cells));
     }
 
-    /// Whether the table has no rows.
+    /// Returns whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

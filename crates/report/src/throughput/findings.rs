@@ -64,7 +64,8 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     findings
 }
 
-/// Returns how many times faster one case is than another, as text; `None` if either has no rates.
+/// Returns how many times faster one case is than another, as text, or `None` if either has no
+/// rates.
 fn times(case: &Case, other: &Case) -> Option<String> {
     let ratio = Estimate::of_ratio(&case.rates, &other.rates)?;
     Some(estimate(&ratio, Unit::Count))

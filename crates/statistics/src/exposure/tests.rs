@@ -147,7 +147,8 @@ fn quantiles_are_told_as_far_as_controls_are_quiet() {
     // Without censoring the 99.9th percentile is that of a stall.
     let uncensored = Tail { origin: TailOrigin::Function, ..tail };
     assert!(!stalls.quantile(0.999, 0.05, &uncensored).expect("packets").is_told);
-    // Few late packets do not say whose they are, so that quantiles among them are not told.
+    // Few late packets do not show whether the function or the host is their origin, so quantiles
+    // among them are attributed to neither.
     let few = Synthetic { stalls: 2_000.0, own: 1.6e-6, ..QUIET }.exposure(3, 1_000, 5);
     let tail = few.tail(1);
     assert_eq!(tail.origin, TailOrigin::Untold);

@@ -21,8 +21,8 @@ const METERS: [&str; 4] = ["meter", "Meter", "direct_meter", "DirectMeter"];
 #[derive(Clone, Copy)]
 struct Instance {
     id: ExternId,
-    /// The table of a direct counter or meter, each of whose entries has its own. `None` for an
-    /// array.
+    /// The table to which a direct counter or meter belongs. Each entry of the table has one.
+    /// `None` for an array.
     table: Option<TableId>,
 }
 

@@ -30,10 +30,10 @@ pub(crate) trait Contender {
 /// The properties that must be equal in a fair comparison of maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Conditions {
-    /// The number of entries that the map holds without growing; `None` if the map does not report
-    /// it.
+    /// The number of entries that the map holds without growing, or `None` if the map does not
+    /// report it.
     pub(crate) room: Option<usize>,
-    /// The hash of [`Conditions::PROBE`]; `None` if the map does not use a Rust hasher.
+    /// The hash of [`Conditions::PROBE`], or `None` if the map does not use a Rust hasher.
     pub(crate) hash: Option<u64>,
 }
 

@@ -289,8 +289,9 @@ fn shared(
     turns(cores, repetitions, OPERATIONS, &one)
 }
 
-/// Returns the rates of the repetitions for each number of cores; a first repetition only warms up.
-/// `make` takes the index of the number of cores, and the core.
+/// Measures each number of cores `repetitions` times, after one run that only warms up, and returns
+/// the rates for each. `make` returns the work of a core; its arguments are the index of the number
+/// of cores in `counts`, and the core.
 fn turns<'a>(
     (cores, counts): (&[usize], &[usize]),
     repetitions: usize,

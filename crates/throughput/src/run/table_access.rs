@@ -56,7 +56,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Returns a case that runs the program without table lookups; `None` if there is no machine
+    /// Returns a case that runs the program without table lookups, or `None` if there is no machine
     /// code or no cycle counter for it.
     fn without_lookups(&self, settings: &Settings) -> Result<Option<Self>, TrafficError> {
         let mut switch = Arc::new(self.workload.switch(self.variant)?);

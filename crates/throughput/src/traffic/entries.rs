@@ -237,8 +237,8 @@ impl Filler<'_> {
         }
     }
 
-    /// Returns a new table entry that these keys match; `None` if the table permits no action for
-    /// entries.
+    /// Returns a new table entry that these keys match, or `None` if the table permits no action
+    /// for entries.
     fn entry(
         &mut self,
         switch: &Switch,

@@ -71,7 +71,7 @@ type Key = (VariableId, Vec<u32>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Known {
     Constant(Bits),
-    /// The value equals `width` packet bits, from `offset` on.
+    /// The value equals `width` packet bits starting at `offset`.
     Packet {
         offset: u64,
         width: u32,
@@ -323,8 +323,8 @@ impl Walker<'_> {
         walk.route.bits = walk.route.bits.max(walk.cursor);
     }
 
-    /// Records that the variable `key` now holds the packet bits from bit `begin` on. For a header
-    /// or struct, each field is recorded with its own bits, one field after the other.
+    /// Records that the variable `key` now holds the packet bits starting at bit `begin`. For a
+    /// header or struct, each field is recorded with its own bits, one field after the other.
     fn read_from(&self, key: &Key, type_id: TypeId, begin: u64, walk: &mut Walk) {
         walk.forget(key);
         let mut offset = begin;
@@ -505,8 +505,8 @@ fn within(key: &Key, outer: &Key) -> bool {
 }
 
 impl Route {
-    /// Requires that the packet bits from `offset` on equal `value` where `mask` is one. Returns
-    /// false if the route already requires another value there.
+    /// Requires that the packet bits starting at `offset` equal `value` where `mask` is one.
+    /// Returns false if the route already requires another value there.
     fn fix(&mut self, offset: u64, value: Bits, mask: Bits) -> bool {
         let width = value.width();
         let agrees = |position: u32| {
@@ -521,7 +521,7 @@ impl Route {
         true
     }
 
-    /// Returns the value that the route requires of one packet bit; `None` if the bit is free.
+    /// Returns the value that the route requires of one packet bit, or `None` if the bit is free.
     fn bit(&self, at: u64) -> Option<bool> {
         self.fixed.iter().find_map(|fixed| {
             let inside = u32::try_from(at.checked_sub(fixed.offset)?).ok()?;
@@ -530,8 +530,8 @@ impl Route {
         })
     }
 
-    /// Returns the value that the route requires of a range of packet bits; `None` if any of them
-    /// is free.
+    /// Returns the value that the route requires of a range of packet bits, or `None` if any of
+    /// them is free.
     fn certain(&self, offset: u64, width: u32) -> Option<Bits> {
         let bits = (0..width).map(|position| self.bit(offset + u64::from(position)));
         let mut value = Bits::zero(width, false);

@@ -21,8 +21,8 @@ use crate::network::port::Port;
 use crate::network::settings::Settings;
 use crate::{Curve, Rational};
 
-/// The largest number of rounds, each of which computes service curves from those of the round
-/// before. The result of every round holds.
+/// The largest number of rounds, each of which computes service curves from those of the previous
+/// round. The result of every round holds.
 const MOST_ROUNDS: usize = 4;
 /// The number of other classes up to which every set of them is tried. With more classes, only each
 /// single class and the set of all are tried.
@@ -35,7 +35,7 @@ const MOST_PIECES: usize = 256;
 struct Queue {
     server: ServerId,
     priority: Priority,
-    /// The arrival curve of the class's output; `None` if there is no bound or the class has no
+    /// The arrival curve of the class's output, or `None` if there is no bound or the class has no
     /// flows.
     output: Option<Curve>,
 }
@@ -47,7 +47,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError`] if the delays in the network cannot be bounded.
+    /// Returns an [`AnalysisError`] if the delays in the network cannot be bounded.
     pub fn arrival_aware(&self, settings: &Settings) -> Result<Self, AnalysisError> {
         let mut aware = self.clone();
         for _ in 0..MOST_ROUNDS {
@@ -116,7 +116,7 @@ fn queue(
     Ok(Some(Queue { server, priority: *priority, output }))
 }
 
-/// Returns the service curve of a class, which is nowhere below the one that the class had before.
+/// Returns the service curve of a class, which is nowhere below `before`, the current one.
 fn service(
     port: &Port,
     own: &Queue,

@@ -28,8 +28,8 @@ impl Network {
         if hops(self) <= MOST_HOPS_OF_SMALL_NETWORK { Analysis::Best } else { Analysis::Quick }
     }
 
-    /// Whether [`Analysis::Best`] tries every method to bound arrivals, as it does in networks that
-    /// are neither large nor cyclic.
+    /// Returns whether [`Analysis::Best`] tries every method to bound arrivals, as it does in
+    /// networks that are neither large nor cyclic.
     #[must_use]
     pub fn is_searched_thoroughly(&self) -> bool {
         self.order().is_ok()
@@ -174,7 +174,7 @@ fn of_any_order(
     candidates
 }
 
-/// Whether [`Analysis::Best`] solves linear programs for all flows of this network.
+/// Returns whether [`Analysis::Best`] solves linear programs for all flows of this network.
 fn solves_programs(common: &Common<'_>) -> bool {
     hops(common.network) <= MOST_PROGRAMMED_HOPS
 }

@@ -78,8 +78,8 @@ struct Unknown {
     rate: Rational,
     /// The burst of the flows at their sources, from which the search may start.
     source: Rational,
-    /// The arrival curve of the flows that follows from the delays of total flow analysis; `None`
-    /// if these are infinite.
+    /// The arrival curve of the flows that follows from the delays of total flow analysis, or
+    /// `None` if these are infinite.
     by_delays: Option<Arc<Curve>>,
 }
 
@@ -279,7 +279,7 @@ impl<'n> System<'_, 'n> {
     }
 
     /// Returns the limit of the bursts when they are bounded again and again, each time from the
-    /// bounds of the round before. It starts from the proven bursts `known` or else from those of
+    /// bounds of the previous round. It starts from the proven bursts `known` or else from those of
     /// the sources. Returns `None` if the bursts grow without end.
     fn limit(
         &self,

@@ -175,7 +175,7 @@ impl Delays {
     }
 
     /// Returns the arrival curve of some flows together at a server, which follows from the delays
-    /// at the servers before.
+    /// at the previous servers.
     fn arrival(
         &self,
         common: &Common<'_>,
@@ -269,7 +269,7 @@ impl Delays {
         self.classes.get(&(server, priority))
     }
 
-    /// Returns the delay bound of a flow at a server; infinite if the server has no bound.
+    /// Returns the delay bound of a flow at a server (infinite if the server has no bound).
     pub(super) fn delay(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Extended {
         let class = self.class(common, server, flow);
         class.map_or(Extended::PositiveInfinity, |class| class.delay.clone())
@@ -346,7 +346,7 @@ impl Delays {
     }
 }
 
-/// Whether the server has a regulator after it.
+/// Returns whether the server has a regulator after it.
 fn is_regulated(common: &Common<'_>, server: ServerId) -> bool {
     common.network.server(server).regulator.is_some()
 }

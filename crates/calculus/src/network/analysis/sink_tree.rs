@@ -75,7 +75,7 @@ fn left_over(
     joining: &[Joining],
     exits: Option<&[Rational]>,
 ) -> Result<(Curve, Vec<Step>), AnalysisError> {
-    // The residual service of the servers after the current one, for all that came before.
+    // The residual service of the servers after the current one, for all flows that came before.
     let mut rest: Option<Curve> = None;
     let mut steps = Vec::new();
     for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {
@@ -151,7 +151,7 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
 }
 
 /// Returns the times at which the burst at the start of the path leaves each server, given one
-/// rate-latency curve and one token bucket at each server; `None` if a server is overloaded.
+/// rate-latency curve and one token bucket at each server, or `None` if a server is overloaded.
 fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
     let mut exits = Vec::with_capacity(chosen.len());
     for end in 1..=chosen.len() {
@@ -195,7 +195,7 @@ fn joined(
             Some(_) => {}
         }
     }
-    // All flows of the server before continue to this one.
+    // All flows of the previous server continue to this one.
     for before in links {
         common.go_on()?;
         let there = joined(common, before, network.flows_at(before))?;

@@ -77,7 +77,7 @@ impl<'n> Common<'n> {
         Self { cuts: Some(Arc::new(cuts)), ..self }
     }
 
-    /// Whether the cycles of the network are cut at a link.
+    /// Returns whether the cycles of the network are cut at a link.
     pub(crate) fn is_cut(&self, from: ServerId, to: ServerId) -> bool {
         self.cuts.as_ref().is_some_and(|cuts| cuts.is_cut(CutLink { from, to }))
     }
@@ -86,7 +86,7 @@ impl<'n> Common<'n> {
     ///
     /// # Errors
     ///
-    /// [`AnalysisError::Stopped`] if the interrupt of the thread is set.
+    /// Returns [`AnalysisError::Stopped`] if the interrupt of the thread is set.
     pub(crate) fn go_on(&self) -> Result<(), AnalysisError> {
         Ok(interrupt::check()?)
     }
@@ -125,7 +125,7 @@ impl<'n> Common<'n> {
         off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, self.rank())))
     }
 
-    /// Whether data may leave the path of a flow and rejoin it.
+    /// Returns whether data may leave the path of a flow and rejoin it.
     pub(crate) fn returns(&self, flow: FlowId) -> bool {
         let returns = || {
             // The list is not cached: in a large network all lists together would be long.
@@ -136,18 +136,18 @@ impl<'n> Common<'n> {
         self.returns.get(flow.index()).is_some_and(|known| *known.get_or_init(returns))
     }
 
-    /// Whether data may leave the path of any flow and rejoin it.
+    /// Returns whether data may leave the path of any flow and rejoin it.
     pub(crate) fn any_returns(&self) -> bool {
         *self.any_returns.get_or_init(|| self.network.flows().any(|(id, _)| self.returns(id)))
     }
 
-    /// Whether the arrival curve of flows that come from a server may have been computed without
-    /// counting the flow `lowest`, at that server or at one before it.
+    /// Returns whether the arrival curve of flows that come from a server may have been computed
+    /// without counting the flow `lowest`, at that server or at one before it.
     ///
     /// If no data can rejoin the path of `lowest`, only the servers on that path matter. Otherwise
-    /// DNC continues to exclude `lowest` on the way back, for flows for which it has excluded it
-    /// before: those that shared a server with it or, where whole tandems are analysed, those that
-    /// shared a server with such flows.
+    /// DNC continues to exclude `lowest` on the way back from the flows for which it has excluded
+    /// it before. These are the flows that shared a server with `lowest`. Where whole tandems are
+    /// analysed, they are the flows that shared a server with such flows, too.
     pub(super) fn left_out(&self, lowest: FlowId, from: ServerId, flows: &Group) -> bool {
         let network = self.network;
         if network.position(lowest, from).is_some() {

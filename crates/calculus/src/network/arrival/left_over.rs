@@ -204,8 +204,7 @@ impl Bounder<'_, '_> {
     }
 
     /// Returns the residual service of a whole tandem (PMOO). The flow `lowest` is not counted as
-    /// cross traffic, and `without_flow` says for which cross traffic a flow is left out when that
-    /// is bounded.
+    /// cross traffic. `without_flow` selects the cross traffic for whose bounds a flow is left out.
     pub(crate) fn pmoo(
         &self,
         tandem: &[ServerId],

@@ -33,7 +33,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// The fault of the word, as a sentence.
+    /// Returns the fault of the word, as a sentence.
     pub(super) fn add(&mut self, word: &str) -> Result<(), String> {
         let order = match word.to_ascii_uppercase().as_str() {
             "FIFO" => Multiplexing::Fifo,
@@ -137,8 +137,8 @@ pub(super) struct Way<'t> {
 }
 
 impl Way<'_> {
-    /// Whether two paths begin with the same servers, and visit the same nodes up to the last of
-    /// these.
+    /// Returns whether two paths begin with the same servers, and visit the same nodes up to the
+    /// last of these.
     fn begins_as(&self, other: &Self) -> bool {
         let common = self.path.iter().zip(&other.path).take_while(|(a, b)| a == b).count();
         let up_to =

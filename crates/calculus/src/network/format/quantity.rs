@@ -87,8 +87,8 @@ impl Units {
     }
 }
 
-/// Whether a text stands for an undefined or infinite number, as programs write it, such as `nan`,
-/// `-inf` or `Infinity Mbps`.
+/// Returns whether a text stands for an undefined or infinite number, as programs write it, such as
+/// `nan`, `-inf` or `Infinity Mbps`.
 fn is_not_finite(text: &str) -> bool {
     let word = text.trim_start_matches(['+', '-']);
     let word = word.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
@@ -130,8 +130,8 @@ fn examples(dimension: Dimension) -> &'static str {
     }
 }
 
-/// Returns the size of a unit in seconds, bits or bits per second; `None` if the dimension has no
-/// such unit.
+/// Returns the size of a unit in seconds, bits or bits per second, or `None` if the dimension has
+/// no such unit.
 pub(crate) fn unit(text: &str, dimension: Dimension) -> Option<Rational> {
     match dimension {
         Dimension::Time => match text {

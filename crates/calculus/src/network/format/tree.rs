@@ -43,7 +43,7 @@ pub(crate) enum Tree<'t> {
 /// The position of a value in the file and in the tree, for error messages.
 #[derive(Clone, Debug)]
 struct Place<'t> {
-    /// The position of the enclosing value; `None` for the root.
+    /// The position of the enclosing value, or `None` for the root.
     within: Option<Rc<Place<'t>>>,
     step: Step<'t>,
     /// The number of bytes of the file before the value, or, in TOML, before its name if it has

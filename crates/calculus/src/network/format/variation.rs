@@ -125,7 +125,7 @@ impl Variation {
         format!("{}.{}{which}", self.part, self.quantity)
     }
 
-    /// Returns the unit of the varied values; empty if it is the file's default unit.
+    /// Returns the unit of the varied values (empty if it is the file's default unit).
     #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
@@ -144,9 +144,9 @@ impl Variation {
     ///
     /// # Errors
     ///
-    /// The errors of [`super::read`]. Also an error if the file has no such part or quantity, or
-    /// several between which the variation does not choose, or if its format has no named
-    /// quantities.
+    /// Returns the errors of [`super::read`]. Also returns an error if the file has no such part or
+    /// quantity, or several between which the variation does not choose, or if its format has no
+    /// named quantities.
     pub fn network(
         &self,
         text: &str,
@@ -274,7 +274,7 @@ fn names(owner: &Node<'_>) -> Vec<String> {
     names
 }
 
-/// Whether a node of a file is a number in a named field, with or without a unit.
+/// Returns whether a node of a file is a number in a named field, with or without a unit.
 fn is_number(node: &Node<'_>) -> bool {
     let number = match &node.value {
         Tree::Number(_) => true,

@@ -201,7 +201,7 @@ impl Reader<'_> {
         Ok(Output { service, capacity: capacity.transpose()? })
     }
 
-    /// Returns the server of an output port; `None` if the port has no service.
+    /// Returns the server of an output port, or `None` if the port has no service.
     fn server(
         &self,
         output: &Output,

@@ -43,7 +43,7 @@ impl NetworkBuilder {
     ///
     /// # Errors
     ///
-    /// [`PortError`] if the port is invalid.
+    /// Returns a [`PortError`] if the port is invalid.
     pub fn port(&mut self, port: Port) -> Result<Vec<(ServerId, Vec<Priority>)>, PortError> {
         let mut placed = Vec::new();
         for queue in port.queues()? {
@@ -54,8 +54,8 @@ impl NetworkBuilder {
         Ok(placed)
     }
 
-    /// Sets or removes the regulator after a server that was added before. This also serves for the
-    /// queues of a port.
+    /// Sets or removes the regulator after a server that was already added. This also serves for
+    /// the queues of a port.
     pub fn regulate(&mut self, server: ServerId, regulator: Option<Regulator>) {
         if let Some(server) = self.servers.get_mut(server.index()) {
             server.regulator = regulator;
@@ -99,7 +99,7 @@ impl NetworkBuilder {
     ///
     /// # Errors
     ///
-    /// The first fault that is found, with the name of the server, flow or link.
+    /// Returns the first fault that is found, with the name of the server, flow or link.
     pub fn build(self) -> Result<Network, ModelError> {
         if self.servers.is_empty() {
             return Err(ModelError::Nothing("servers"));

@@ -55,7 +55,7 @@ pub(super) fn shares(
         _ => least(&left_open(&open, cycle), &Rational::ONE, cycle)?,
     };
     let rate = &port.rate;
-    // The time per cycle in which a packet does not fit; zero if the gates never close.
+    // The time per cycle in which a packet does not fit, or zero if the gates never close.
     let guards = |packet: &Rational| -> Rational {
         let each = open.iter().map(|window| window.length.clone().min(packet / rate));
         if shut.is_empty() { Rational::ZERO } else { each.sum() }

@@ -2,14 +2,14 @@
 //!
 //! A packet of L bits starts only if it ends before its gate closes. So of a window of length w,
 //! the first w - L / c are used as long as packets wait, where L is the largest packet. If no other
-//! gate is open then, the class (or the classes whose gates open together) is served at the rate c
-//! of the link within these parts and, in the worst case, not at all between them. A backlogged
-//! period may start anywhere in the cycle. The service within t is least from the end of one of
-//! these parts on, so the strict service curve is the minimum over these ends, as for a
-//! time-division cycle (Bouillard, Boyer and Le Corronc, chapter 8; Zhao, Pop and Craciunas,
-//! "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using network calculus",
-//! IEEE Access 6, 2018). No assumption is made about the arrival times of packets or about the
-//! cycles of other ports.
+//! gate is open at these times, the class (or the classes whose gates open together) is served at
+//! the rate c of the link within these parts and, in the worst case, not at all between them. A
+//! backlogged period may start anywhere in the cycle. The service within a time t is least if that
+//! time begins at the end of one of these parts, so the strict service curve is the minimum over
+//! these ends, as for a time-division cycle (Bouillard, Boyer and Le Corronc, chapter 8; Zhao, Pop
+//! and Craciunas, "Worst-case latency analysis for IEEE 802.1Qbv time sensitive networks using
+//! network calculus", IEEE Access 6, 2018). No assumption is made about the arrival times of
+//! packets or about the cycles of other ports.
 
 use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::elements::Priority;
@@ -152,7 +152,7 @@ fn end(window: &Window) -> Rational {
     &window.at + &window.length
 }
 
-/// Whether a window of one class overlaps a window of another class in a cycle.
+/// Returns whether a window of one class overlaps a window of another class in a cycle.
 fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     let overlap = |a: &Window, b: &Window| {
         // The start of `b` relative to the start of `a`, within a cycle.
@@ -163,7 +163,7 @@ fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
     a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
 }
 
-/// Returns the strict service curve of classes whose gates are open at the same times; `None` if
+/// Returns the strict service curve of classes whose gates are open at the same times, or `None` if
 /// their largest packet fits in no window.
 fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Curve>, PortError> {
     if let [window] = group.windows.as_slice()
@@ -193,7 +193,7 @@ pub(super) fn least(
     if length(windows) == *cycle {
         return Ok(Curve::line(Rational::ZERO, rate.clone()));
     }
-    // Windows must be in ascending order, because each one follows the one before.
+    // Windows must be in ascending order, because each one follows the previous one.
     let mut windows = windows.to_vec();
     windows.sort();
     let mut least: Option<Curve> = None;
@@ -207,8 +207,8 @@ pub(super) fn least(
     Ok(least.unwrap_or_else(Curve::zero))
 }
 
-/// Returns the service over time, from the end of the window with index `last` on, of a server that
-/// serves only within the given windows.
+/// Returns the service over time, beginning at the end of the window with index `last`, of a server
+/// that serves only within the given windows.
 fn behind(
     windows: &[Window],
     last: usize,

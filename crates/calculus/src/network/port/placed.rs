@@ -23,7 +23,7 @@ impl Ports {
     }
 
     /// Returns the index of the port to which a server belongs, the port itself, and the classes in
-    /// the server's queue; `None` for other servers.
+    /// the server's queue, or `None` for other servers.
     pub(in crate::network) fn at(&self, server: ServerId) -> Option<(usize, &Port, &[Priority])> {
         let (place, classes) = self.queues.get(&server)?;
         Some((*place, self.ports.get(*place)?, classes))

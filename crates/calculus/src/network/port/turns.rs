@@ -60,9 +60,10 @@ pub(super) fn weights(
     by_priority(classes).into_iter().map(share).collect()
 }
 
-/// Returns a curve from the amount of data that the link sends to the least part of it that belongs
-/// to the class `priority`, if that class is backlogged and the classes in `without` send nothing.
-/// Returns `None` if the scheduler is not a form of round robin.
+/// Returns the least amount of data of the class `priority` that the link sends, as a curve over
+/// the amount that it sends of all classes. The class must be backlogged all the time, and the
+/// classes in `without` must send nothing. Returns `None` if the scheduler is not a form of round
+/// robin.
 pub(super) fn own(
     scheduler: &Scheduler,
     priority: Priority,

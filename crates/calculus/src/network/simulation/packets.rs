@@ -11,10 +11,10 @@
 //! must packetize, and no limit may hold back what they serve; servers with arbitrary multiplexing
 //! or static priority must packetize or have a latency (`setup`).
 //!
-//! Runs for a flow of interest are greedy and begin at harmful times: all flows together; when the
-//! first or the last packets of the flow arrive where others join; just after a packet that may be
-//! in the way; when a gate has just become too narrow. Further runs are pseudo-random with fixed
-//! seeds.
+//! Runs for a flow of interest are greedy and begin at harmful times: when all flows begin
+//! together, when the first or the last packets of the flow arrive where others join, just after a
+//! packet that may be in the way, or when a gate has just become too narrow. Further runs are
+//! pseudo-random with fixed seeds.
 
 mod clock;
 mod conformance;
@@ -62,7 +62,8 @@ pub struct Observation {
 pub struct ServerObservation {
     /// The observed server.
     pub server: ServerId,
-    /// The priority of the observed flows at a server with static priority; `None` for all flows.
+    /// The priority of the observed flows at a server with static priority, or `None` for all
+    /// flows.
     pub priority: Option<Priority>,
     /// The longest time that a packet spent at the server, without the regulator after it.
     pub delay: Rational,
@@ -211,10 +212,10 @@ impl Setup<'_> {
         span
     }
 
-    /// Returns sources that begin such that the first packet of each stream reaches the server
-    /// where it meets the flow of interest together with that flow's first packet, or, if `last` is
-    /// 1, together with the last packet of that flow's burst. `came` has the arrival times in the
-    /// run before.
+    /// Returns sources whose streams meet the flow of interest at the worst moment. The first
+    /// packet of each stream reaches the server where it meets the flow of interest together with
+    /// the first packet of that flow or, if `last` is 1, with the last packet of its burst. `came`
+    /// holds the arrival times of the previous run.
     fn meeting(
         &self,
         came: &Arrivals,

@@ -1,5 +1,5 @@
-//! Cumulative processes: the data that have passed a point up to each time, as piecewise linear
-//! functions with jumps that are ultimately constant.
+//! Cumulative processes: the amount of data that has passed a point up to each time. They are
+//! piecewise linear functions with jumps, and ultimately constant.
 
 use crate::{Curve, Extended, Rational};
 
@@ -35,7 +35,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Returns the data sent over time by a source that sends all that its arrival curve allows,
-    /// from the time `from` on and for the time `lasting`. Returns `None` if the curve is infinite.
+    /// beginning at `from`, for the time `lasting`. Returns `None` if the curve is infinite.
     pub(super) fn greedy(curve: &Curve, from: &Rational, lasting: &Rational) -> Option<Self> {
         let mut process = Self::default();
         for piece in curve.pieces_until(lasting).ok()? {
@@ -158,8 +158,8 @@ impl Process {
         }
     }
 
-    /// Returns two times, each `None` if there is none: the first time at which the process reaches
-    /// `y`, and the last time up to which it does not exceed `y`.
+    /// Returns the first time at which the process reaches `y`, and the last time up to which it
+    /// does not exceed `y`. Each is `None` if there is no such time.
     fn times_of(&self, y: &Rational) -> (Option<Rational>, Option<Rational>) {
         let mut first = None;
         for (index, knot) in self.knots.iter().enumerate() {
@@ -205,7 +205,7 @@ impl Process {
         values.max().cloned().unwrap_or(Rational::ZERO).max(Rational::ZERO)
     }
 
-    /// Returns the time at which the first data pass; `None` if no data pass.
+    /// Returns the time at which the first data pass, or `None` if no data pass.
     pub(super) fn first(&self) -> Option<&Rational> {
         let moving = |knot: &&Knot| knot.high > knot.low || knot.slope.is_positive();
         self.knots.iter().find(moving).map(|knot| &knot.t)
@@ -215,7 +215,7 @@ impl Process {
         self.times_of(y).0
     }
 
-    /// Whether the process jumps anywhere, or rises more steeply than `rate`.
+    /// Returns whether the process jumps anywhere, or rises more steeply than `rate`.
     pub(super) fn exceeds(&self, rate: &Extended) -> bool {
         let steep = |knot: &Knot| Extended::Finite(knot.slope.clone()) > *rate;
         self.knots.iter().any(|knot| knot.high > knot.low || steep(knot))

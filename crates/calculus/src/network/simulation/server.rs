@@ -15,7 +15,7 @@ const LAZY_PERIODS: usize = 3;
 /// The largest number of backlogged periods of a server. After these it serves everything at once.
 const MOST_PERIODS: usize = 400;
 
-/// The behaviour of a server from the time `from` on.
+/// The behaviour of a server that begins at the time `from`.
 #[derive(Clone, Debug)]
 enum Phase {
     /// The server is not backlogged: all data leave as they arrive.
@@ -24,8 +24,8 @@ enum Phase {
     Busy { from: Rational, steps: Vec<Step> },
 }
 
-/// The service of a backlogged server from a time on: that time, an amount of data that is served
-/// at once (`None` for everything), and the rate of service after it.
+/// The service of a backlogged server that begins at a time: that time, an amount of data that is
+/// served at once (`None` for everything), and the rate of service after it.
 type Step = (Rational, Option<Rational>, Rational);
 
 impl Phase {

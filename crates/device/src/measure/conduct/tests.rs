@@ -250,7 +250,8 @@ fn blocks_beside_a_competing_program_are_measured_again() {
         let delay = [1000, 1100, 1010, 1110][cell as usize];
         assert_eq!(campaign.delays(CellId(cell)), vec![Picoseconds(delay); 40], "cell {cell}");
     };
-    // The fixed workload takes as long as ever, but the medians are thirty times those before.
+    // The fixed workload takes as long as ever, but the medians are thirty times those of the
+    // earlier blocks.
     let directory = tempfile::tempdir().expect("a directory");
     let mut bench =
         Synthetic { crowded: std::iter::once(10..14).collect(), ..Synthetic::default() };

@@ -79,7 +79,7 @@ impl ClockOffset {
         Self { nanoseconds: best.map_or(0, |(_, offset)| offset), origin }
     }
 
-    /// Whether the wall clock has been set since this measurement.
+    /// Returns whether the wall clock has been set since this measurement.
     pub(super) fn stepped(self) -> bool {
         /// The change in nanoseconds above which the clock counts as set. It is above the variation
         /// of readings and below the delays of interest.

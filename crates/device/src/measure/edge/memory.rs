@@ -55,8 +55,8 @@ impl MemoryBench {
         Ok(Self { path, ports, secret, counter, loaded: None, yardstick, marks_interrupts })
     }
 
-    /// Whether the processor shows interrupts to the bench. Otherwise only slow control windows
-    /// show them.
+    /// Returns whether the processor shows interrupts to the bench. Otherwise only slow control
+    /// windows show them.
     pub(super) fn marks_interrupts(&self) -> bool {
         self.marks_interrupts
     }
@@ -152,7 +152,7 @@ impl MemoryBench {
     }
 }
 
-/// Does fixed arithmetic in registers for about 180 ns: steps that each depend on the one before,
+/// Does fixed arithmetic in registers for about 180 ns: steps that each depend on the previous one,
 /// so that their duration depends on nothing but the processor.
 #[inline(never)]
 fn control_work(seed: u64) -> u64 {

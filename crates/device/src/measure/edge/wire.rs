@@ -62,7 +62,7 @@ pub(super) struct Path {
     port: Port,
     before: Timestamper,
     behind: Timestamper,
-    /// The clock that took the latest timestamp; `None` before the first arrival.
+    /// The clock that took the latest timestamp, or `None` before the first arrival.
     by: Option<StampedBy>,
     /// The first timestamp in nanoseconds. Later timestamps are stored relative to it.
     epoch: Option<u64>,
@@ -102,7 +102,7 @@ impl Path {
         })
     }
 
-    /// Returns the clock that took the latest timestamp; `None` before the first arrival.
+    /// Returns the clock that took the latest timestamp, or `None` before the first arrival.
     pub(super) fn clock(&self) -> Option<ClockSource> {
         self.by.map(|by| match by {
             StampedBy::Hardware => ClockSource::Hardware,
@@ -340,10 +340,10 @@ impl Path {
 /// and ended at these times. `gap` is the mean interval of packets in nanoseconds.
 ///
 /// After a stall of the generator, packets that are due must not bunch, because the delays of a
-/// bunch are those of its queue. Transmissions begin at least the shortest interval apart, and one
-/// that itself took longer than the mean interval ends as long before the next begins. A packet is
-/// stamped during its transmission, so that stamps keep a token bucket of three packets and twice
-/// the mean rate.
+/// bunch are those of its queue. Transmissions begin at least the shortest interval apart. This
+/// interval counts from the end of a transmission that took longer than the mean interval. A packet
+/// is stamped during its transmission, so that stamps keep a token bucket of three packets and
+/// twice the mean rate.
 fn earliest(gap: f64, began: Duration, ended: Duration) -> f64 {
     let [began, ended] = [began, ended].map(|time| time.as_nanos() as f64);
     let from = if ended - began > gap { ended } else { began };
@@ -360,17 +360,17 @@ pub(super) struct WireBench {
     device: Box<dyn Device>,
     ports: [u32; 2],
     configured: Option<(Task, Traffic)>,
-    /// A timer of a fixed workload, which shows how fast the machine is; `None` unless the device
-    /// runs on this machine.
+    /// A timer of a fixed workload, which shows how fast the machine is, or `None` unless the
+    /// device runs on this machine.
     yardstick: Option<Yardstick>,
-    /// A reader of how other programs compete with the device; `None` unless the device runs on
+    /// A reader of how other programs compete with the device, or `None` unless the device runs on
     /// this machine.
     competitors: Option<Competitors>,
 }
 
 impl WireBench {
-    /// Creates a bench for a device. `cores` are those of the generator and of the device; `None`
-    /// unless the device runs on this machine.
+    /// Creates a bench for a device. `cores` are those of the generator and of the device, or
+    /// `None` unless the device runs on this machine.
     pub(super) fn new(
         path: Path,
         device: Box<dyn Device>,

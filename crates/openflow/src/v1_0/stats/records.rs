@@ -61,9 +61,9 @@ structure! {
         pub duration_nsec: u32,
         /// The entry's priority.
         pub priority: u16,
-        /// The time in seconds without a packet after which the entry is removed; 0 for never.
+        /// The time in seconds without a packet after which the entry is removed, or 0 for never.
         pub idle_timeout: u16,
-        /// The time in seconds after which the entry is removed; 0 for never.
+        /// The time in seconds after which the entry is removed, or 0 for never.
         pub hard_timeout: u16; pad 6,
         /// The controller's cookie for the entry.
         pub cookie: u64,

@@ -116,7 +116,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the extraction of `bytes` bytes of a number from byte `first` on, counted from the
+    /// Emits the extraction of `bytes` bytes of a number starting at byte `first`, counted from the
     /// highest, in the order in which a load from the packet would return them.
     fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
         let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));

@@ -310,7 +310,7 @@ impl Function<'_, '_> {
 }
 
 /// Returns whether the load of a field touches only bytes that exist. `there` is the number of
-/// bytes from the header's first bit on, or `None` if there are more than the header has.
+/// bytes starting at the header's first bit, or `None` if there are more than the header has.
 fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
     there.is_none_or(|there| bit / 8 + loaded <= there)

@@ -132,9 +132,9 @@ impl<'m> Function<'_, 'm> {
         self.fused().is_some()
     }
 
-    /// Returns whether code can use the entries of all tables in their buckets without a check. The
-    /// fused function only runs if it can at the start of a burst, and this stays so if no packet
-    /// leaves the gate of the tables.
+    /// Returns whether code can use the entries of all tables in their buckets without a check.
+    /// This is so at the start of every burst, because the fused function runs only then, and it
+    /// remains so if no packet leaves the gate of the tables.
     pub(super) fn stays_in_place(&self) -> bool {
         self.is_fused() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
@@ -182,8 +182,8 @@ impl<'m> Function<'_, 'm> {
         fused.looked_up.clear();
     }
 
-    /// Sets the bucket addresses that the prefetch stage has computed, and the tables that it has
-    /// searched, for a packet whose headers are where that stage assumed.
+    /// Sets the results of the prefetch stage for a packet whose headers are where that stage
+    /// assumed: the bucket addresses by table, and the tables for which it did a batch lookup.
     pub(super) fn set_prefetched(
         &mut self,
         buckets: BTreeMap<u32, Value>,

@@ -332,8 +332,8 @@ impl Function<'_, '_> {
         self.builder.ins().select(is_last, buckets, next)
     }
 
-    /// Emits a mask with a bit for each slot of a bucket that has the key, or had it for an entry
-    /// that was deleted.
+    /// Emits a mask with a bit for each slot of a bucket whose key is the one looked up, including
+    /// slots whose entry was deleted.
     fn slots_with(&mut self, probe: Probe, bucket: Value, lookup: Lookup) -> Value {
         let all = crate::resolved::mask(probe.slots() as u32).cast_signed();
         let mut fits = self.number(0);

@@ -348,8 +348,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a check that the packet has `bytes` bytes from the cursor on. Returns a pointer to the
-    /// first of them, and the cursor behind them.
+    /// Emits a check that the packet has `bytes` bytes after the cursor. Returns a pointer to the
+    /// first of them, and the cursor after them.
     fn packet_at(&mut self, cursor: Value, bytes: u32, too_short: u64) -> (Pointer, Value) {
         let end = self.builder.ins().iadd_imm_s(cursor, i64::from(bytes));
         let base = self.packet_up_to(cursor, end, too_short);

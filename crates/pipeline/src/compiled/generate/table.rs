@@ -536,7 +536,8 @@ impl Function<'_, '_> {
         Lookup { access, low, high }
     }
 
-    /// Emits the packet's key for a packed table as one number of two words, the low one first.
+    /// Emits the packet's key for a packed table as a 128-bit number. Returns its low and its high
+    /// 64 bits.
     fn key_number(&mut self, table: &Table, layout: &EntryLayout) -> (Value, Value) {
         let mut low = self.number(0);
         let mut high = low;

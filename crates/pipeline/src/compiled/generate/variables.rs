@@ -18,7 +18,7 @@ pub(super) struct Places<'p> {
     /// validity flag.
     pub(super) pointers: BTreeMap<Offset, Variable>,
     /// Whether extracted headers are read from the received packet, whose memory may end right
-    /// behind them.
+    /// after them.
     pub(super) reads_input: bool,
     /// Whether no later code reads the results of checksum verification.
     pub(super) ignores_verification: bool,
@@ -125,7 +125,7 @@ pub(super) struct End {
 #[derive(Clone, Copy)]
 pub(super) struct Readable {
     pub(super) at: Pointer,
-    /// The number of bytes behind the address that are known to exist. `None` if all bytes of the
+    /// The number of bytes after the address that are known to exist. `None` if all bytes of the
     /// header and some more exist.
     pub(super) bytes: Option<u32>,
     /// Whether the bytes are those of the received packet, which no code writes.

@@ -187,7 +187,7 @@ impl Resolver<'_> {
 }
 
 /// Returns whether two values of one type have the same bytes in the frame. A number of more than
-/// 64 bits differs if it is a field of a header, because it has the header's layout then.
+/// 64 bits differs if it is a field of a header, because a field has the header's layout.
 fn is_same(one: &Shape, other: &Shape) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other) && one.size() == other.size()
 }

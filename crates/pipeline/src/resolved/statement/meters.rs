@@ -135,7 +135,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves the arguments of a meter's `execute(colour)` or, for DPDK, `dpdk_execute(colour,
-    /// length)`, which begin at position `first`. Both calls may omit the colour; it is green then.
+    /// length)`, which begin at position `first`. If a call omits the colour, it is green.
     fn color_and_length(
         &mut self,
         arguments: &[Argument],

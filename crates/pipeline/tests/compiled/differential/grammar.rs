@@ -202,7 +202,7 @@ impl Source {
         }
     }
 
-    /// Returns the states of a parser. `start` are the statements behind the first header.
+    /// Returns the states of a parser. `start` are the statements after the first header.
     fn states(&self, begin: &str, start: &[String]) -> String {
         let [leads, states] = match self.parses {
             Parses::All => ALL_STATES,

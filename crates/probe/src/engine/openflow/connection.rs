@@ -51,7 +51,7 @@ pub(crate) struct Connection {
     pub(crate) blocked: bool,
     /// Whether the poller watches for the socket to become writable.
     pub(crate) watches_writable: bool,
-    /// The moment on the trial's clock since which the socket accepts no data; `None` while it
+    /// The moment on the trial's clock since which the socket accepts no data, or `None` while it
     /// accepts data.
     pub(crate) blocked_since: Option<u64>,
     /// Whether the connection is already in the thread's list of connections with pending work.

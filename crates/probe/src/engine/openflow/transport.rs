@@ -61,7 +61,8 @@ impl Transport {
         }
     }
 
-    /// Whether the TLS handshake is still in progress, so that application data cannot flow yet.
+    /// Returns whether the TLS handshake is still in progress, so that application data cannot flow
+    /// yet.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_handshaking())
     }

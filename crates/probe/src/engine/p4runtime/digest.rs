@@ -77,7 +77,7 @@ pub(super) fn list_id(sequence: u64) -> u64 {
     sequence + 1
 }
 
-/// Returns the sequence number that belongs to a list id; `None` if no list has this id.
+/// Returns the sequence number that belongs to a list id, or `None` if no list has this id.
 pub(super) fn sequence_of(list_id: u64) -> Option<u64> {
     list_id.checked_sub(1)
 }

@@ -137,8 +137,8 @@ impl IdleForm {
         }
     }
 
-    /// Returns the sequence number of an entry that this trial reported as idle; `None` for other
-    /// entries.
+    /// Returns the sequence number of an entry that this trial reported as idle, or `None` for
+    /// other entries.
     pub(super) fn sequence_of(&self, entry: &v1::TableEntry) -> Option<u64> {
         if entry.table_id != self.table.0 {
             return None;
@@ -156,9 +156,9 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// Returns the updates that make the entry with this sequence number appear: its insertion,
-    /// preceded by the removal of the entry whose place it takes, in case the controller has kept
-    /// that.
+    /// Returns the updates that make the entry with this sequence number appear. Before its
+    /// insertion, the entry whose place it takes is deleted, because the controller may have kept
+    /// it.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),
@@ -232,7 +232,7 @@ fn bytes(value: u128) -> bytes::Bytes {
     bytes[zeros..].to_vec().into()
 }
 
-/// Parses a number from bytes of any length; `None` if it does not fit.
+/// Parses a number from bytes of any length. Returns `None` if it does not fit.
 fn number(bytes: &[u8]) -> Option<u128> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = bytes.get(zeros..)?;

@@ -27,8 +27,8 @@ pub(crate) enum NoForm {
 }
 
 impl Form {
-    /// Returns the message that switches with this pipeline send; `None` where packet-ins are the
-    /// load.
+    /// Returns the message that switches with this pipeline send, or `None` where packet-ins are
+    /// the load.
     pub(super) fn of(
         pipeline: &Pipeline,
         config: &Config,
@@ -100,7 +100,7 @@ impl Batch {
                 device.send_digest_lists(digest, self.lists.drain(..)).unwrap_or(0)
             }
             Receiver::IdleTimeout(table) => {
-                // If the table has no room for an entry, its notification is sent all the same, as
+                // If the table has no room for an entry, its notification is sent nevertheless, as
                 // if the entry had existed before.
                 device.write_from_data_plane(&self.changes);
                 self.changes.clear();

@@ -151,7 +151,8 @@ impl Pacer {
         }
     }
 
-    /// Whether the schedule has a packet-in that is due by `now`, a moment of the trial's clock.
+    /// Returns whether the schedule has a packet-in that is due by `now`, a moment of the trial's
+    /// clock.
     fn is_due(&self, now: u64) -> bool {
         self.pace.is_due(now) && !self.thread.shared.orders.is_stopped()
     }

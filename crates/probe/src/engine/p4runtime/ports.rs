@@ -121,7 +121,7 @@ impl HeldPorts {
         Ok(held)
     }
 
-    /// Whether ports were passed over.
+    /// Returns whether ports were passed over.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.passed_over.is_empty()
     }
@@ -175,9 +175,9 @@ fn bound(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Whether a server other than this process accepts connections at an address. A socket that dials
-/// an ephemeral port may be assigned that very port, and is then connected to itself (RFC 9293,
-/// section 3.5, simultaneous open).
+/// Returns whether a server other than this process accepts connections at an address. A socket
+/// that dials an ephemeral port may be assigned that very port, and is then connected to itself
+/// (RFC 9293, section 3.5, simultaneous open).
 fn somebody_listens(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, STEP)
         .and_then(|stream| Ok(stream.local_addr()? != stream.peer_addr()?))

@@ -103,7 +103,7 @@ pub(super) struct Member {
     /// The pipeline by which packet-outs are decoded, once the switch has one.
     packet_out: Option<Arc<Pipeline>>,
     /// The message that the switch sends instead of packet-ins, or the reason why its pipeline has
-    /// none; `None` if it sends packet-ins, and until it has a pipeline.
+    /// none. It is `None` if it sends packet-ins, and until it has a pipeline.
     form: Option<Result<Form, NoForm>>,
     /// Whether the controller has enabled the digest.
     digest_enabled: bool,

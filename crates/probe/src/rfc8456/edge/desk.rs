@@ -52,7 +52,7 @@ impl Desk {
         None
     }
 
-    /// Whether results are pending.
+    /// Returns whether results are pending.
     pub(super) fn is_busy(&self) -> bool {
         self.pending > 0
     }

@@ -25,7 +25,7 @@ pub(crate) struct OpenFlowDevice {
 
 /// The session with one controller.
 struct Line {
-    /// The channel of the session; `None` while the switch itself holds it.
+    /// The channel of the session, or `None` while the switch itself holds it.
     channel: Option<Channel>,
     /// The bytes to send to the controller.
     out: Vec<u8>,
@@ -83,8 +83,8 @@ impl OpenFlowDevice {
         std::mem::take(&mut line.is_ready)
     }
 
-    /// Returns the bytes that are to be sent to a controller, which the caller removes; `None` if
-    /// there are none.
+    /// Returns the bytes that are to be sent to a controller, which the caller removes, or `None`
+    /// if there are none.
     pub(crate) fn out(&mut self, controller: usize) -> Option<&mut Vec<u8>> {
         self.lines.get_mut(controller).map(|line| &mut line.out).filter(|out| !out.is_empty())
     }

@@ -86,7 +86,7 @@ impl Rehearsal for Reported {
 pub(crate) struct P4RuntimeDevice {
     handle: DeviceHandle,
     ports: Arc<LinkedPorts>,
-    /// The data plane; `None` where packets bypass the program.
+    /// The data plane, or `None` where packets bypass the program.
     plane: Option<Plane>,
     cpu_port: u32,
     /// The running pipeline, which defines the format of controller headers.

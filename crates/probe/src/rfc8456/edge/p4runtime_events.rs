@@ -112,7 +112,7 @@ impl DeviceObserver for Observer {
     }
 }
 
-/// Whether an update concerns a table entry other than a default action.
+/// Returns whether an update concerns a table entry other than a default action.
 fn is_entry(update: &v1::Update) -> bool {
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     matches!(entity, Some(Entity::TableEntry(entry)) if !entry.is_default_action)

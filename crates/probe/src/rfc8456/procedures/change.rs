@@ -128,7 +128,7 @@ impl TopologyChange {
         }
     }
 
-    /// Whether the interval of discovery messages is known, or no such messages are sent.
+    /// Returns whether the interval of discovery messages is known, or no such messages are sent.
     fn has_watched(&self, now: u64) -> bool {
         let watched = now.saturating_sub(self.began);
         watched >= ROUNDS as u64 * self.terms.interval

@@ -61,7 +61,7 @@ struct Current {
     /// The time at which the controller's last message for the path arrived.
     last: Option<u64>,
     arrived: bool,
-    /// The time from which on no further message for the path is expected.
+    /// The time after which no further message for the path is expected.
     done_at: u64,
 }
 
@@ -222,8 +222,8 @@ impl Procedure for PathTime {
 }
 
 /// The test of the path provisioning rate. Different pairs of hosts are offered at a fixed rate,
-/// and the pairs whose packet arrives are counted. The packet of a pair is sent at once, or in the
-/// proactive test when its path has been provisioned.
+/// and the pairs whose packet arrives are counted. The packet of a pair is sent immediately, or in
+/// the proactive test when its path has been provisioned.
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,

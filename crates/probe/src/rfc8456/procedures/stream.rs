@@ -34,7 +34,7 @@ impl Stream {
         }
     }
 
-    /// Whether packets arrive: the last one arrived no longer than `within` before `now`.
+    /// Returns whether packets arrive: the last one arrived no longer than `within` before `now`.
     fn flows(&self, now: u64, within: u64) -> bool {
         self.arrivals.last().is_some_and(|(at, _)| now.saturating_sub(*at) <= within)
     }
@@ -212,7 +212,7 @@ impl Reprovisioning {
         }
     }
 
-    /// Whether the two hosts are still connected without the link at a port.
+    /// Returns whether the two hosts are still connected without the link at a port.
     fn has_detour(&self, pair: Pair, switch: u32, port: u16) -> bool {
         let topology = &self.scene.topology;
         let near = (SwitchIndex(switch), Port(port));

@@ -102,16 +102,16 @@ struct Known {
     attack: u64,
     /// The processing time of a request for a path, during which the controller does nothing else.
     telling: u64,
-    /// The time between two periodic discovery frames of a switch; 0 for none.
+    /// The time between two periodic discovery frames of a switch, or 0 for none.
     polling: u64,
     /// Whether a topology change makes the controller send discovery frames.
     reacts: bool,
-    /// The number of pairs, from the first on, that have rules from before the trial.
+    /// The number of pairs, counted from the first, that have rules from before the trial.
     permanent: u32,
     /// Whether the controller sends rules when its northbound interface is asked to provision a
     /// path.
     tells_rules: bool,
-    /// The time at which the controller ends all sessions for good; 0 for never.
+    /// The time at which the controller ends all sessions for good, or 0 for never.
     crash: u64,
 }
 
@@ -398,8 +398,8 @@ impl Simulation {
                     let table = &mut emulator.devices[hop.switch as usize];
                     table.rules.insert((hop.source, hop.destination), hop.out_port);
                 }
-                // The rules take effect at once, and the controller's last message about them comes
-                // later.
+                // The rules take effect immediately, and the controller's last message about them
+                // comes later.
                 let rules = What::Rules { installed: 1, removed: 0, refused: 0 };
                 if self.known.tells_rules {
                     emulator.note(now + self.known.delay, rules);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A change that a controller makes to a packet, or a network to a frame.
+/// A change that a controller makes to a packet or that a network makes to a frame.
 #[derive(Clone, Debug)]
 enum Change {
     /// A byte of the Ethernet, IPv4, or transport header is rewritten.

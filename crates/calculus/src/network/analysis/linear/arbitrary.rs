@@ -4,7 +4,7 @@
 //! feed-forward networks", INFOCOM 2010) describe a run by a few times. Data leave the last server
 //! at t. For each server, let s be the start of its backlogged period at a time t that is known
 //! already: all that had arrived by s had left by s, and the strict service curve bounds what has
-//! left by t. The time s is then the time t of the servers before. So every path through the
+//! left by t. The time s is then the time t of the previous servers. So every path through the
 //! network to the last server has its times, in order along the path. For each flow, the data at
 //! these times obey
 //!
@@ -71,8 +71,8 @@ struct Node {
 struct Class {
     /// The indices of the nodes on the path, in order.
     way: Vec<usize>,
-    /// The server from which the flows come to the first node of the path; `None` if that server is
-    /// itself among the nodes or the flows begin there.
+    /// The server from which the flows come to the first node of the path, or `None` if that server
+    /// is itself among the nodes or the flows begin there.
     from: Option<ServerId>,
     flows: Vec<FlowId>,
     arrival: Curve,

@@ -227,7 +227,7 @@ impl System {
     }
 }
 
-/// Returns the bursts that follow from the delays of total flow analysis; `None` if one of these
+/// Returns the bursts that follow from the delays of total flow analysis, or `None` if one of these
 /// delays is infinite.
 fn by_delays(common: &Common<'_>, delays: &Delays, unknowns: &[Unknown]) -> Option<Vec<Rational>> {
     let network = common.network;

@@ -1,11 +1,11 @@
 //! The points of time at which the programs observe a run of a FIFO tandem.
 //!
-//! Data leave the last server at a time u. Two times at the entrance of that server explain this:
-//! F(u), when the data that leave at u arrived (by the FIFO property this holds for all flows), and
-//! S(u), from which on the service curve accounts for the data that have left. Both are times at
-//! the exit of the server before, and so on back to the first server. A time is thus a word over F
-//! and S, read from the last server on. All words form an exact but exponential program; some of
-//! them form a smaller program with a larger optimum.
+//! Data leave the last server at a time u. Two times at the entrance of that server explain this.
+//! F(u) is the time at which the data that leave at u arrived; by the FIFO property it is the same
+//! for all flows. S(u) is the time from which the service curve accounts for the data that have
+//! left. Both are times at the exit of the previous server, and so on back to the first server. A
+//! time is thus a word over F and S, read from the last server to the first. All words form an
+//! exact but exponential program; some of them form a smaller program with a larger optimum.
 //!
 //! The order of some times of one server follows from their words: F and S preserve the order of
 //! two times, and S(u) is not later than F(u).
@@ -28,7 +28,7 @@ pub(super) struct Date {
     /// The index of the time from which this one is derived, among those at the next server's
     /// entrance (or after the last server).
     pub(super) of: usize,
-    /// The number of letters F if the word of this time consists of F and then any number of S;
+    /// The number of letters F if the word of this time consists of F and then any number of S, or
     /// `None` for other words.
     stem: Option<usize>,
 }

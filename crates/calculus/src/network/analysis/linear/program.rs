@@ -10,8 +10,8 @@
 //! for *any* `y >= 0` and all `x` that satisfy the rows. A column with `r_j <= 0` only lowers the
 //! bound. Where rounding in the solver leaves a positive `r_j`, an upper bound of `x_j` that is
 //! known beforehand is used. So rounding may make the bound slightly larger, but never invalid.
-//! Before that, the multipliers are recovered exactly, as the solution of the equations that hold
-//! at the vertex that the solver found; if that succeeds, all `r_j <= 0` and the bound is the
+//! Before rounded multipliers are used, an exact solution is tried: the multipliers that solve the
+//! equations that hold at the solver's vertex. If there is one, all `r_j <= 0` and the bound is the
 //! optimum itself.
 //!
 //! The solver is given the dual program, because it returns the values of variables and no
@@ -52,7 +52,7 @@ struct Row {
 /// A linear program: maximise a sum of non-negative variables that obey the rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
-    /// The upper bound of each variable; `None` if none is known.
+    /// The upper bound of each variable, or `None` if none is known.
     most: Vec<Option<Rational>>,
     rows: Vec<Row>,
     /// The interrupt of the solver. Once it is set, no bound is found.
@@ -133,7 +133,7 @@ impl Program {
         }
     }
 
-    /// Returns a bound on the largest value that the sum `objective` takes; `None` if none was
+    /// Returns a bound on the largest value that the sum `objective` takes, or `None` if none was
     /// found.
     pub(super) fn maximum(&self, objective: &Terms) -> Option<Bound> {
         let known = self.known(objective).map(|value| Bound { value, optimal: false });
@@ -169,8 +169,8 @@ impl Program {
         self.certify(objective, &rounded)
     }
 
-    /// Returns the bound on `objective` that follows from the upper bounds of the variables alone;
-    /// `None` if one of these is not known.
+    /// Returns the bound on `objective` that follows from the upper bounds of the variables alone,
+    /// or `None` if one of these is not known.
     fn known(&self, objective: &Terms) -> Option<Rational> {
         let mut sum = Rational::ZERO;
         for (variable, factor) in objective {
@@ -184,7 +184,8 @@ impl Program {
         None
     }
 
-    /// Returns multipliers of the rows that a floating-point solver computes; `None` if it fails.
+    /// Returns multipliers of the rows that a floating-point solver computes, or `None` if it
+    /// fails.
     #[cfg(feature = "programs")]
     fn solve(&self, objective: &Terms, unknowns: &[f64]) -> Option<Vec<f64>> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
@@ -227,7 +228,7 @@ impl Program {
         found.iter().all(|value| value.is_finite()).then_some(found)
     }
 
-    /// Returns the bound on `objective` that the multipliers of the rows prove; `None` if they
+    /// Returns the bound on `objective` that the multipliers of the rows prove, or `None` if they
     /// prove none.
     fn certify(&self, objective: &Terms, multipliers: &[Rational]) -> Option<Affine> {
         let (mut constant, mut factors) = (Rational::ZERO, BTreeMap::<usize, Rational>::new());

@@ -313,7 +313,7 @@ impl<'t> Formulation<'t> {
 }
 
 /// Returns the pairs of times between which the program bounds arrivals. Other pairs rarely matter,
-/// because worst-case arrivals are greedy from one time on, at which the service starts.
+/// because worst-case arrivals are greedy from the time at which the service starts.
 fn chosen_pairs(
     level: &Level,
     neighbours: &[(usize, usize)],

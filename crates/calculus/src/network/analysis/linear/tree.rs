@@ -41,7 +41,7 @@ pub(in crate::network::analysis) struct Node {
 pub(in crate::network::analysis) struct Class {
     pub(in crate::network::analysis) first: usize,
     pub(in crate::network::analysis) last: usize,
-    /// The server from which the flows enter the tree, which is not itself in the tree there;
+    /// The server from which the flows enter the tree, which is not itself in the tree there, or
     /// `None` for flows that begin at the first node.
     pub(super) from: Option<ServerId>,
     pub(in crate::network::analysis) flows: Vec<FlowId>,
@@ -50,7 +50,7 @@ pub(in crate::network::analysis) struct Class {
     /// The numbers of the unknown bursts that add up to the burst of the class. The list is empty
     /// if the burst is known.
     pub(super) unknowns: Vec<usize>,
-    /// The long-term rate of the class; `None` if the rate is infinite.
+    /// The long-term rate of the class, or `None` if the rate is infinite.
     pub(super) rate: Option<Rational>,
     /// Whether the program maximises the burst or the backlog of this class.
     pub(super) is_target: bool,
@@ -76,8 +76,8 @@ pub(in crate::network::analysis) enum Burst {
     Unknown(usize),
 }
 
-/// Bursts after servers, for token buckets with the long-term rates: those of single flows, and
-/// those of all traffic over a link together.
+/// The bursts of token buckets with the long-term rates after servers, for single flows and for all
+/// traffic over a link together.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network::analysis) struct Bursts {
     pub(super) flows: HashMap<(FlowId, ServerId), Burst>,
@@ -210,7 +210,7 @@ impl Tree {
         (self.time, self.data) = scales(&self.nodes, &self.classes);
     }
 
-    /// Returns the node from which a class comes to the node `to`; `None` if `to` is the class's
+    /// Returns the node from which a class comes to the node `to`, or `None` if `to` is the class's
     /// first node.
     fn child(&self, class: &Class, to: usize) -> Option<usize> {
         let mut at = class.first;
@@ -308,7 +308,7 @@ fn unfold(
     }
 }
 
-/// Whether a server is that of a node or of another node on the way from there to the root.
+/// Returns whether a server is that of a node or of another node on the way from there to the root.
 fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     let mut at = Some(index);
     while let Some(node) = at.and_then(|index| nodes.get(index)) {

@@ -17,7 +17,7 @@ pub(super) struct Clock {
     knots: Vec<Knot>,
 }
 
-/// A point of true time from which on a clock advances by `rate` per unit of true time.
+/// A point of true time from which a clock advances by `rate` per unit of true time.
 #[derive(Clone, Debug)]
 struct Knot {
     time: Rational,

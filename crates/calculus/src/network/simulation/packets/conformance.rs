@@ -1,8 +1,8 @@
 //! Conformance of packets to an arrival curve, for sources and regulators.
 //!
-//! A packet of size L is sent at the first time t at which, for every packet that was sent before,
-//! at s, the arrival curve at t - s allows all data sent from that packet on, including L (the
-//! minimal regulator of Le Boudec, 2018).
+//! A packet of size L is sent at the first time t that every earlier packet permits: if that packet
+//! was sent at s, the arrival curve at t - s must allow the data of that packet, of all packets
+//! since, and L (the minimal regulator of Le Boudec, 2018).
 
 use crate::network::pmoo;
 use crate::{Curve, Extended, Rational};
@@ -89,7 +89,7 @@ impl Conformance {
 }
 
 impl Bucket {
-    /// Returns the time from which on the bucket holds `size` tokens; `None` if it never does.
+    /// Returns the first time at which the bucket holds `size` tokens, or `None` if it never does.
     fn holds(&self, size: &Rational) -> Option<Rational> {
         if *size > self.burst {
             return None;

@@ -30,8 +30,8 @@ pub(super) struct Spec {
     /// The lower pseudo-inverse of the server's service curve: the time by which an amount of data
     /// has been served.
     pub(super) served: Curve,
-    /// The upper pseudo-inverse of the server's service curve: the time from which on data after an
-    /// amount are served.
+    /// The upper pseudo-inverse of the server's service curve: the time at which the server begins
+    /// to serve the data after an amount.
     pub(super) serves: Curve,
 }
 
@@ -75,8 +75,8 @@ pub(super) struct Line<'s> {
     clock: Clock,
     pace: Pace,
     queue: VecDeque<Waiting>,
-    /// The times, by the server's clock, from which on the service curve guarantees service. Each
-    /// has the amount of data that had arrived before.
+    /// The times, by the server's clock, from which the service curve guarantees service. Each has
+    /// the amount of data that had arrived before that time.
     origins: VecDeque<(Rational, Rational)>,
     /// The data that have arrived and that have been served, since the start of the backlogged
     /// period or, without a strict curve, of the run.
@@ -148,9 +148,9 @@ impl<'s> Line<'s> {
         Some(Service { packet: waiting.packet, starts, done })
     }
 
-    /// Returns the latest time at which the service curve allows the amount `amount` of data to
-    /// have been served, for a packet before which the amount `before` is served. `inverse` is a
-    /// pseudo-inverse of the curve.
+    /// Returns the latest time to which the service curve allows the server to delay the service of
+    /// `amount`, the total amount of data up to some point of a packet. `before` is the amount that
+    /// is served before this packet, and `inverse` is a pseudo-inverse of the curve.
     fn when(&self, inverse: &Curve, amount: &Rational, before: &Rational) -> Option<Rational> {
         let mut latest: Option<Rational> = None;
         for (from, earlier) in self.origins.iter().filter(|(_, earlier)| earlier <= before) {

@@ -10,7 +10,7 @@ use crate::network::port::{Class, Gate, Port, Scheduler, Window, openings};
 pub(super) enum Pick {
     /// The port does nothing: it is busy, or no packet waits.
     Nothing,
-    /// The port does nothing until this time, because no waiting packet may be sent before.
+    /// The port does nothing until this time, because no waiting packet may be sent earlier.
     Later(Rational),
     /// The port sends a packet until the time `until`. `packet` is `None` for a packet of a class
     /// without flows.
@@ -21,7 +21,7 @@ pub(super) enum Pick {
 pub(super) struct State<'n> {
     port: &'n Port,
     queues: Vec<Queue<'n>>,
-    /// The packet in transmission; `None` if the port is idle.
+    /// The packet in transmission, or `None` if the port is idle.
     sending: Option<Sending>,
     order: Order<'n>,
 }
@@ -29,7 +29,7 @@ pub(super) struct State<'n> {
 /// A packet in transmission at a port.
 struct Sending {
     class: usize,
-    /// The index of the packet; `None` for a packet of a class without flows.
+    /// The index of the packet, or `None` for a packet of a class without flows.
     packet: Option<usize>,
     until: Rational,
 }
@@ -38,7 +38,7 @@ struct Queue<'n> {
     priority: Priority,
     /// The indices of the waiting packets, with their sizes.
     packets: VecDeque<(usize, Rational)>,
-    /// The size of the packets of a class without flows, of which one always waits; `None` for
+    /// The size of the packets of a class without flows, of which one always waits, or `None` for
     /// other classes.
     always: Option<&'n Rational>,
 }
@@ -231,8 +231,8 @@ impl Gates<'_> {
         open
     }
 
-    /// Returns the time until the gate of a class is open and stays open for `length`; zero if it
-    /// is now.
+    /// Returns the time until the gate of a class is open and stays open for `length`, or zero if
+    /// it is now.
     fn wait(&self, class: usize, now: &Rational, length: &Rational) -> Rational {
         let phase = now - &((now / self.cycle).floor() * self.cycle);
         let mut least = self.cycle.clone();

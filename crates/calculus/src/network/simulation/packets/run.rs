@@ -42,7 +42,7 @@ pub(super) struct Scenario {
 /// The delay and backlog of a flow that were observed in a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowObservation {
-    /// The largest delay of a packet; `None` if no packet has reached its destination.
+    /// The largest delay of a packet, or `None` if no packet has reached its destination.
     pub(super) delay: Option<Rational>,
     pub(super) backlog: Rational,
     waiting: Rational,
@@ -323,7 +323,7 @@ impl<'c, 'n> Run<'c, 'n> {
         self.plan(now.clone(), Event::Arrival(self.packets.len() - 1));
     }
 
-    /// Returns the server at which a packet is; `None` if there is no such packet.
+    /// Returns the server at which a packet is, or `None` if there is no such packet.
     fn server(&self, packet: usize) -> Option<ServerId> {
         let packet = self.packets.get(packet)?;
         self.setup.participants.get(*packet.members.first()?)?.path.get(packet.hop).copied()
@@ -455,8 +455,8 @@ impl<'c, 'n> Run<'c, 'n> {
         self.poll(place, now);
     }
 
-    /// Whether a packet reaches its next server with its first bit, rather than when it has left
-    /// completely.
+    /// Returns whether a packet reaches its next server with its first bit, rather than when it has
+    /// left completely.
     fn leaves_early(&self, index: usize) -> bool {
         let participant = self.packets.get(index).and_then(|packet| packet.members.first());
         let fluid = participant
@@ -588,7 +588,7 @@ impl<'c, 'n> Run<'c, 'n> {
 }
 
 impl Setup<'_> {
-    /// Whether the path of a participant ends with the hop of the given index.
+    /// Returns whether the path of a participant ends with the hop of the given index.
     fn ends(&self, participant: usize, hop: usize) -> bool {
         self.participants
             .get(participant)
@@ -609,8 +609,8 @@ impl Setup<'_> {
         ways.into_values().collect()
     }
 
-    /// Whether a class of a port gets packets only from flows. That holds if flows of its priority
-    /// pass the port, or if it shares its queue with other classes.
+    /// Returns whether a class of a port gets packets only from flows. That holds if flows of its
+    /// priority pass the port, or if it shares its queue with other classes.
     fn is_used(&self, place: usize, priority: Priority) -> bool {
         self.network.servers().any(|(id, _)| {
             self.network.ports().at(id).is_some_and(|(other, _, classes)| {

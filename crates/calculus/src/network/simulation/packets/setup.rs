@@ -275,7 +275,8 @@ fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     ids
 }
 
-/// Whether a shaping or maximum service curve never holds back data that arrive at the given rate.
+/// Returns whether a shaping or maximum service curve never holds back data that arrive at the
+/// given rate.
 fn lets_through(limit: &Curve, rate: &Rational) -> bool {
     Curve::line(Rational::ZERO, rate.clone()).is_at_most(limit).unwrap_or(false)
 }

@@ -29,8 +29,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that ends the function at a packet about which the rules decide more than to drop
-    /// it or to send it to one port. The driver completes such a packet.
+    /// Emits code that ends the function at a packet for which the rules require more than a drop
+    /// or a transmission to one port. The driver completes such a packet.
     pub(super) fn leave_by(
         &mut self,
         burst_loop: Loop<'_>,

@@ -1,7 +1,8 @@
-//! The prefetch stage, which runs ahead of the fused function: for all packets of a burst, it
-//! computes the buckets of the entries that the packets are going to need, and the keys for tables
-//! with prefixes or rules, as far as they follow from where the fields lie in most packets. The
-//! caller prefetches the buckets and does the batch lookups.
+//! The prefetch stage, which runs ahead of the fused function. It computes, for all packets of a
+//! burst, the buckets of the entries that the packets are going to need, and the keys for tables
+//! with prefixes or rules. It serves only keys that consist of constants and of header fields, and
+//! assumes that these fields lie where they do in most packets. The caller prefetches the buckets
+//! and does the batch lookups.
 //!
 //! A packet that has other headers, or is too short, gets a wrong bucket or key, which is harmless.
 //! Prefetching the wrong bucket changes nothing, and the result of a batch lookup is only used for
@@ -60,9 +61,9 @@ impl Prefetched<'_> {
     }
 }
 
-/// Returns the tables that the prefetch stage serves. These are all tables for which the two-stage
-/// form prefetches entries; `None` if a key of one of them cannot be computed, or if there are too
-/// many tables. A program without lookups has them too, so that it has the same stages as the
+/// Returns the tables that the prefetch stage serves: all tables for which the two-stage form
+/// prefetches entries. Returns `None` if the key of one of them cannot be computed, or if there are
+/// too many tables. A program without lookups has them too, so that it has the same stages as the
 /// program with which it is compared.
 pub(in crate::compiled::generate) fn prefetched<'b>(
     resolved: &'b ResolvedProgram,

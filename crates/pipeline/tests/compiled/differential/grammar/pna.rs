@@ -35,7 +35,7 @@ impl Controls {
 }
 
 impl Controls {
-    /// Whether the main control sees the metadata of the socket buffer of Linux.
+    /// Returns whether the main control sees the metadata of the socket buffer of Linux.
     pub(super) fn has_kernel(&self) -> bool {
         self.file.starts_with("tc")
     }

@@ -76,7 +76,7 @@ pub(super) const SIMPLE_FIELDS: [(&str, u32, bool); 14] = [
     ("m.color", 8, false),
 ];
 
-/// The position of the first of these fields that is not in a header.
+/// The position in [`SIMPLE_FIELDS`] of the first field that is not in a header.
 pub(super) const FIRST_OF_METADATA: u32 = 9;
 
 /// The names, widths and signs of the fields that all blocks can read and write.
