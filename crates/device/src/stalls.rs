@@ -54,8 +54,8 @@ impl Stalls {
         &self.cells
     }
 
-    /// Returns whether this quantile of the delays is due to the device in every cell, and not to stalls of
-    /// the host: the same quantile of the control windows exceeds their median by at most
+    /// Returns whether this quantile of the delays is due to the device in every cell, and not to
+    /// stalls of the host: the same quantile of the control windows exceeds their median by at most
     /// 5 %.
     #[must_use]
     pub fn told(&self, share: f64) -> bool {
