@@ -83,14 +83,14 @@ impl Experiment {
     /// Returns about how long the experiment takes, with `--quick` and without.
     pub(super) fn about_how_long(self) -> (Duration, Duration) {
         let (quick, full) = match self {
-            Self::OneSwitch => (15, 18 * 60),
-            Self::ManySwitches => (30, 34 * 60),
-            Self::OverTime => (15, 13 * 60),
-            Self::Paths => (20, 5 * 60),
+            Self::OneSwitch => (15, 26 * 60),
+            Self::ManySwitches => (30, 40 * 60),
+            Self::OverTime => (15, 30 * 60),
+            Self::Paths => (20, 8 * 60),
             Self::UpdateMethods => (50, 8 * 60),
             Self::Designs => (60, 15 * 60),
             Self::Equations => (0, 0),
-            Self::SoftwarePipeline | Self::CompiledPipeline => (5, 30),
+            Self::SoftwarePipeline | Self::CompiledPipeline => (30, 4 * 60),
         };
         (Duration::from_secs(quick), Duration::from_secs(full))
     }

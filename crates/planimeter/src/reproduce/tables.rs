@@ -44,10 +44,10 @@ pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, 
     let (bytes, cache) = last_cache(environment.interrupt);
     let sizes = Sizes::of(bytes, environment.quick);
     const SMALL: usize = 1 << 14;
+    /// Without optimisation, entries take long to generate, and no figure says anything.
+    const LEAST: usize = 1 << 12;
     let entries = match environment.quick {
-        // Without optimisation, the entries of a table that exceeds the cache take minutes to
-        // generate, and no figure says anything.
-        true if cfg!(debug_assertions) => MethodSizes { methods: SMALL, accesses: SMALL },
+        true if cfg!(debug_assertions) => MethodSizes { methods: LEAST, accesses: LEAST },
         true => MethodSizes { methods: SMALL, accesses: sizes.largest },
         false => MethodSizes { methods: sizes.beyond, accesses: sizes.beyond },
     };
