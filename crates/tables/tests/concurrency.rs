@@ -130,6 +130,38 @@ fn shards_keep_what_their_workers_wrote() {
     }
 }
 
+/// Actions after the first 64 have no bit in the mask of those that write.
+#[test]
+fn a_table_has_more_actions_than_the_mask_of_writing_ones_has_bits() {
+    for storage in Storage::ALL {
+        for design in [Design::shared(storage), Design::unlocked(storage)] {
+            let settings = TableSettings {
+                design,
+                keys: Keys::Exact { bits: 32 },
+                parameter_bytes: 4,
+                actions: 100,
+                writing: 1,
+                writes_words: true,
+            };
+            let table = Arc::new(PackedTable::new(&Arc::default(), &settings).unwrap());
+            // In a shift modulo 64, action 64 would be taken for action 0, which writes.
+            for (key, action) in [(0, 0), (1, 1), (2, 64), (3, 99)] {
+                insert(&table, key, action, &[]);
+            }
+            let mut workers = [(); 2].map(|()| TableWorker::new(&table).unwrap());
+            let keys = [0_u64, 1, 2, 3].map(|key| [key, 0]);
+            workers[0].apply(&keys, &mut |packet: usize, hit: &mut Hit<'_>| {
+                if packet == 0 {
+                    increment(hit);
+                }
+            });
+            let actions = [0, 1, 2, 3].map(|key| read(&table, key).unwrap().0.0);
+            assert_eq!(actions, [0, 1, 64, 99], "{storage}");
+            assert_eq!(counter(&read(&table, 0).unwrap().1), 1, "{storage}");
+        }
+    }
+}
+
 /// A worker that counted as inside the gate for ever would let no one close it again.
 #[test]
 fn a_panic_while_a_worker_is_outside_the_gate_leaves_it_outside() {
