@@ -177,6 +177,7 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
         }
         campaign = Campaign::read(directory)?;
     }
+    writer.sync()?;
     Ok(Measured { campaign, ending, stability: remarks })
 }
 
