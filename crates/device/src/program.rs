@@ -23,9 +23,9 @@
 //!
 //! A condition on the validity of a header is decided by the path so far, unless the header is
 //! chosen by an index that only the packet determines, or was written by an extern. Every other
-//! condition is followed both ways, so the list may contain paths that no packet takes. A path runs a loop of a control at most once, and enters a parser
-//! state on a loop at most eight times; packets that need more iterations take longer than
-//! predicted.
+//! condition is followed both ways, so the list may contain paths that no packet takes. A path runs
+//! a loop of a control at most once, and enters a parser state on a loop at most eight times;
+//! packets that need more iterations take longer than predicted.
 
 mod validity;
 mod walk;

@@ -75,9 +75,9 @@ fn store_bytes(layout: &Layout, design: &Design) -> usize {
     }
 }
 
-/// Returns the largest number of bytes that a table takes while it is filled with `entries` entries,
-/// over all replicas and shards. It grows by doubling, and both sizes of a replica exist while
-/// entries are copied.
+/// Returns the largest number of bytes that a table takes while it is filled with `entries`
+/// entries, over all replicas and shards. It grows by doubling, and both sizes of a replica exist
+/// while entries are copied.
 pub(crate) fn filling_bytes(layout: &Layout, design: &Design, entries: usize) -> usize {
     let room = entries.max(FIRST_SIZE).checked_next_power_of_two();
     let sized = |size: usize| Layout::new(layout.key_bits(), layout.parameter_bytes(), size);

@@ -211,7 +211,8 @@ mod tests {
         assert_eq!(outcome.samples, samples);
     }
 
-    /// A run must not end, and the next packet must not leave, before a tap has reported the packet.
+    /// A run must not end, and the next packet must not leave, before both taps have reported the
+    /// packet.
     #[test]
     fn a_packet_is_outstanding_before_its_taps_report_it() {
         let mut tracker = PacketTracker::new(&order(0, 3));

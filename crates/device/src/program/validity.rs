@@ -104,8 +104,8 @@ impl<'p> Slots<'p> {
     }
 }
 
-/// What is known of the headers and stacks of a value. The keys are the steps that lead to them
-/// from the value.
+/// The known validity of headers, and the known next indices of stacks, in a value. The keys are
+/// the steps that lead from the value to the header or stack.
 #[derive(Debug, Clone, Default)]
 struct Known {
     headers: BTreeMap<Vec<u32>, bool>,
@@ -142,7 +142,7 @@ enum Location {
     Nowhere,
 }
 
-/// What is known at some point of a path of the validity of headers.
+/// The headers that are known to be valid or invalid at some point of a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Validity {
     headers: BTreeMap<SlotId, bool>,
@@ -362,7 +362,7 @@ impl Validity {
             if parameter.direction == Direction::In {
                 continue;
             }
-            // Two values of one type cannot be told apart.
+            // The type does not identify one of two values.
             let is_only_one =
                 parameters.iter().filter(|other| other.type_id == parameter.type_id).count() == 1;
             let known = if is_only_one {

@@ -344,8 +344,8 @@ impl Shard {
     }
 }
 
-/// Returns whether a switch must process a packet-out by its tables or groups, and not only send the
-/// packet out of ports.
+/// Returns whether a switch must process a packet-out by its tables or groups, and not only send
+/// the packet out of ports.
 fn is_processed(packet_out: &PacketOut<&[u8]>) -> bool {
     let beyond_ports = |port| [PortNumber::TABLE, PortNumber::CONTROLLER].contains(&port);
     packet_out.has_group() || packet_out.outputs().any(beyond_ports)
