@@ -14,6 +14,10 @@ use std::time::Duration;
 /// one is gone.
 pub const PATIENCE: u32 = 3;
 
+/// The longest pause before a standby controller connects again to an active one that has closed
+/// the connection before its first byte.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Sends heartbeats to standby controllers for as long as the process lives. Returns the address on
 /// which they can connect, and the handle of the sending thread. With port 0 the system chooses a
 /// port.
@@ -51,28 +55,28 @@ pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
             std::thread::sleep(interval);
             continue;
         };
-        if socket.set_read_timeout(Some(interval * PATIENCE)).is_err() {
-            continue;
-        }
+        let mut is_open = socket.set_read_timeout(Some(interval * PATIENCE)).is_ok();
         let (mut buffer, mut heard) = ([0; 64], false);
-        loop {
+        while is_open {
             match socket.read(&mut buffer) {
                 Ok(count) if count > 0 => heard = true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The connection ended, was silent, or failed.
                 _ if heard => return,
-                _ => break,
+                _ => is_open = false,
             }
             if stop.load(Ordering::Relaxed) {
                 return;
             }
         }
+        std::thread::sleep(interval.min(PAUSE));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn the_end_of_a_heartbeat_is_noticed_and_its_absence_is_not() {
@@ -89,6 +93,24 @@ mod tests {
             socket.write_all(&[1]).unwrap();
             drop(socket);
             watcher.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_listener_that_sends_nothing_is_not_connected_to_without_a_pause() {
+        let stop = AtomicBool::new(false);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| watch(address, Duration::from_secs(600), &stop));
+            drop(listener.accept().unwrap());
+            let first = Instant::now();
+            for number in 1..=3 {
+                drop(listener.accept().unwrap());
+                assert!(first.elapsed() >= PAUSE * number - PAUSE / 2, "connection {number}");
+            }
+            stop.store(true, Ordering::Relaxed);
+            drop(listener);
         });
     }
 

@@ -2,6 +2,7 @@
 //! is computed without waiting.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -9,12 +10,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Body, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn::http1, service};
+use hyper::{Method, Request, Response, StatusCode, server::conn::http1, service};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 
-/// The maximum time that a client may take to send the headers of its request.
+/// The maximum time that a client may take to send the headers of its request, and then its body.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause before the server tries again to accept a connection, after the system has refused it
 /// for lack of file descriptors.
@@ -86,7 +88,7 @@ impl Server {
             let answer = service::service_fn(move |request: Request<Incoming>| {
                 let answer = Arc::clone(&answer);
                 async move {
-                    Ok::<_, Infallible>(respond(match read(request, longest).await {
+                    Ok::<_, Infallible>(respond(match read(request, longest, PATIENCE).await {
                         Ok(request) => answer(request),
                         Err(refused) => refused,
                     }))
@@ -103,9 +105,23 @@ impl Server {
     }
 }
 
-async fn read(request: Request<Incoming>, longest: usize) -> Result<HttpRequest, Answer> {
+/// Reads the body of a request. Returns the refusal of a body that has more than `longest` bytes or
+/// takes longer than `patience`.
+async fn read<B>(
+    request: Request<B>,
+    longest: usize,
+    patience: Duration,
+) -> Result<HttpRequest, Answer>
+where
+    B: Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, longest).collect().await;
+    let whole = tokio::time::timeout(patience, Limited::new(body, longest).collect()).await;
+    let Ok(body) = whole else {
+        let text = format!("the body did not arrive within {patience:?}");
+        return Err(Answer::Text(StatusCode::REQUEST_TIMEOUT, text));
+    };
     let body =
         body.map_err(|error| Answer::Text(StatusCode::BAD_REQUEST, error.to_string()))?.to_bytes();
     let authorization = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -126,4 +142,42 @@ fn respond(answer: Answer) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::body::Frame;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    /// A body of which no byte arrives.
+    struct Silent;
+
+    impl Body for Silent {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Pending
+        }
+    }
+
+    #[test]
+    fn a_body_that_does_not_arrive_is_refused() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let patience = Duration::from_millis(1);
+        let refused = runtime.block_on(read(Request::new(Silent), 8, patience)).unwrap_err();
+        let text = "the body did not arrive within 1ms".to_owned();
+        assert_eq!(refused, Answer::Text(StatusCode::REQUEST_TIMEOUT, text));
+        let body = Full::new(Bytes::from_static(b"12345678"));
+        let request = runtime.block_on(read(Request::new(body), 8, PATIENCE)).unwrap();
+        assert_eq!(request.body, b"12345678"[..]);
+        let body = Full::new(Bytes::from_static(b"123456789"));
+        let refused = runtime.block_on(read(Request::new(body), 8, PATIENCE)).unwrap_err();
+        assert!(matches!(refused, Answer::Text(StatusCode::BAD_REQUEST, _)), "{refused:?}");
+    }
 }

@@ -118,14 +118,17 @@ impl FromStr for Level {
         let unknown = || ParseLevelError { text: text.to_owned() };
         match text {
             "minimum" | "min" => Ok(Self::Minimum),
-            "median" | "p50" => Ok(Self::Median),
+            "median" => Ok(Self::Median),
             "mean" => Ok(Self::Mean),
             "maximum" | "max" => Ok(Self::Maximum),
             _ => {
                 let digits = text.strip_prefix('p').ok_or_else(unknown)?;
                 let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
                 let percent: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(unknown)?;
-                Percentile::of_share(percent / 100.0).map(Self::Percentile).ok_or_else(unknown)
+                match Percentile::of_share(percent / 100.0).ok_or_else(unknown)? {
+                    Percentile(parts) if parts == ALL / 2 => Ok(Self::Median),
+                    other => Ok(Self::Percentile(other)),
+                }
             }
         }
     }
@@ -160,5 +163,8 @@ mod tests {
             assert!(text.parse::<Level>().is_err(), "{text}");
         }
         assert_eq!("p99.9".parse::<Level>().unwrap().share(), Some(0.999));
+        for text in ["p50", "p50.0", "p050", "p50.00000000001"] {
+            assert_eq!(text.parse(), Ok(Level::Median), "{text}");
+        }
     }
 }

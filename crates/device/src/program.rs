@@ -21,12 +21,13 @@
 //! covers these parts with its functions, the largest function first; the parts of the baseline are
 //! free. Parts that remain have no measurement and are listed.
 //!
-//! A condition on the validity of a header is decided by the parser's path if the program has only
-//! one header of that type. Every other condition is followed both ways, so the list may contain
-//! paths that no packet takes. A path runs a loop of a control at most once, and enters a parser
-//! state on a loop at most eight times; packets that need more iterations take longer than
-//! predicted.
+//! A condition on the validity of a header is decided by the path so far, unless the header is
+//! chosen by an index that only the packet determines, or was written by an extern. Every other
+//! condition is followed both ways, so the list may contain paths that no packet takes. A path runs
+//! a loop of a control at most once, and enters a parser state on a loop at most eight times;
+//! packets that need more iterations take longer than predicted.
 
+mod validity;
 mod walk;
 mod ways;
 

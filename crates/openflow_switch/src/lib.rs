@@ -375,7 +375,7 @@ impl OpenFlowSwitch {
     /// Receives a packet-out and carries out its actions. An output to [`PortNumber::TABLE`] sends
     /// the packet through the tables, and one to [`PortNumber::CONTROLLER`] back in a packet-in. A
     /// packet-out that only sends to ports is carried out only if the switch keeps the packets that
-    /// it sends out of ports.
+    /// it sends out of ports. Counts, for each port, the packets that are sent out of it.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;
@@ -413,12 +413,13 @@ impl OpenFlowSwitch {
             },
         };
         self.send(Xid(0), BufferId::NO_BUFFER, in_port.0, &passage, out);
-        self.hand_over(in_port.0, &mut direct);
+        self.left(in_port.0, &mut direct);
         self.left(in_port.0, &mut passage);
         self.passage = passage;
     }
 
-    /// Counts, for each port, the packets that a packet-out sends out of it.
+    /// Counts, for each port, the packets that a packet-out sends out of it which is not carried
+    /// out by [`OpenFlowSwitch::packet_out`].
     pub fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
         let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
         let ports = self.options.ports;

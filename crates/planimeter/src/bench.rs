@@ -19,7 +19,7 @@ use provenance::Provenance;
 use report::{RunDirectory, shares, throughput};
 use statistics::{Condition, Unit};
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::Failure;
 use crate::invocation;
 use crate::output::{self, layout};
 use crate::rank_group::{Items, RankGroup, status};
@@ -94,11 +94,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = || throughput::table(&run, layout()) + &shares::text(&provenance, layout());
     let write = |directory: &RunDirectory| directory.write_throughput(&run);
     output::leave(&directory, arguments.output.json, json, text, write)?;
-    if interrupt.load(Ordering::Relaxed) {
+    let interrupted = interrupt.load(Ordering::Relaxed);
+    if interrupted {
         eprintln!("planimeter: interrupted; the results up to then are above");
-        return ranks.leave(INTERRUPTED);
     }
-    ranks.leave(status(verdict(&points, &broken), &provenance, false))
+    ranks.leave(status(verdict(&points, &broken), &provenance, interrupted))
 }
 
 /// Returns the message of an error, preceded by its subject: the option `--io` or the program.

@@ -26,7 +26,7 @@ use crate::interrupt;
 use crate::invocation;
 use crate::output::layout;
 use crate::progress;
-use crate::rank_group::{Items, RankGroup};
+use crate::rank_group::{Items, RankGroup, status};
 pub(crate) use arguments::Arguments;
 use thresholds::Figures;
 
@@ -138,7 +138,6 @@ fn bound_network(
     show(arguments, &Run { bounds: &bounds, provenance: &provenance })?;
     if is_stopped {
         eprintln!("planimeter: interrupted; the flows that were bounded up to then are above");
-        return ranks.leave(INTERRUPTED);
     }
     let late = settings.deadline.as_ref().map_or_else(Vec::new, |most| late(&bounds, most));
     if let Some(first) = late.first() {
@@ -147,11 +146,9 @@ fn bound_network(
             late.len(),
             assessed.len()
         );
-        return ranks.leave(1);
     }
-    let incomplete = provenance.missing().is_some();
-    let failed = has_failed(&bounds, arguments.allow_unbounded);
-    ranks.leave(u8::from(failed || incomplete))
+    let failed = !late.is_empty() || has_failed(&bounds, arguments.allow_unbounded);
+    ranks.leave(status(u8::from(failed), &provenance, is_stopped))
 }
 
 /// Records in the provenance that an interrupted run computed bounds for only `done` of `all`

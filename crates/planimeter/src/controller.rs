@@ -13,7 +13,7 @@ use clap::{ArgMatches, FromArgMatches};
 use controllers::application::Application;
 use controllers::model::Model;
 use controllers::p4runtime::Target;
-use controllers::{Counters, Journal, heartbeat, onos, openflow, p4runtime};
+use controllers::{Counters, Counts, Journal, heartbeat, onos, openflow, p4runtime};
 
 use crate::failure::Failure;
 use crate::tls::{self, Pem, read};
@@ -22,8 +22,15 @@ pub(crate) use arguments::Arguments;
 use arguments::Protocol;
 
 /// The flags of `planimeter controller` that apply only to OpenFlow.
-const OPENFLOW_ALONE: [&str; 6] =
-    ["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"];
+const OPENFLOW_ALONE: [&str; 7] = [
+    "listen",
+    "openflow-version",
+    "miss-send-len",
+    "prepared",
+    "beat",
+    "standby-of",
+    "beat-interval",
+];
 /// The flags of `planimeter controller` that apply only to P4Runtime.
 const P4RUNTIME_ALONE: [&str; 9] = [
     "election-id",
@@ -34,6 +41,22 @@ const P4RUNTIME_ALONE: [&str; 9] = [
     "read-pipeline-per-packet",
     "service-time",
     "device-config",
+    "tls-server-name",
+];
+/// The flags of `planimeter controller` that have no effect on the stand-in for ONOS, beside those
+/// that apply only to OpenFlow or that the parser already refuses.
+const NOT_FOR_ONOS: [&str; 12] = [
+    "idle-timeout",
+    "election-id",
+    "standby",
+    "flood-ports",
+    "gather",
+    "answer-after",
+    "read-pipeline-per-packet",
+    "device-config",
+    "tls-certificate",
+    "tls-key",
+    "tls-ca",
     "tls-server-name",
 ];
 /// The interval at which `--verbose` prints the counts of the controller to standard error, if they
@@ -48,6 +71,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let switches_named = first_given(matches, &["device", "devices", "first-port"]);
     if let Some(address) = arguments.onos {
         refuse(matches, &OPENFLOW_ALONE, "OpenFlow")?;
+        if arguments.protocol == Some(Protocol::OpenFlow) {
+            return Err(Failure::input("--onos speaks P4Runtime; leave out --protocol openflow"));
+        }
+        if let Some(name) = first_given(matches, &NOT_FOR_ONOS) {
+            return Err(Failure::input(format!(
+                "--{name} has no effect with --onos, which behaves like ONOS 2.5; leave it out"
+            )));
+        }
         return stand_in(arguments, address);
     }
     match (arguments.protocol, switches_named) {
@@ -156,6 +187,13 @@ fn dial(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     let application = arguments.application;
+    if application == Application::Paths
+        && let Some(id) = repeated_device(&targets)
+    {
+        return Err(Failure::input(format!(
+            "two switches have the device id {id}, by which --application paths tells them apart"
+        )));
+    }
     let device_config = flags.device_config.as_deref().map(read).transpose()?;
     let description = match flags.read_pipeline_per_packet {
         true => p4runtime::Description::ReadPerPacket,
@@ -231,13 +269,14 @@ fn serve(
         let (running, ended) = channel::<()>();
         let verbose = arguments.verbose;
         let reports = scope.spawn(move || {
-            let mut last = counters.counts();
+            let mut last = (start, counters.counts());
             while verbose && ended.recv_timeout(REPORT) == Err(RecvTimeoutError::Timeout) {
-                let counts = counters.counts();
-                if counts != last {
-                    print_note(&format!("{:.0?}: {counts}", start.elapsed()));
-                    last = counts;
+                let now = (Instant::now(), counters.counts());
+                if now.1 != last.1 {
+                    let rates = rates(&last.1, &now.1, now.0 - last.0);
+                    print_note(&format!("{:.0?}: {}; {rates}", start.elapsed(), now.1));
                 }
+                last = now;
             }
         });
         let outcome = run(&stop);
@@ -248,6 +287,25 @@ fn serve(
     outcome.map_err(Failure::run)?;
     print_line(&format!("ended after {:.1?}: {}", start.elapsed(), counters.counts()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the rates at which counts grew within a time.
+fn rates(before: &Counts, after: &Counts, time: Duration) -> String {
+    let rate = |before: u64, after: u64| {
+        format!("{:.0}", after.saturating_sub(before) as f64 / time.as_secs_f64())
+    };
+    format!(
+        "{} packet-ins/s, {} packet-outs/s, {} rules/s",
+        rate(before.packet_ins, after.packet_ins),
+        rate(before.packet_outs, after.packet_outs),
+        rate(before.rules, after.rules)
+    )
+}
+
+/// Returns a device id that two of the switches have; `None` if there is none.
+fn repeated_device(targets: &[Target]) -> Option<u64> {
+    let mut seen = std::collections::BTreeSet::new();
+    targets.iter().map(|target| target.device_id).find(|id| !seen.insert(*id))
 }
 
 /// Writes a line of the output of `--verbose` to standard error.

@@ -52,6 +52,15 @@ pub(crate) struct ForPapers {
     latex: bool,
 }
 
+impl ForPapers {
+    /// Returns the flags as they are typed; empty if none was given.
+    pub(crate) fn words(self) -> String {
+        let width = self.figure_width.map(|width| format!("--figure-width {width}"));
+        let latex = self.latex.then(|| "--latex".to_owned());
+        [width, latex].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl From<ForPapers> for Papers {
     fn from(flags: ForPapers) -> Self {
         Self { figure_width: flags.figure_width, latex: flags.latex }

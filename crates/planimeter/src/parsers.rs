@@ -120,10 +120,10 @@ pub(crate) fn decimal(text: &str) -> Result<u64, String> {
 
 /// Parses a duration of at most an hour, such as `20ms`, `1.5us` or `1s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let digits = text.trim_end_matches(char::is_alphabetic);
     let unit = match &text[digits.len()..] {
         "ns" => 1e-9,
-        "us" => 1e-6,
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
         _ => return Err(format!("{text:?} is not a time such as 20ms, 200us or 1s")),
@@ -184,9 +184,11 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        assert_eq!(duration("200us"), Ok(Duration::from_micros(200)));
+        for micro in ["200us", "200µs", "200\u{3bc}s"] {
+            assert_eq!(duration(micro), Ok(Duration::from_micros(200)), "{micro}");
+        }
         assert_eq!(duration("1.5ms"), Ok(Duration::from_micros(1500)));
-        for wrong in ["200", "-1s", "2h", "1e9s", "s", "nans"] {
+        for wrong in ["200", "-1s", "2h", "1e9s", "s", "nans", "5µ", "5µm"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

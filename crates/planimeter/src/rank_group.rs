@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use provenance::{Host, Provenance, Share};
-use ranks::{Group, Rank, Shared, Work};
+use ranks::{Group, Rank, ShareError, Shared, Work};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -77,7 +77,7 @@ impl RankGroup {
             about: host,
         };
         let shared = ranks::share(self.group.as_mut(), work, interrupt, each);
-        let shared = shared.map_err(Failure::input)?;
+        let shared = shared.map_err(|error| failure(&error))?;
         let shares = if alone { Vec::new() } else { shares(&shared, &items.names, self.size()) };
         Ok(leads.then_some(Parts { results: shared.results, shares }))
     }
@@ -97,6 +97,15 @@ impl RankGroup {
     pub(crate) fn leave_helper(self, interrupt: &AtomicBool) -> Result<ExitCode, Failure> {
         let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
         self.leave(if interrupted { INTERRUPTED } else { 0 })
+    }
+}
+
+/// Returns the failure of a command whose work cannot be shared. A rank that is gone is no wrong
+/// input.
+fn failure(error: &ShareError) -> Failure {
+    match error {
+        ShareError::Alone(_) => Failure::run(error),
+        _ => Failure::input(error),
     }
 }
 
@@ -141,6 +150,17 @@ fn shares<T>(shared: &Shared<T>, names: &[String], size: usize) -> Vec<Share> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rank_that_is_gone_is_no_wrong_input() {
+        let differs = ShareError::Differs { rank: Rank(1), what: "b instead of a".to_owned() };
+        let refused = ShareError::Refused(differs.to_string());
+        for wrong in [differs, refused] {
+            assert!(matches!(failure(&wrong), Failure::Input(_)), "{wrong}");
+        }
+        let alone = ShareError::Alone("its connection was closed".to_owned());
+        assert!(matches!(failure(&alone), Failure::Run(_)));
+    }
 
     #[test]
     fn shares_name_missing_items_and_ranks_without_items() {

@@ -159,15 +159,12 @@ fn run_directory(arguments: &Arguments) -> Result<RunDirectory, Failure> {
 /// Returns the command that continues an interrupted run.
 fn how_to_continue(arguments: &Arguments, directory: &RunDirectory) -> String {
     let figures = arguments.figures.join(",");
-    let quick = if arguments.quick { " --quick" } else { "" };
-    let yours = match arguments.yours.words() {
-        words if words.is_empty() => words,
-        words => format!(" {words}"),
-    };
-    let command = format!(
-        "planimeter reproduce {figures}{quick}{yours} --resume {}",
-        directory.path().display()
-    );
+    let quick = if arguments.quick { "--quick" } else { "" }.to_owned();
+    let options = [quick, arguments.yours.words(), arguments.papers.words()];
+    let options: String =
+        options.iter().filter(|words| !words.is_empty()).map(|words| format!(" {words}")).collect();
+    let command =
+        format!("planimeter reproduce {figures}{options} --resume {}", directory.path().display());
     format!("interrupted; continue with: {}", invocation::typed(&command))
 }
 
@@ -406,5 +403,27 @@ fn measure(experiment: Experiment, environment: &Environment<'_>) -> Result<Meas
         Experiment::Equations => tables::equations(),
         Experiment::SoftwarePipeline => device::pipeline(environment, device::Path::Interpreter),
         Experiment::CompiledPipeline => device::pipeline(environment, device::Path::Compiled),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_continued_with_its_own_options() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().join("run");
+        let directory = RunDirectory::create(Some(&place)).expect("a run directory");
+        let words = |line: &str| {
+            let arguments = Arguments::try_parse_from(line.split(' ')).expect("arguments");
+            how_to_continue(&arguments, &directory)
+        };
+        let ends = |options: &str| format!("{options} --resume {}", place.display());
+        assert!(words("reproduce all").ends_with(&ends("reproduce all")));
+        let all = "reproduce tables,device --quick --figure-width 88mm --latex";
+        assert!(words(all).ends_with(&ends(all)), "{}", words(all));
+        let inches = words("reproduce all --figure-width 3.5in");
+        assert!(inches.ends_with(&ends("reproduce all --figure-width 88.9mm")), "{inches}");
     }
 }

@@ -160,7 +160,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT=FILE", value_parser = captures::port_and_file)]
     pcap_in: Vec<(u32, PathBuf)>,
     /// Write captures DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port; with
-    /// --topology, DIR/s1-p2_in.pcap and so on for each port of each switch
+    /// --topology, DIR/s1-p2_in.pcap and so on for each port of each switch; of several scripts,
+    /// each has a folder in DIR with its name
     #[arg(long, value_name = "DIR")]
     pcap_out: Option<PathBuf>,
 }
@@ -210,7 +211,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => script(path),
     };
     let read = scripts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let scripts = Scripts { paths: &scripts, read: &read };
+    let captures = match &arguments.pcap_out {
+        Some(directory) => captures::folders(directory, &scripts),
+        None => Vec::new(),
+    };
+    let scripts = Scripts { paths: &scripts, read: &read, captures: &captures };
     let passed = match &topology {
         Some(topology) => network(topology, path, scripts, arguments)?,
         None => switch(path, scripts, arguments)?,
@@ -223,11 +228,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 struct Scripts<'s> {
     paths: &'s [PathBuf],
     read: &'s [Script],
+    /// The folder for the captures of each script; empty if no captures are written.
+    captures: &'s [PathBuf],
 }
 
 impl<'s> Scripts<'s> {
     fn each(self) -> impl Iterator<Item = ScriptFile<'s>> {
-        self.paths.iter().zip(self.read).map(|(path, script)| ScriptFile { path, script })
+        let scripts = self.paths.iter().zip(self.read).enumerate();
+        scripts.map(move |(position, (path, script))| ScriptFile {
+            path,
+            script,
+            captures: self.captures.get(position).map(PathBuf::as_path),
+        })
     }
 }
 
@@ -236,6 +248,8 @@ impl<'s> Scripts<'s> {
 struct ScriptFile<'s> {
     path: &'s Path,
     script: &'s Script,
+    /// The folder for the captures of this script; `None` if no captures are written.
+    captures: Option<&'s Path>,
 }
 
 /// Runs each script against a fresh switch that executes the program at `path`. Returns whether all
@@ -247,7 +261,7 @@ fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bo
     for script in scripts.each() {
         let report = one_script(&program, script, coverage.as_mut(), arguments)?;
         passed &= print(script.path, &report, arguments.quiet);
-        if let Some(directory) = &arguments.pcap_out {
+        if let Some(directory) = script.captures {
             let name = |port| format!("pcap{port}");
             captures::write(directory, [&report.received, &report.sent], name)?;
         }
@@ -281,7 +295,7 @@ fn network(
     for script in scripts.each() {
         let report = topology.run(&programs, script, &mut covered, arguments)?;
         passed &= print(script.path, &report, quiet);
-        if let Some(directory) = &arguments.pcap_out {
+        if let Some(directory) = script.captures {
             topology.captures(directory, &report)?;
         }
     }
@@ -368,7 +382,7 @@ fn of_all_ways(runs: Vec<Ran>) -> Report {
 fn one_run(
     switch: &mut Switch,
     program: &Program,
-    ScriptFile { path, script }: ScriptFile<'_>,
+    ScriptFile { path, script, .. }: ScriptFile<'_>,
     together: bool,
     coverage: Option<&mut Coverage>,
     arguments: &Arguments,

@@ -249,7 +249,8 @@ pub struct Counts {
     /// metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
     /// Packet-outs over the whole trial that a switch did not accept because of their context: it
-    /// had no pipeline yet, or their sender was not its primary (P4Runtime).
+    /// had no pipeline yet or their sender was not its primary (P4Runtime), or their sender was
+    /// slave (OpenFlow).
     #[serde(default)]
     pub not_taken: u64,
 }

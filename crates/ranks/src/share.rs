@@ -63,7 +63,10 @@ pub enum ShareError {
         /// The difference, in words.
         what: String,
     },
-    /// The first rank is gone, or refused the work for the given reason.
+    /// The first rank refused the work for the given reason.
+    #[error("rank 0 refused the work: {0}")]
+    Refused(String),
+    /// The first rank is gone.
     #[error("rank 0 no longer leads the work: {0}")]
     Alone(String),
 }
@@ -295,7 +298,7 @@ fn await_assignment<T: Serialize + DeserializeOwned>(
                 return Ok(Shared { results, owners, about, idle, lost });
             }
             Received::Message(_, ShareMessage::Refused(reason)) => {
-                return Err(ShareError::Alone(reason));
+                return Err(ShareError::Refused(reason));
             }
             _ => {}
         }

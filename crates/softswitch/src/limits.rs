@@ -64,18 +64,34 @@ impl LimitLog {
 impl ConnectionObserver for LimitLog {
     fn limit_met(&self, peer: SocketAddr, limit: Limit) {
         let Some(others) = self.passed_over(Instant::now()) else { return };
-        let others = match others {
-            0 => String::new(),
-            others => format!("; {others} others were closed since the last such line"),
-        };
-        let message = format_args!("the connection of {peer} was closed: {limit}{others}");
-        self.log.line(Verbosity::Warn, message);
+        self.log.line(Verbosity::Warn, format_args!("{}", line(peer, limit, others)));
     }
+}
+
+/// Returns the line about a connection that was closed, and about `others` that were closed without
+/// a line.
+fn line(peer: SocketAddr, limit: Limit, others: u64) -> String {
+    let others = match others {
+        0 => String::new(),
+        1 => "; 1 other was closed since the last such line".to_owned(),
+        others => format!("; {others} others were closed since the last such line"),
+    };
+    format!("the connection of {peer} was closed: {limit}{others}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_connection_is_no_others() {
+        let peer = SocketAddr::from(([192, 0, 2, 1], 9));
+        let of = |others| line(peer, Limit::Connections, others);
+        let closed = "the connection of 192.0.2.1:9 was closed: there are too many connections";
+        assert_eq!(of(0), closed);
+        assert_eq!(of(1), format!("{closed}; 1 other was closed since the last such line"));
+        assert_eq!(of(2), format!("{closed}; 2 others were closed since the last such line"));
+    }
 
     #[test]
     fn a_flood_of_connections_logs_few_lines() {

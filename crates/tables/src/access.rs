@@ -36,6 +36,13 @@ pub(crate) type Locate = unsafe fn(&Access, &[[u64; 2]], &[u64], &mut [Place]);
 /// A function that prefetches the bucket at an address.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
+/// Returns whether an action writes its entry, given a mask with a bit for each action that does.
+/// An action after the first 64 has no bit and does not write.
+#[inline]
+pub(crate) fn does_write(writing: u64, action: u64) -> bool {
+    action < u64::from(u64::BITS) && writing >> action & 1 == 1
+}
+
 /// The result of a lookup: the address of the entry's parameters, and its action.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

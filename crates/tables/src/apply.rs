@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use thiserror::Error;
 
-use crate::access::{Access, Place};
+use crate::access::{Access, Place, does_write};
 use crate::design::UpdateMethod;
 use crate::digest::{Digest, DigestSender};
 use crate::entry::ActionId;
@@ -367,7 +367,7 @@ unsafe fn run<A: Actions>(
                     // SAFETY: the place was found by this access, and `leave` has not been called
                     // since.
                     unsafe { act(access, place, (packet, length), actions) };
-                    let writes = access.writing >> place.action & 1 == 1;
+                    let writes = does_write(access.writing, place.action);
                     if let Some(leave) = access.leave.filter(|_| writes) {
                         // SAFETY: this entry was found last, and its action writes.
                         unsafe { leave(access) };

@@ -24,7 +24,7 @@ use crate::quiescence::Domain;
 use crate::store::{Inline, Shape};
 
 /// The number of entries for which a new table has room.
-const FIRST_SIZE: usize = 64;
+pub(crate) const FIRST_SIZE: usize = 64;
 
 /// The largest size of a table that is never made smaller.
 const SMALLEST_SHRUNK: usize = 512;
@@ -190,7 +190,7 @@ impl ExactTable {
     }
 
     /// Returns the access of one thread. `writing` has a bit for each action that writes its entry;
-    /// the first action has the lowest bit. The table must not have more than 64 actions.
+    /// the first action has the lowest bit. Actions after the first 64 do not write.
     ///
     /// The functions of the access may be called while the table is alive and unchanged. After a
     /// change, the caller must make new accesses.

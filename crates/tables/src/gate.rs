@@ -64,6 +64,13 @@ pub struct Inside<'g> {
     lane: &'g Lane,
 }
 
+/// A guard for a packet that left the gate although the guard of its entry is still held. The
+/// packet enters again when this is dropped, so that the other guard finds it inside.
+struct Outside<'g> {
+    gate: &'g Gate,
+    lane: &'g Lane,
+}
+
 impl Gate {
     /// Returns an open gate.
     #[must_use]
@@ -108,13 +115,12 @@ impl Gate {
     }
 
     /// Calls `work` outside the gate for a packet that is inside, so that a thread that is waiting
-    /// to close the gate can do so. The caller must hold the guard that [`Gate::enter`] returned
-    /// for this lane.
+    /// to close the gate can do so. The packet is inside again when this returns, also if `work`
+    /// panics. The caller must hold the guard that [`Gate::enter`] returned for this lane.
     pub fn outside<R>(&self, lane: &Lane, work: impl FnOnce() -> R) -> R {
         drop(Inside { lane });
-        let result = work();
-        std::mem::forget(self.enter(lane));
-        result
+        let _outside = Outside { gate: self, lane };
+        work()
     }
 
     /// Closes the gate and waits until no packet is inside. Only one thread at a time may close it.
@@ -169,5 +175,11 @@ impl Default for Gate {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         self.lane.steps.store(self.lane.next(), Ordering::Release);
+    }
+}
+
+impl Drop for Outside<'_> {
+    fn drop(&mut self) {
+        std::mem::forget(self.gate.enter(self.lane));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::bucket::buckets_for;
 use crate::design::{Design, EntryLock, Storage, Synchronisation};
+use crate::exact::FIRST_SIZE;
 use crate::indirect::{Kind, entry_bytes, record_bytes};
 use crate::layout::Layout;
 use crate::region::{LINE, Pages};
@@ -74,6 +75,20 @@ fn store_bytes(layout: &Layout, design: &Design) -> usize {
     }
 }
 
+/// Returns the largest number of bytes that a table takes while it is filled with `entries`
+/// entries, over all replicas and shards. It grows by doubling, and both sizes of a replica exist
+/// while entries are copied.
+pub(crate) fn filling_bytes(layout: &Layout, design: &Design, entries: usize) -> usize {
+    let room = entries.max(FIRST_SIZE).checked_next_power_of_two();
+    let sized = |size: usize| Layout::new(layout.key_bits(), layout.parameter_bytes(), size);
+    let Some(full) = room.and_then(|room| sized(room).ok()) else { return usize::MAX };
+    let before = match sized(full.size() / 2) {
+        Ok(half) if half.size() >= FIRST_SIZE => store_bytes(&half, design),
+        _ => 0,
+    };
+    reserved_bytes(&full, design).saturating_add(before)
+}
+
 /// Returns the number of bytes that a table with room for exactly the declared size takes when it
 /// is full, over all replicas and shards. A table that has grown by doubling has up to twice as
 /// much room.
@@ -84,6 +99,32 @@ pub(crate) fn reserved_bytes(layout: &Layout, design: &Design) -> usize {
         // Each worker has a shard with all entries, in addition to the shard of the control plane.
         Synchronisation::Sharded { shards } => {
             store_bytes(layout, design).saturating_mul(shards + 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ActionId, ExactTable};
+
+    /// One entry more than fits into the room of a table doubles the room.
+    #[test]
+    fn a_filled_table_takes_no_more_memory_than_predicted() {
+        for storage in Storage::ALL {
+            for entries in [10, 1024, 1025, 2000] {
+                let design = Design { entry_lock: EntryLock::None, ..Design::shared(storage) };
+                let layout = Layout::new(32, 4, entries).unwrap();
+                let mut table =
+                    ExactTable::stored(storage, design.entry_lock, 32, 4, layout.actions())
+                        .unwrap();
+                for key in 0..entries as u128 {
+                    table.insert(key, ActionId(0), &[]).unwrap();
+                }
+                let (took, predicted) =
+                    (table.memory().total(), filling_bytes(&layout, &design, entries));
+                assert!(took <= predicted, "{storage}, {entries}: {took} B, not {predicted} B");
+            }
         }
     }
 }

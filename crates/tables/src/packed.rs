@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use thiserror::Error;
 
-use crate::access::{Access, Sharing};
+use crate::access::{Access, Sharing, does_write};
 use crate::design::{
     Design, DesignError, EntryLock, Requirements, Synchronisation, UpdateMethod, Wait,
 };
@@ -44,11 +44,10 @@ pub struct TableSettings<'s> {
     pub keys: Keys<'s>,
     /// The number of bytes of the parameters of an entry.
     pub parameter_bytes: usize,
-    /// The number of actions, which must not exceed 64, the number of bits of `writing`. Every
-    /// action identifier is smaller than this number.
+    /// The number of actions. Every action identifier is smaller than this number.
     pub actions: u16,
     /// A bit for each action that writes the parameters of its entry. The first action has the
-    /// lowest bit.
+    /// lowest bit. Actions after the first 64 have no bit and do not write.
     pub writing: u64,
     /// Whether each action that writes its entry writes at most one number of 1, 2, 4 or 8 bytes.
     pub writes_words: bool,
@@ -534,7 +533,7 @@ impl PackedTable {
 
     /// Returns whether an action writes its entry in place.
     fn writes(&self, action: ActionId) -> bool {
-        self.writing >> action.0 & 1 == 1
+        does_write(self.writing, action.0.into())
     }
 
     /// Returns the action and the parameters of an entry, including what packets wrote.

@@ -3,14 +3,16 @@
 //! No test depends on the clock or on luck to pass. In release builds, locked entries get 5 * 10^7
 //! updates for each storage; debug builds, sanitizers and Miri run the same tests with fewer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use fastrand::Rng;
 use tables::{
     ActionId, Actions, Design, Hit, Keys, Match, PackedTable, Storage, Synchronisation,
-    TableSettings, TableWorker, UpdateMethod, Wait,
+    TableSettings, TableWorker, UpdateMethod, Wait, WorkerGroup,
 };
 
 const fn scaled(release: usize, debug: usize, miri: usize) -> usize {
@@ -126,6 +128,54 @@ fn shards_keep_what_their_workers_wrote() {
         }
         assert_eq!(table.divided(), 0);
     }
+}
+
+/// Actions after the first 64 have no bit in the mask of those that write.
+#[test]
+fn a_table_has_more_actions_than_the_mask_of_writing_ones_has_bits() {
+    for storage in Storage::ALL {
+        for design in [Design::shared(storage), Design::unlocked(storage)] {
+            let settings = TableSettings {
+                design,
+                keys: Keys::Exact { bits: 32 },
+                parameter_bytes: 4,
+                actions: 100,
+                writing: 1,
+                writes_words: true,
+            };
+            let table = Arc::new(PackedTable::new(&Arc::default(), &settings).unwrap());
+            // In a shift modulo 64, action 64 would be taken for action 0, which writes.
+            for (key, action) in [(0, 0), (1, 1), (2, 64), (3, 99)] {
+                insert(&table, key, action, &[]);
+            }
+            let mut workers = [(); 2].map(|()| TableWorker::new(&table).unwrap());
+            let keys = [0_u64, 1, 2, 3].map(|key| [key, 0]);
+            workers[0].apply(&keys, &mut |packet: usize, hit: &mut Hit<'_>| {
+                if packet == 0 {
+                    increment(hit);
+                }
+            });
+            let actions = [0, 1, 2, 3].map(|key| read(&table, key).unwrap().0.0);
+            assert_eq!(actions, [0, 1, 64, 99], "{storage}");
+            assert_eq!(counter(&read(&table, 0).unwrap().1), 1, "{storage}");
+        }
+    }
+}
+
+/// A worker that counted as inside the gate for ever would let no one close it again.
+#[test]
+fn a_panic_while_a_worker_is_outside_the_gate_leaves_it_outside() {
+    let group = Arc::<WorkerGroup>::default();
+    let worker = group.join();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let _inside = worker.enter();
+        worker.outside(|| resume_unwind(Box::new("stopped")));
+    }));
+    assert!(outcome.is_err());
+    let (done, is_done) = mpsc::channel();
+    let closer = Arc::clone(&group);
+    thread::spawn(move || done.send(closer.alone(|| "closed")));
+    assert_eq!(is_done.recv_timeout(Duration::from_secs(30)), Ok("closed"));
 }
 
 /// Checks the paper's data race deterministically: one action reads, lets another thread's action

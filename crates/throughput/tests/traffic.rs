@@ -65,6 +65,33 @@ fn packets_of_most_programs_leave() {
     }
 }
 
+/// A lookahead reads bits that no header includes, and on which no case of a `select` depends.
+#[test]
+fn packets_are_as_long_as_the_parser_looks_ahead() {
+    let text = "#include <v1model.p4>
+        header h_t { bit<112> all; } struct H { h_t h; } struct M { bit<256> next; }
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+            state start {
+                p.extract(h.h);
+                m.next = p.lookahead<bit<256>>();
+                transition select(m.next[255:248]) { 1: accept; }
+            }
+        }
+        control V(inout H h, inout M m) { apply { } }
+        control I(inout H h, inout M m, inout standard_metadata_t s) {
+            apply { if (s.parser_error == error.NoError) { s.egress_spec = 1; } else { mark_to_drop(s); } }
+        }
+        control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+        control D(packet_out p, in H h) { apply { p.emit(h); } }
+        V1Switch(P(), V(), I(), E(), V(), D()) main;";
+    let compiled = compile_text("lookahead.p4", text, &Options::default(), &DiskFiles);
+    let program = compiled.program.expect("it compiles");
+    let wanted = Wanted { flows: 10, packet_size: 14, seed: SEED };
+    let workload =
+        Workload::from_program(program, wanted, &mut |_, _| true).expect("there is traffic");
+    assert_eq!(workload.leaving(), 10);
+}
+
 fn settings(paths: &[Way]) -> Settings {
     Settings {
         paths: paths.to_vec(),

@@ -157,6 +157,10 @@ pub struct BlockPlan {
 }
 
 /// A writer that appends measurements to the files of a campaign.
+///
+/// What was appended survives the end of this process at once, and that of the machine only after
+/// [`Writer::sync`]. The writer does not sync by itself, because the disk would disturb the
+/// measurement that follows.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,
@@ -286,6 +290,19 @@ impl Writer {
     /// Returns a [`WriteError`] if the journal cannot be written.
     pub fn note(&mut self, note: &Note) -> Result<(), WriteError> {
         self.line(&Entry::Note(note.clone()))
+    }
+
+    /// Waits until everything that was appended is on the disk.
+    ///
+    /// # Errors
+    /// Returns a [`WriteError`] if the disk fails.
+    pub fn sync(&mut self) -> Result<(), WriteError> {
+        // The journal comes last, because its lines count only with their delays.
+        for (file, name) in [(&self.delays, DELAYS), (&self.journal, JOURNAL)] {
+            let failed = |source| WriteError::Io { path: self.directory.join(name), source };
+            file.sync_all().map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn line(&mut self, entry: &Entry) -> Result<(), WriteError> {

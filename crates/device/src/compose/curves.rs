@@ -155,7 +155,12 @@ impl Model {
     }
 
     /// Returns the minimum service curve of a pipelined device: the convolution of the curves of
-    /// all functions (equation 3).
+    /// all functions (equation 3), and of a server that adds the delay by which these fall short of
+    /// the bound on the predicted delay.
+    ///
+    /// The curves of the functions come from the values of the samples, without their confidence
+    /// intervals. They also are curves of fluid servers: their convolution counts the transmission
+    /// of a packet once, but a device whose stages store whole packets spends it in each stage.
     fn pipelined(
         &self,
         under: &SettingModel,
@@ -190,6 +195,14 @@ impl Model {
             rate = rate.min(function_rate.clone());
             latency = &latency + &more;
         }
+        let costs = functions.iter().filter_map(|function| level(function));
+        let of_samples = costs.fold(f0.0, |sum, with| sum + (with.0 - f0.0).max(0));
+        let uncertain = microseconds(Picoseconds(predicted.safe.0 - of_samples));
+        let for_one_packet = &microseconds(predicted.safe) - &(&packet / &rate);
+        let bound = (&latency + &not_negative(uncertain)).max(for_one_packet);
+        let more = not_negative(&bound - &latency);
+        curve = curve.convolution(&Curve::rate_latency(rate.clone(), more.clone())?)?;
+        latency = &latency + &more;
         debug_assert_eq!(curve, Curve::rate_latency(rate.clone(), latency.clone())?);
         Ok(MinimumService {
             level: predicted.level,

@@ -177,6 +177,7 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
         }
         campaign = Campaign::read(directory)?;
     }
+    writer.sync()?;
     Ok(Measured { campaign, ending, stability: remarks })
 }
 
@@ -270,20 +271,19 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     };
     machine::stay_on(device)?;
     let device_core = device;
-    let device: Box<dyn wire::Device> = match (&plan.device, started) {
-        (_, Started::Device(device)) => device,
-        (DeviceKind::SoftwareSwitch { path }, Started::Later) => {
+    let device: Box<dyn wire::Device> = match started {
+        Started::Device(device) => device,
+        Started::SoftwareSwitchLater(path) => {
             details.insert("path".to_owned(), path.name().to_owned());
-            Box::new(SoftwareSwitch::start(job.program, *path, &wires.device, plan.ports)?)
+            Box::new(SoftwareSwitch::start(job.program, path, &wires.device, plan.ports)?)
         }
-        (DeviceKind::OpenVSwitch { version }, Started::Later) => {
-            let switch = OpenVSwitch::start(&wires.device, *version, plan.ports)?;
+        Started::OpenVSwitchLater(version) => {
+            let switch = OpenVSwitch::start(&wires.device, version, plan.ports)?;
             details.insert("version".to_owned(), switch.version.clone());
             details.insert("settings".to_owned(), OpenVSwitch::settings());
             details.insert("openflow".to_owned(), version.to_string());
             Box::new(switch)
         }
-        (_, Started::Later) => Box::new(Manual { ports: plan.ports }),
     };
     machine::stay_on(generator)?;
     let path = open(send, receive)?;
@@ -321,17 +321,19 @@ fn prepare_in_memory(
     Ok(Ready { bench, clock, line_rate: None, details, host, _namespace: None })
 }
 
+/// A device that runs, or that the campaign starts after the clock has been measured over its wire.
 enum Started {
     Device(Box<dyn wire::Device>),
-    /// The device is started after the clock has been measured over its wire.
-    Later,
+    SoftwareSwitchLater(ProgramPath),
+    OpenVSwitchLater(openflow::Version),
 }
 
 /// Connects to the device of a plan if it runs already. A switch that the campaign starts itself
 /// follows later.
 fn connect(plan: &Plan) -> Result<Started, BenchError> {
     Ok(match &plan.device {
-        DeviceKind::OpenVSwitch { .. } | DeviceKind::SoftwareSwitch { .. } => Started::Later,
+        DeviceKind::OpenVSwitch { version } => Started::OpenVSwitchLater(*version),
+        DeviceKind::SoftwareSwitch { path } => Started::SoftwareSwitchLater(*path),
         DeviceKind::OpenFlow { version, listen: address } => {
             let session = OpenFlowSwitch::accept(&listen(*address)?, *version, plan.ports)?;
             Started::Device(Box::new(session))

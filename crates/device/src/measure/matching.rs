@@ -13,7 +13,7 @@ pub struct PacketTracker {
     /// The number of warm-up packets, which come first and are not counted.
     warm_up: u32,
     packets: BTreeMap<u32, Packet>,
-    /// The number of packets that have been sent but have not arrived yet.
+    /// The number of packets that have been sent and lack a timestamp.
     outstanding: usize,
     /// The largest packet number that has arrived, or `None` before the first arrival.
     latest: Option<u32>,
@@ -26,8 +26,16 @@ pub struct PacketTracker {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Packet {
+    /// Whether the packet was passed to the interface, or seen when it was sent.
+    is_known: bool,
     sent: Option<i64>,
     arrived: Option<i64>,
+}
+
+impl Packet {
+    fn is_outstanding(&self) -> bool {
+        self.is_known && (self.sent.is_none() || self.arrived.is_none())
+    }
 }
 
 /// The result of one run of packets: counts and delays.
@@ -63,16 +71,27 @@ impl PacketTracker {
         }
     }
 
+    /// Records that a packet is passed to the interface. Its timestamps may follow much later: a
+    /// tap in hardware reports a packet when the packet has long left.
+    pub fn transmitted(&mut self, id: PacketId) {
+        self.change(id, |packet| packet.is_known = true);
+    }
+
     /// Records that a packet was sent, at a timestamp in picoseconds.
     pub fn sent(&mut self, id: PacketId, at: Picoseconds) {
-        if id.run != self.run {
-            return;
+        if id.run == self.run {
+            self.change(id, |packet| {
+                packet.is_known = true;
+                packet.sent.get_or_insert(at.0);
+            });
         }
+    }
+
+    fn change(&mut self, id: PacketId, change: impl FnOnce(&mut Packet)) {
         let packet = self.packets.entry(id.number).or_default();
-        if packet.sent.is_none() {
-            packet.sent = Some(at.0);
-            self.outstanding += usize::from(packet.arrived.is_none());
-        }
+        self.outstanding -= usize::from(packet.is_outstanding());
+        change(packet);
+        self.outstanding += usize::from(packet.is_outstanding());
     }
 
     /// Records that a packet arrived with the expected content, at a timestamp in picoseconds.
@@ -82,13 +101,11 @@ impl PacketTracker {
             return;
         }
         let counted = id.number >= self.warm_up;
-        let packet = self.packets.entry(id.number).or_default();
-        if packet.arrived.is_some() {
+        if self.packets.get(&id.number).is_some_and(|packet| packet.arrived.is_some()) {
             self.counts.duplicated += u64::from(counted);
             return;
         }
-        packet.arrived = Some(at.0);
-        self.outstanding -= usize::from(packet.sent.is_some());
+        self.change(id, |packet| packet.arrived = Some(at.0));
         if counted {
             if self.latest.is_some_and(|latest| latest > id.number) {
                 self.counts.reordered += 1;
@@ -105,7 +122,8 @@ impl PacketTracker {
         }
     }
 
-    /// Returns the number of packets that have been sent but have not arrived yet.
+    /// Returns the number of packets that have been sent and whose timestamps, of sending and of
+    /// arrival, have not both been seen yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding
@@ -121,7 +139,9 @@ impl PacketTracker {
             match (packet.sent, packet.arrived) {
                 (Some(_), Some(_)) => counts.received += 1,
                 (Some(_), None) => counts.lost += 1,
-                _ => counts.unmatched += 1,
+                (None, Some(_)) => counts.unmatched += 1,
+                // The tap before the device missed the packet, so it may never have been sent.
+                (None, None) => {}
             }
         }
         let samples = self.arrivals.iter().filter_map(|number| {
@@ -189,6 +209,28 @@ mod tests {
         let sample = |packet, delay| Sample { packet, delay: Picoseconds(delay) };
         let samples = [sample(0, 10), sample(2, 30), sample(1, 2_000), sample(4, 50)];
         assert_eq!(outcome.samples, samples);
+    }
+
+    /// A run must not end, and the next packet must not leave, before both taps have reported the
+    /// packet.
+    #[test]
+    fn a_packet_is_outstanding_before_its_taps_report_it() {
+        let mut tracker = PacketTracker::new(&order(0, 3));
+        tracker.transmitted(id(0));
+        assert_eq!(tracker.outstanding(), 1);
+        tracker.sent(id(0), Picoseconds(1_000));
+        tracker.transmitted(id(1));
+        assert_eq!(tracker.outstanding(), 2);
+        // The tap behind the device is faster for one of the packets.
+        tracker.arrived(id(1), Picoseconds(3_000));
+        tracker.arrived(id(0), Picoseconds(2_500));
+        assert_eq!(tracker.outstanding(), 1);
+        tracker.sent(id(1), Picoseconds(2_000));
+        assert_eq!(tracker.outstanding(), 0);
+        // Neither tap reports this packet.
+        tracker.transmitted(id(2));
+        let counts = tracker.close(0).counts;
+        assert_eq!((counts.sent, counts.received, counts.lost, counts.unmatched), (2, 2, 0, 0));
     }
 
     #[test]

@@ -43,6 +43,13 @@ struct DeviceFile {
     ports: Option<[u32; 2]>,
 }
 
+impl DeviceFile {
+    /// Returns the numbers of the ports by which packets enter and leave.
+    fn ports(&self) -> [u32; 2] {
+        self.ports.unwrap_or([1, 2])
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct FunctionsFile {
@@ -374,8 +381,8 @@ impl Plan {
             return Err(wrong("rates", "nothing is lost in memory: there is no rate to search"));
         }
         Ok(Self {
+            ports: file.device.ports(),
             name: file.device.name.unwrap_or_else(|| device.name().to_owned()),
-            ports: file.device.ports.unwrap_or([1, 2]),
             several_loads: file.settings.packets_per_second.len() > 1,
             device,
             cells,

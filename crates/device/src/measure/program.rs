@@ -18,6 +18,8 @@ pub(super) const TABLE: &str = "rules";
 /// The name of the action that the entries of the table run.
 pub(super) const ACTION: &str = "act";
 const PORT_BITS: u32 = 9;
+/// The greatest number of a port in v1model.
+pub(super) const GREATEST_PORT: u32 = (1 << PORT_BITS) - 1;
 
 /// The value of one key in a table entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

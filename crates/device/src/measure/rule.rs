@@ -28,9 +28,10 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
         // One value differs, so that no two rules match the same packets.
         match subject.matched {
             MatchKind::Port => {
-                // Other rules have ports above `LAST_PORT`, on which the device receives no
-                // packets.
-                Rule { in_port: if other == 0 { port } else { LAST_PORT + other }, ..own }
+                // Other rules have ports above `LAST_PORT`, without that of the packets.
+                let above = LAST_PORT + other;
+                let above = above + u32::from((LAST_PORT + 1..=above).contains(&port));
+                Rule { in_port: if other == 0 { port } else { above }, ..own }
             }
             MatchKind::TpDst => Rule { tp_dst: own.tp_dst + other as u16, ..own },
             MatchKind::DlDst => Rule { dl_dst: own.dl_dst + u64::from(other), ..own },
@@ -43,6 +44,21 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     })
 }
 
+/// Returns the largest number of rules that match in this way, if packets enter by `port` and
+/// `greatest` is the greatest number of a port.
+pub(super) fn most_rules(matched: MatchKind, port: u32, greatest: u32) -> u32 {
+    match matched {
+        MatchKind::Port => {
+            let own = u32::from((LAST_PORT + 1..=greatest).contains(&port));
+            1 + greatest - LAST_PORT - own
+        }
+        MatchKind::TpDst => 1 + u32::from(u16::MAX - value::TP_DST),
+        MatchKind::DlDst | MatchKind::MaskedNwDst | MatchKind::FiveTuple | MatchKind::All => {
+            u32::MAX
+        }
+    }
+}
+
 /// The greatest port number of a device under test, unless the plan names other ports.
 pub(super) const LAST_PORT: u32 = 2;
 
@@ -52,12 +68,37 @@ mod tests {
     use crate::measure::function::ActionKind;
 
     #[test]
+    fn values_of_rules_fit_their_field() {
+        let values = |matched, rules, port, value: &dyn Fn(Rule) -> u32| {
+            let action = ActionKind::Output;
+            let subject = Subject { matched, action, packet_bytes: 64, rules, headers: 0 };
+            let mut values: Vec<u32> = super::rules(subject, port).map(value).collect();
+            values.sort_unstable();
+            values.dedup();
+            values
+        };
+        for port in [1, 2, 3, 5, 511] {
+            let most = most_rules(MatchKind::Port, port, 511);
+            let ports = values(MatchKind::Port, most, port, &|rule| rule.in_port);
+            assert_eq!((ports.len(), ports.last()), (most as usize, Some(&511)));
+            assert_eq!(most, if port > LAST_PORT { 509 } else { 510 });
+        }
+        let most = most_rules(MatchKind::TpDst, 1, 511);
+        let found = values(MatchKind::TpDst, most, 1, &|rule| rule.tp_dst.into());
+        assert_eq!((found.len(), found.last()), (most as usize, Some(&65_535)));
+    }
+
+    #[test]
     fn packets_match_the_first_rule_and_no_two_are_alike() {
         for matched in MatchKind::ALL.iter().copied() {
             let action = ActionKind::Output;
             let subject = Subject { matched, action, packet_bytes: 64, rules: 400, headers: 0 };
             let all: Vec<Rule> = rules(subject, 1).collect();
             assert_eq!(all.len(), 400);
+            let elsewhere: Vec<Rule> = rules(subject, 5).collect();
+            for (place, rule) in elsewhere.iter().enumerate() {
+                assert!(!elsewhere[..place].contains(rule), "{matched}: {rule:?}");
+            }
             assert_eq!((all[0].in_port, all[0].tp_dst), (1, value::TP_DST));
             for (place, rule) in all.iter().enumerate() {
                 assert!(!all[..place].contains(rule), "{matched}: {rule:?}");

@@ -262,3 +262,129 @@ fn an_overview_takes_work_in_proportion_to_the_program() {
         assert!(last(&few), "{:?}", few.longest.decisions);
     }
 }
+
+/// Returns a v1model program with headers `a` and `b` of the same type, which both hold 8 bits, and
+/// the given declarations and ingress statements. The parser extracts `a` from every packet.
+fn twins(declarations: &str, ingress: &str) -> ir::Program {
+    let text = format!(
+        "#include <v1model.p4>
+        header t {{ bit<8> x; }}
+        header other {{ bit<16> y; }} header_union either {{ t one; other two; }}
+        struct inner {{ t of; }}
+        struct H {{ t a; t b; t[3] s; inner i; inner j; either u; }} struct M {{ bit<8> x; }}
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+            state start {{ p.extract(h.a); transition accept; }}
+        }}
+        control V(inout H h, inout M m) {{ apply {{ }} }}
+        {declarations}
+        control I(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ {ingress} }} }}
+        control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ }} }}
+        control D(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}
+        V1Switch(P(), V(), I(), E(), V(), D()) main;"
+    );
+    compile_text("twins.p4", &text, &Options::default(), &DiskFiles).program.expect("it compiles")
+}
+
+/// Returns, for each path of the program of [`twins`], the numbers of headers of 8 and of 16 bits
+/// that are emitted.
+fn emitted(declarations: &str, ingress: &str) -> Vec<(u32, u32)> {
+    let paths = paths(&twins(declarations, ingress)).expect("paths");
+    let count = |path: &Path, part: &str| path.parts.get(part).copied().unwrap_or(0);
+    let mut found: Vec<_> =
+        paths.iter().map(|path| (count(path, "emit 8"), count(path, "emit 16"))).collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn validity_belongs_to_a_header_and_not_to_its_type() {
+    assert_eq!(emitted("", ""), [(1, 0)]);
+    assert_eq!(emitted("", "h.b.setValid();"), [(2, 0)]);
+    assert_eq!(emitted("", "h.b.setInvalid();"), [(1, 0)]);
+    assert_eq!(emitted("", "h.a.setValid();"), [(1, 0)]);
+    assert_eq!(emitted("", "h.b.setValid(); h.b.setInvalid();"), [(1, 0)]);
+    let condition = |header: &str| {
+        emitted("", &format!("if ({header}.isValid()) {{ h.s[0].setValid(); h.s[1].setValid(); }}"))
+    };
+    assert_eq!(condition("h.a"), [(3, 0)]);
+    assert_eq!(condition("h.b"), [(1, 0)]);
+    // `inner` has only one field of the type, but two values.
+    let inner = "if (h.j.of.isValid()) { h.b.setValid(); }";
+    assert_eq!(emitted("", &format!("h.i.of.setValid(); {inner}")), [(2, 0)]);
+    assert_eq!(emitted("", &format!("h.j.of.setValid(); {inner}")), [(3, 0)]);
+}
+
+#[test]
+fn validity_is_copied_with_headers() {
+    assert_eq!(emitted("", "h.b = h.a;"), [(2, 0)]);
+    assert_eq!(emitted("", "h.a = h.b;"), [(0, 0)]);
+    assert_eq!(emitted("", "h.b = { 3 };"), [(2, 0)]);
+    assert_eq!(emitted("", "t saved = h.a; h.a.setInvalid(); h.a = saved;"), [(1, 0)]);
+    assert_eq!(emitted("", "H saved = h; h.a.setInvalid(); h = saved;"), [(1, 0)]);
+    assert_eq!(emitted("", "t fresh; h.a = fresh;"), [(0, 0)]);
+    let sub = "control S(inout t one, out t two, in t three) {
+        apply { if (three.isValid()) { two.setValid(); } one.setInvalid(); }
+    }";
+    let apply = |of: &str| format!("S.apply({of});");
+    assert_eq!(emitted(sub, &apply("h.a, h.b, h.a")), [(1, 0)]);
+    assert_eq!(emitted(sub, &apply("h.a, h.b, h.s[0]")), [(0, 0)]);
+    let function = "t same(in t one) { return one; }";
+    // The walk does not follow the value that a function returns, so `b` may be valid.
+    assert_eq!(emitted(function, "h.b = same(h.s[0]);"), [(2, 0)]);
+}
+
+#[test]
+fn elements_of_a_stack_move_with_their_validity() {
+    assert_eq!(emitted("", "h.s[1].setValid(); h.s.push_front(1);"), [(2, 0)]);
+    assert_eq!(emitted("", "h.s[1].setValid(); h.s.push_front(2);"), [(1, 0)]);
+    assert_eq!(emitted("", "h.s[1].setValid(); h.s.pop_front(1); h.s.pop_front(1);"), [(1, 0)]);
+    let condition = "if (h.s[2].isValid()) { h.b.setValid(); }";
+    assert_eq!(
+        emitted("", &format!("h.s[1].setValid(); h.s.push_front(1); {condition}")),
+        [(3, 0)]
+    );
+    // The packet chooses the element, so all three may be valid and each may be invalid.
+    assert_eq!(emitted("", "h.s[m.x].setValid();"), [(4, 0)]);
+}
+
+#[test]
+fn one_member_of_a_union_is_valid() {
+    assert_eq!(emitted("", "h.u.one.setValid();"), [(2, 0)]);
+    assert_eq!(emitted("", "h.u.one.setValid(); h.u.two.setValid();"), [(1, 1)]);
+    assert_eq!(emitted("", "h.u.one.setValid(); h.u.two.setInvalid();"), [(2, 0)]);
+    let condition = "if (h.u.isValid()) { h.b.setValid(); }";
+    assert_eq!(emitted("", condition), [(1, 0)]);
+    assert_eq!(emitted("", &format!("h.u.two.setValid(); {condition}")), [(2, 1)]);
+}
+
+/// In PSA, the egress parser begins with no valid headers, whatever ingress extracted.
+#[test]
+fn a_second_parser_begins_with_invalid_headers() {
+    let text = "#include <psa.p4>
+        header t { bit<8> x; } struct H { t a; } struct M {} struct N {}
+        parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i,
+            in N r, in N c) { state start { p.extract(h.a); transition accept; } }
+        control I(inout H h, inout M m, in psa_ingress_input_metadata_t i,
+            inout psa_ingress_output_metadata_t o) { apply { } }
+        control ID(packet_out p, out N c, out N r, out N n, inout H h, in M m,
+            in psa_ingress_output_metadata_t i) { apply { p.emit(h.a); } }
+        parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i,
+            in N n, in N a, in N b) { state start { transition accept; } }
+        control E(inout H h, inout M m, in psa_egress_input_metadata_t i,
+            inout psa_egress_output_metadata_t o) {
+            apply { if (h.a.isValid()) { h.a.x = 1; } else { h.a.setValid(); } }
+        }
+        control ED(packet_out p, out N c, out N r, inout H h, in M m,
+            in psa_egress_output_metadata_t i, in psa_egress_deparser_input_metadata_t d) {
+            apply { p.emit(h.a); }
+        }
+        IngressPipeline(IP(), I(), ID()) ip;
+        EgressPipeline(EP(), E(), ED()) ep;
+        PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;";
+    let compiled = compile_text("psa.p4", text, &Options::default(), &DiskFiles);
+    let found = paths(&compiled.program.expect("it compiles")).expect("paths");
+    let parts: Vec<&Parts> = found.iter().map(|path| &path.parts).collect();
+    assert_eq!(parts.len(), 1, "{parts:?}");
+    assert_eq!(parts[0].get("set valid"), Some(&1));
+    assert_eq!(parts[0].get("emit 8"), Some(&2));
+}

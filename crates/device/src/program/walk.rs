@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    BinaryOperator, Block, CompositeKind, ControlId, Excerpts, Expression, ExpressionKind,
-    ExternCallee, PackageValue, ParserId, Place, Program, StateId, Statement, StatementKind,
-    TableId, Target, Transition, Type, TypeId,
+    ActionId, Argument, BinaryOperator, Block, ControlId, Excerpts, Expression, ExpressionKind,
+    ExternCallee, PackageValue, Parameter, ParserId, Place, Program, StateId, Statement,
+    StatementKind, TableId, Target, Transition, Type, TypeId, VariableId,
 };
 
+use super::validity::{Passed, Slots, Validity};
 use super::ways::{Ended, Record, Way, Ways, split};
 use super::{Overview, Path, PathError};
 
@@ -55,12 +56,13 @@ pub(super) fn overview(program: &Program) -> Result<Overview, PathError> {
 struct Walker<'p> {
     program: &'p Program,
     excerpts: Excerpts<'p>,
+    slots: Slots<'p>,
     record: Record,
 }
 
 impl<'p> Walker<'p> {
     fn new(program: &'p Program, record: Record) -> Self {
-        Self { program, excerpts: Excerpts::new(program), record }
+        Self { program, excerpts: Excerpts::new(program), slots: Slots::new(program), record }
     }
 }
 
@@ -69,10 +71,12 @@ impl Walker<'_> {
         for argument in &package.arguments {
             ways = match &argument.value {
                 PackageValue::Parser(parser) => {
-                    self.top(ways, |ways| self.parser(*parser, ways))?
+                    let parameters = &self.program.parsers[parser.index()].parameters;
+                    self.top(parameters, true, ways, |ways| self.parser(*parser, ways))?
                 }
                 PackageValue::Control(control) => {
-                    self.top(ways, |ways| self.control(*control, ways))?
+                    let parameters = &self.program.controls[control.index()].parameters;
+                    self.top(parameters, false, ways, |ways| self.control(*control, ways))?
                 }
                 PackageValue::Package(package) => self.package(package, ways)?,
                 PackageValue::Extern(_) | PackageValue::Value(_) => ways,
@@ -86,10 +90,69 @@ impl Walker<'_> {
     /// a parser rejects continues, with the error in its metadata.
     fn top(
         &self,
+        parameters: &[Parameter],
+        is_parser: bool,
         ways: Ways,
         run: impl FnOnce(Ways) -> Result<Ways, PathError>,
     ) -> Result<Ways, PathError> {
-        Ok(self.record.map(run(ways)?, |way| way.state.ended = Ended::No))
+        let ways = self.validity(ways, |valid| {
+            valid.enter_block(&self.slots, parameters, is_parser);
+        });
+        Ok(self.record.map(run(ways)?, |way| {
+            way.state.ended = Ended::No;
+            if let Some(valid) = &mut way.state.valid {
+                valid.leave_block(&self.slots, parameters);
+            }
+        }))
+    }
+
+    /// Applies `change` to the validity of headers on each path, if the walk records it.
+    fn validity(&self, ways: Ways, change: impl Fn(&mut Validity)) -> Ways {
+        if ways.iter().all(|way| way.state.valid.is_none()) {
+            return ways;
+        }
+        self.record.map(ways, |way| {
+            if let Some(valid) = &mut way.state.valid {
+                change(valid);
+            }
+        })
+    }
+
+    /// Extends partial paths by a call of an action, function, control or parser that `run`
+    /// follows. Arguments are copied in and out with the validity of their headers.
+    fn call(
+        &self,
+        variables: impl Iterator<Item = VariableId>,
+        arguments: &[Argument],
+        ways: Ways,
+        run: impl FnOnce(Ways) -> Result<Ways, PathError>,
+    ) -> Result<Ways, PathError> {
+        let passed: Vec<Passed<'_>> = variables
+            .zip(arguments)
+            .enumerate()
+            .filter(|(_, (_, argument))| self.slots.passes_headers(argument))
+            .map(|(position, (variable, argument))| Passed { position, variable, argument })
+            .collect();
+        let kept = self.variables(&ways);
+        let ways = match passed.is_empty() {
+            true => ways,
+            false => self.validity(ways, |valid| valid.enter(&self.slots, &passed)),
+        };
+        let ways = run(ways)?;
+        // Most callees neither take headers nor have variables with headers.
+        if passed.is_empty() && self.variables(&ways).is_subset(&kept) {
+            return Ok(ways);
+        }
+        Ok(self.validity(ways, |valid| valid.leave(&self.slots, &passed, &kept)))
+    }
+
+    /// Returns the variables of whose headers something is known on some path.
+    fn variables(&self, ways: &Ways) -> BTreeSet<VariableId> {
+        let mut variables = BTreeSet::new();
+        for valid in ways.iter().filter_map(|way| way.state.valid.as_ref()) {
+            valid.add_variables(&self.slots, &mut variables);
+        }
+        variables
     }
 
     fn parser(&self, id: ParserId, ways: Ways) -> Result<Ways, PathError> {
@@ -216,7 +279,16 @@ impl Walker<'_> {
         Ok(match &statement.kind {
             StatementKind::Assign { place, value } => {
                 let ways = self.expression(value, ways);
-                one(ways, format!("assign {}", self.width(value.type_id).max(self.width_of(place))))
+                let part =
+                    format!("assign {}", self.width(value.type_id).max(self.width_of(place)));
+                let ways = one(ways, part);
+                if !self.slots.has_headers(value.type_id) {
+                    return Ok(ways);
+                }
+                self.validity(ways, |valid| valid.assign(&self.slots, place, value))
+            }
+            StatementKind::Reset(place) if self.slots.holds_headers(place) => {
+                self.validity(ways, |valid| valid.reset(&self.slots, place))
             }
             StatementKind::Reset(_) => ways,
             StatementKind::If { condition, then, otherwise } => {
@@ -261,42 +333,66 @@ impl Walker<'_> {
                 self.record.map(ways, |way| way.state.ended = Ended::Left)
             }
             StatementKind::ApplyTable { table, .. } => self.table(*table, ways)?,
-            StatementKind::CallAction { action, .. } => {
-                self.returned(self.block(&self.program.actions[action.index()].body, ways)?)
+            StatementKind::CallAction { action, arguments } => {
+                self.action(*action, arguments, ways)?
             }
-            StatementKind::CallFunction { function, .. } => {
-                self.returned(self.block(&self.program.functions[function.index()].body, ways)?)
+            StatementKind::CallFunction { function, arguments, result } => {
+                let function = &self.program.functions[function.index()];
+                let variables = function.parameters.iter().map(|parameter| parameter.variable);
+                let ways = self.call(variables, arguments, ways, |ways| {
+                    Ok(self.returned(self.block(&function.body, ways)?))
+                })?;
+                self.unknown(result.as_ref(), ways)
             }
-            StatementKind::CallControl { control, .. } => self.control(*control, ways)?,
-            StatementKind::CallParser { parser, .. } => self.parser(*parser, ways)?,
-            StatementKind::CallExtern { callee, .. } => one(
-                ways,
-                match callee {
+            StatementKind::CallControl { control, arguments } => {
+                let parameters = &self.program.controls[control.index()].parameters;
+                let variables = parameters.iter().map(|parameter| parameter.variable);
+                self.call(variables, arguments, ways, |ways| self.control(*control, ways))?
+            }
+            StatementKind::CallParser { parser, arguments } => {
+                let parameters = &self.program.parsers[parser.index()].parameters;
+                let variables = parameters.iter().map(|parameter| parameter.variable);
+                self.call(variables, arguments, ways, |ways| self.parser(*parser, ways))?
+            }
+            StatementKind::CallExtern { callee, arguments, result, .. } => {
+                let part = match callee {
                     ExternCallee::Function(function) => format!("extern {function}"),
                     ExternCallee::Method { instance, method } => {
                         let of = &self.program.externs[instance.index()].extern_type;
                         format!("extern {of}.{method}")
                     }
-                },
-            ),
+                };
+                let ways = one(ways, part);
+                if !arguments.iter().any(|argument| self.slots.passes_headers(argument)) {
+                    return Ok(self.unknown(result.as_ref(), ways));
+                }
+                let ways =
+                    self.validity(ways, |valid| valid.forget_arguments(&self.slots, arguments));
+                self.unknown(result.as_ref(), ways)
+            }
             StatementKind::Extract { header, header_type, .. } => {
                 let width = self.width(*header_type);
                 self.record.map(ways, |way| {
                     self.record.add(way, &format!("extract {width}"));
-                    if header.is_some()
-                        && let Some(valid) = &mut way.state.valid
-                    {
-                        *valid.entry(*header_type).or_default() += 1;
+                    if let (Some(header), Some(valid)) = (header, &mut way.state.valid) {
+                        valid.extract(&self.slots, header);
                     }
                 })
             }
-            StatementKind::Lookahead { type_id, .. } => {
-                one(ways, format!("lookahead {}", self.width(*type_id)))
+            StatementKind::Lookahead { type_id, result } => {
+                let ways = one(ways, format!("lookahead {}", self.width(*type_id)));
+                self.unknown(Some(result), ways)
             }
             StatementKind::Advance(_) => one(ways, "advance".to_owned()),
             StatementKind::Emit(value) => self.record.map(ways, |way| {
-                let mut left = way.state.valid.clone();
-                self.emit(value.type_id, way, &mut left);
+                // If it is not known which headers are valid, all are emitted: an upper limit.
+                let headers = match &way.state.valid {
+                    Some(valid) => valid.emitted(&self.slots, value),
+                    None => Validity::default().emitted(&self.slots, value),
+                };
+                for header in headers {
+                    self.record.add(way, &format!("emit {}", self.width(header)));
+                }
             }),
             StatementKind::Verify { condition, .. } => {
                 let ways = self.expression(condition, ways);
@@ -311,17 +407,21 @@ impl Walker<'_> {
                 all
             }
             StatementKind::SetValidity { header, valid } => {
-                let header = self.program.place_type(header);
-                self.record.map(ways, |way| {
-                    self.record
-                        .add(way, &format!("set {}", if *valid { "valid" } else { "invalid" }));
-                    if let (Some(header), Some(all)) = (header, &mut way.state.valid) {
-                        all.insert(header, u32::from(*valid));
-                    }
+                let part = format!("set {}", if *valid { "valid" } else { "invalid" });
+                self.validity(one(ways, part), |validity| {
+                    validity.set(&self.slots, header, Some(*valid));
                 })
             }
-            StatementKind::PushFront { .. } => one(ways, "push".to_owned()),
-            StatementKind::PopFront { .. } => one(ways, "pop".to_owned()),
+            StatementKind::PushFront { stack, count } => {
+                self.validity(one(ways, "push".to_owned()), |valid| {
+                    valid.shift(&self.slots, stack, i64::from(*count));
+                })
+            }
+            StatementKind::PopFront { stack, count } => {
+                self.validity(one(ways, "pop".to_owned()), |valid| {
+                    valid.shift(&self.slots, stack, -i64::from(*count));
+                })
+            }
             StatementKind::Return(value) => {
                 let ways = value.iter().fold(ways, |ways, value| self.expression(value, ways));
                 self.record.map(ways, |way| way.state.ended = Ended::Returned)
@@ -372,12 +472,7 @@ impl Walker<'_> {
     fn decided(&self, condition: &Expression, way: &Way) -> Option<bool> {
         match &condition.kind {
             ExpressionKind::IsValid(place) => {
-                let header = self.program.place_type(place)?;
-                self.is_single(header)
-                    .then(|| {
-                        Some(way.state.valid.as_ref()?.get(&header).is_some_and(|count| *count > 0))
-                    })
-                    .flatten()
+                way.state.valid.as_ref()?.is_valid(&self.slots, place)
             }
             ExpressionKind::Unary(ir::UnaryOperator::Not, operand) => {
                 Some(!self.decided(operand, way)?)
@@ -401,18 +496,27 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether the program has at most one header of this type. If so, the type alone identifies
-    /// the header.
-    fn is_single(&self, header: TypeId) -> bool {
-        let fields = |composite: &ir::Composite| {
-            composite.fields.iter().filter(|f| f.type_id == header).count()
-        };
-        let stacked = self
-            .program
-            .types
-            .iter()
-            .any(|(_, ty)| matches!(ty, Type::Stack { element, .. } if element == header));
-        !stacked && self.program.types.composites.iter().map(fields).sum::<usize>() <= 1
+    /// Forgets the validity of headers in a value that a statement wrote.
+    fn unknown(&self, place: Option<&Place>, ways: Ways) -> Ways {
+        match place {
+            Some(place) if self.slots.holds_headers(place) => {
+                self.validity(ways, |valid| valid.set(&self.slots, place, None))
+            }
+            _ => ways,
+        }
+    }
+
+    fn action(
+        &self,
+        action: ActionId,
+        arguments: &[Argument],
+        ways: Ways,
+    ) -> Result<Ways, PathError> {
+        let action = &self.program.actions[action.index()];
+        let variables = action.parameters.iter().map(|parameter| parameter.variable);
+        self.call(variables, arguments, ways, |ways| {
+            Ok(self.returned(self.block(&action.body, ways)?))
+        })
     }
 
     fn table(&self, id: TableId, ways: Ways) -> Result<Ways, PathError> {
@@ -429,8 +533,9 @@ impl Walker<'_> {
             let action = &self.program.actions[reference.action.index()];
             let decision = format!("{}: {}", table.name, action.name);
             let chosen = self.record.map(ways.clone(), |way| self.record.decide(way, &decision));
-            let ran = self.block(&action.body, self.block(&reference.before_arguments, chosen)?)?;
-            self.record.merge(&mut all, self.returned(ran));
+            let chosen = self.block(&reference.before_arguments, chosen)?;
+            let ran = self.action(reference.action, &reference.arguments, chosen)?;
+            self.record.merge(&mut all, ran);
         }
         limited(&all, || format!("table {}", table.name))?;
         Ok(all)
@@ -485,35 +590,6 @@ impl Walker<'_> {
             ExpressionKind::Composite(members) | ExpressionKind::Stack(members) => {
                 members.iter().for_each(|member| self.operators(member, parts));
             }
-            _ => {}
-        }
-    }
-
-    /// Adds the headers that the deparser emits for a value of this type to the parts of a path:
-    /// each header that is valid, once. `left` counts the valid headers not yet emitted; if it is
-    /// `None`, all headers count as valid.
-    fn emit(&self, type_id: TypeId, way: &mut Way, left: &mut Option<BTreeMap<TypeId, u32>>) {
-        match self.program.types.get(type_id) {
-            Type::Composite(_) => {
-                let Some(composite) = self.program.types.composite(type_id) else { return };
-                if composite.kind == CompositeKind::Header {
-                    // If it is not known which headers are valid, all are emitted: an upper limit.
-                    let leaves = match left {
-                        None => true,
-                        Some(left) => left.get_mut(&type_id).is_some_and(|count| {
-                            let leaves = *count > 0;
-                            *count = count.saturating_sub(1);
-                            leaves
-                        }),
-                    };
-                    if leaves {
-                        self.record.add(way, &format!("emit {}", self.width(type_id)));
-                    }
-                } else {
-                    composite.fields.iter().for_each(|field| self.emit(field.type_id, way, left));
-                }
-            }
-            Type::Stack { element, size } => (0..size).for_each(|_| self.emit(element, way, left)),
             _ => {}
         }
     }

@@ -10,9 +10,10 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use ir::{ParserId, StateId, TypeId};
+use ir::{ParserId, StateId};
 use num_bigint::BigUint;
 
+use super::validity::Validity;
 use super::{Overview, Parts, Passes, Path};
 
 /// The block or loop whose remaining statements a partial path skips.
@@ -32,8 +33,9 @@ pub(super) enum Ended {
 /// The state of a partial path. It determines how the path can continue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
-    /// The number of valid headers of each type; `None` if the walk does not record validity.
-    pub(super) valid: Option<BTreeMap<TypeId, u32>>,
+    /// The headers that are known to be valid or invalid; `None` if the walk does not record
+    /// validity.
+    pub(super) valid: Option<Validity>,
     pub(super) ended: Ended,
     /// The number of times that the path has entered each parser state that lies on a loop.
     pub(super) visits: BTreeMap<(ParserId, StateId), u32>,
@@ -112,7 +114,7 @@ impl Record {
     /// records which headers are valid.
     pub(super) fn start(&self, follows_validity: bool) -> Ways {
         let state = State {
-            valid: follows_validity.then(BTreeMap::new),
+            valid: follows_validity.then(Validity::default),
             ended: Ended::No,
             visits: BTreeMap::new(),
         };

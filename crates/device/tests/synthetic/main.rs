@@ -5,7 +5,7 @@ mod device;
 mod largest;
 
 use ::device::campaign::Picoseconds;
-use ::device::compose::{Guarantee, Semantics};
+use ::device::compose::{Guarantee, Predicted, Semantics};
 use ::device::verify::{Verification, verify};
 use ::device::{Level, Model, Settings, Verdict};
 use calculus::{Curve, Rational};
@@ -259,6 +259,15 @@ fn rates_are_put_together_by_semantics_and_no_packet_counts_twice() {
     let maximum =
         composition.levels.iter().find(|predicted| predicted.level == Level::Maximum).unwrap();
     assert_eq!(delay.finite().unwrap(), &Rational::ratio(maximum.safe.0, 1_000_000));
+    // No curve promises a packet less than the bound on the predicted delay.
+    for service in &curves.minimum {
+        let of_level = |predicted: &&Predicted| predicted.level == service.level;
+        let predicted = composition.levels.iter().find(of_level).unwrap();
+        let bound = Rational::ratio(predicted.safe.0, 1_000_000);
+        assert!(predicted.safe >= predicted.high.unwrap_or(predicted.value));
+        let delay = packet.horizontal_deviation(&service.curve).unwrap().value;
+        assert!(delay.finite().is_some_and(|delay| *delay >= bound), "{service:?} {predicted:?}");
+    }
     // The convolution yields exactly equation 3.
     let direct =
         Curve::rate_latency(pipelined.rate.clone().unwrap(), pipelined.latency.clone()).unwrap();

@@ -489,7 +489,12 @@ impl Channel {
         match polled {
             Poll::Ready(outcome) => {
                 let [earliest, ..] = self.readings;
-                self.answer = Some(Span { earliest, latest: now() });
+                let latest = now();
+                self.answer = Some(Span { earliest, latest });
+                if self.turns <= TURNS {
+                    // All that is known is that the request was sent before its answer came.
+                    self.request = Some(Span { latest, ..request });
+                }
                 self.call = None;
                 outcome.map_err(|error| refused(&error))?;
             }
@@ -504,5 +509,48 @@ impl Channel {
             *last = reading;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Returns the moments between which a request was sent and answered, if the answer is seen on
+    /// the turn with this number. Each turn and each reading of the clock takes one nanosecond.
+    fn spans(answered: usize) -> (Span, Span) {
+        let clock = Cell::new(0);
+        let now = || Moment(clock.replace(clock.get() + 1));
+        let left = Cell::new(answered);
+        let call =
+            std::future::poll_fn(move |_| match left.replace(left.get().saturating_sub(1)) {
+                0 => Poll::Ready(Ok(())),
+                _ => Poll::Pending,
+            });
+        let mut channel = Channel {
+            call: Some(Box::pin(call)),
+            request: None,
+            answer: None,
+            readings: [Moment(0); TURNS],
+            turns: 0,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        while channel.answer.is_none() {
+            runtime.block_on(channel.turn(&now)).expect("an answer");
+        }
+        (channel.request.expect("a request"), channel.answer.expect("an answer"))
+    }
+
+    /// The first turn only begins to send the request, which may still be in memory on the next.
+    #[test]
+    fn the_span_of_a_request_ends_when_it_was_certainly_sent() {
+        for answered in 0..3 * TURNS {
+            let (request, answer) = spans(answered);
+            assert_eq!(request.earliest, Moment(0));
+            let certain = answer.latest.min(Moment(TURNS as u64));
+            assert_eq!(request.latest, certain, "answered on turn {answered}");
+            assert!(answer.earliest < answer.latest);
+        }
     }
 }

@@ -82,7 +82,14 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
     /// Returns the ports to which the actions send the packet, in order, up to the first malformed
     /// action.
     pub fn outputs(&self) -> Outputs<'_> {
-        Outputs { version: self.version, actions: self.actions() }
+        Outputs { version: self.version, actions: Actions(self.actions()) }
+    }
+
+    /// Returns whether an action sends the packet to a group, which only OpenFlow 1.3 has.
+    /// Considers the actions up to the first malformed one.
+    pub fn has_group(&self) -> bool {
+        self.version == Version::V1_3
+            && Actions(self.actions()).any(|action| u16_at(action, 0) == OFPAT_GROUP)
     }
 
     /// Returns the packet to send, which is empty if the switch is to send a buffered one.
@@ -103,35 +110,43 @@ const fn actions_len_offset(version: Version) -> usize {
     }
 }
 
+/// The type of an action that sends the packet out of a port, in both versions.
+const OFPAT_OUTPUT: u16 = 0;
+/// The type of an action that sends the packet to a group, in 1.3.
+const OFPAT_GROUP: u16 = 22;
+
+/// The encoded actions of a packet-out, up to the first malformed one.
+#[derive(Clone, Debug)]
+struct Actions<'a>(&'a [u8]);
+
+impl<'a> Iterator for Actions<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let actions = std::mem::take(&mut self.0);
+        let length = usize::from(u16_at(actions.get(..8)?, 2));
+        let (action, rest) = actions.split_at_checked(length).filter(|_| length >= 8)?;
+        self.0 = rest;
+        Some(action)
+    }
+}
+
 /// The ports of a packet-out's output actions; created by [`PacketOut::outputs`].
 #[derive(Clone, Debug)]
 pub struct Outputs<'a> {
     version: Version,
-    actions: &'a [u8],
+    actions: Actions<'a>,
 }
 
 impl Iterator for Outputs<'_> {
     type Item = PortNumber;
 
     fn next(&mut self) -> Option<PortNumber> {
-        while self.actions.len() >= 8 {
-            let action = self.actions;
-            let length = usize::from(u16_at(action, 2));
-            if length < 8 {
-                break;
-            }
-            let Some(rest) = action.get(length..) else { break };
-            self.actions = rest;
-            // OFPAT_OUTPUT is 0 in both versions.
-            if u16_at(action, 0) == 0 {
-                return Some(match self.version {
-                    Version::V1_0 => PortNumber::from_v1_0(u16_at(action, 4)),
-                    Version::V1_3 => PortNumber(u32_at(action, 4)),
-                });
-            }
-        }
-        self.actions = &[];
-        None
+        let output = self.actions.find(|action| u16_at(action, 0) == OFPAT_OUTPUT)?;
+        Some(match self.version {
+            Version::V1_0 => PortNumber::from_v1_0(u16_at(output, 4)),
+            Version::V1_3 => PortNumber(u32_at(output, 4)),
+        })
     }
 }
 

@@ -426,6 +426,11 @@ fn all_actions_of_a_packet_out_are_executed() {
         })
         .collect();
     assert_eq!(packet_ins, [(NO_COOKIE, 2), (4, 7), (4, 8), (NO_COOKIE, 9)]);
+    // The group sent the packet out of port 3.
+    match multipart(&mut switch, MultipartRequestBody::PortStats(PortNumber(3))) {
+        MultipartReplyBody::PortStats(ports) => assert_eq!(ports[0].tx_packets, 1),
+        other => panic!("{other:?}"),
+    }
     assert_eq!(flows(&mut switch)[0].packet_count, 2);
     match multipart(&mut switch, MultipartRequestBody::Group(GroupId(1))) {
         MultipartReplyBody::Group(groups) => assert_eq!(groups[0].packet_count, 1),

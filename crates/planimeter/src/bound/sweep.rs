@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::thresholds::Figures;
 use super::{Applied, Arguments, Source, bounds_of, with_runs};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::layout;
-use crate::rank_group::{Items, RankGroup};
+use crate::rank_group::{Items, RankGroup, status};
 
 pub(super) fn run(
     arguments: &Arguments,
@@ -100,9 +100,10 @@ pub(super) fn run(
     show(arguments, &sweep, &provenance)?;
     let never = (0..names.len()).any(|flow| is_never_bounded(flow, &points));
     let wrong = points.iter().any(|point| !point.contradictions.is_empty());
-    let incomplete = provenance.missing().is_some();
-    let failed = wrong || incomplete || (never && !arguments.allow_unbounded);
-    ranks.leave(if interrupt.load(Ordering::Relaxed) { INTERRUPTED } else { u8::from(failed) })
+    // A flow without a bound may have one for a value that an interrupt left out.
+    let interrupted = interrupt.load(Ordering::Relaxed);
+    let failed = wrong || (never && !arguments.allow_unbounded && !interrupted);
+    ranks.leave(status(u8::from(failed), &provenance, interrupted))
 }
 
 /// The results for one value of the quantity that is varied.

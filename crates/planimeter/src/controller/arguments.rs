@@ -165,7 +165,7 @@ pub(crate) struct Arguments {
     // This flag is only for the controllers that planimeter itself starts.
     #[arg(long, value_name = "PID", hide = true)]
     pub(super) parent: Option<u32>,
-    /// Report on standard error each switch that connects or leaves, and rates every 5 s
+    /// Report on standard error each switch that connects or leaves, and counts and rates every 5 s
     #[arg(long, short)]
     pub(super) verbose: bool,
     #[command(flatten)]

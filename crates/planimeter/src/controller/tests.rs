@@ -63,6 +63,13 @@ fn invalid_arguments_are_refused_before_the_start() {
         (&["--election-id", "5"], "--election-id goes with P4Runtime"),
         (&["--service-time", "1ms"], "--service-time goes with P4Runtime"),
         (&["--onos", "127.0.0.1:0", "--prepared"], "--prepared goes with OpenFlow"),
+        (
+            &["--onos", "127.0.0.1:0", "--election-id", "5"],
+            "--election-id has no effect with --onos",
+        ),
+        (&["--onos", "127.0.0.1:0", "-p", "openflow"], "--onos speaks P4Runtime"),
+        (&["-d", "1@h:1", "--beat-interval", "5"], "--beat-interval goes with OpenFlow"),
+        (&["-a", "paths", "-d", "1@h:1", "-d", "1@h:2"], "two switches have the device id 1"),
         (&["--prepared"], "--prepared goes with --application null"),
         (&["--tls-ca", empty_list], "give --tls-certificate and --tls-key as well"),
         (&["--tls-certificate", empty_list, "--tls-key", empty_list], "holds no certificate"),
@@ -106,6 +113,39 @@ fn words_that_are_no_values_are_refused_by_the_parser() {
         let text = error.to_string();
         assert!(error.use_stderr() && text.contains(expected), "{words:?}: {text}");
     }
+}
+
+/// A flag that is in none of the lists would be ignored where it has no effect.
+#[test]
+fn every_flag_of_one_protocol_is_refused_with_the_other() {
+    let command = Arguments::command();
+    let of = |heading: &str| -> Vec<String> {
+        let own = command.get_arguments().filter(|one| one.get_help_heading() == Some(heading));
+        own.filter_map(|one| one.get_long()).map(str::to_owned).collect()
+    };
+    assert_eq!(of("OpenFlow"), OPENFLOW_ALONE);
+    // These name switches, which selects P4Runtime, or need a flag that does.
+    let name_switches = ["device", "devices", "first-port", "count", "first-device", "host"];
+    let mut of_p4runtime = of("P4Runtime");
+    of_p4runtime.retain(|name| !name_switches.contains(&name.as_str()));
+    let listed = P4RUNTIME_ALONE.iter().filter(|name| !name.starts_with("tls-"));
+    let sorted = |mut names: Vec<String>| {
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(sorted(of_p4runtime.clone()), sorted(listed.map(|name| name.to_string()).collect()));
+    for name in of_p4runtime.iter().chain(&of("TLS, with PEM files")) {
+        // The stand-in for ONOS takes the time that an answer takes.
+        assert!(name == "service-time" || NOT_FOR_ONOS.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn rates_are_those_since_the_last_report() {
+    let before = Counts { packet_ins: 100, packet_outs: 90, rules: 7, ..Counts::default() };
+    let after = Counts { packet_ins: 1100, packet_outs: 590, rules: 7, ..Counts::default() };
+    let text = rates(&before, &after, Duration::from_secs(5));
+    assert_eq!(text, "200 packet-ins/s, 100 packet-outs/s, 0 rules/s");
 }
 
 #[test]

@@ -47,10 +47,29 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     std::fs::write(directory.path().join("paths.toml"), &text).map_err(Failure::run)?;
     let interrupt = interrupt::flag();
-    let measured = measure(&plan, &resolved, &directory, &interrupt)?;
-    let document = document(&plan, &measured, interrupt.load(Ordering::Relaxed));
+    let Kept { measured, failure } = measure_up_to(&plan, &resolved, &directory, &interrupt);
+    let failure = match failure {
+        Some(failure) if measured.results.is_empty() => return Err(failure),
+        failure => failure,
+    };
     let interrupted = interrupt.load(Ordering::Relaxed);
-    output::leave_document(&directory, &document, config.output.json, interrupted)
+    let mut document = document(&plan, &measured, interrupted);
+    if let Some(failure) = failure.as_ref().filter(|_| !interrupted) {
+        document.partial = Some(failure.to_string());
+    }
+    let status = output::leave_document(&directory, &document, config.output.json, interrupted)?;
+    match failure.filter(|_| !interrupted) {
+        Some(failure) => Err(failure),
+        None => Ok(status),
+    }
+}
+
+/// The results of the paths that were measured.
+struct Kept {
+    measured: Measured,
+    /// The reason why the paths after them were not measured; `None` if all were, or the user
+    /// interrupted the command after a path.
+    failure: Option<Failure>,
 }
 
 /// The results of all measured paths through a controller, with their provenance.
@@ -76,20 +95,37 @@ pub(crate) fn measure(
     directory: &RunDirectory,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Measured, Failure> {
+    let Kept { measured, failure } = measure_up_to(plan, resolved, directory, interrupt);
+    failure.map_or(Ok(measured), Err)
+}
+
+/// Measures the paths of the plan like [`measure`], up to the first that cannot be measured.
+fn measure_up_to(
+    plan: &Plan,
+    resolved: &Resolved,
+    directory: &RunDirectory,
+    interrupt: &Arc<AtomicBool>,
+) -> Kept {
     let started = invocation::start();
-    let mut results = Vec::new();
-    for (number, path) in plan.paths.iter().enumerate() {
+    let measured = |number: usize, path: &Path| {
         let own = directory.path().join(folder(number, path));
         let mut own = RunDirectory::create(Some(&own)).map_err(Failure::run)?;
         own.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
         let result = one(path, resolved, &own, interrupt)?;
         own.write(&result).map_err(Failure::run)?;
-        results.push(result);
-        if interrupt.load(Ordering::Relaxed) {
+        Ok(result)
+    };
+    let (mut results, mut failure) = (Vec::new(), None);
+    for (number, path) in plan.paths.iter().enumerate() {
+        match measured(number, path) {
+            Ok(result) => results.push(result),
+            Err(cause) => failure = Some(cause),
+        }
+        if failure.is_some() || interrupt.load(Ordering::Relaxed) {
             break;
         }
     }
-    Ok(Measured { results, provenance: started.provenance() })
+    Kept { measured: Measured { results, provenance: started.provenance() }, failure }
 }
 
 /// Returns the name of the run directory of a path, such as `1-original-P1`. It contains only

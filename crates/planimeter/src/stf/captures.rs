@@ -50,6 +50,27 @@ pub(super) fn replay(
     Ok(())
 }
 
+/// Returns the folder for the captures of each script. It is `directory` itself if there is only
+/// one script, and otherwise a folder in it with the name of the script.
+pub(super) fn folders(directory: &Path, scripts: &[PathBuf]) -> Vec<PathBuf> {
+    if scripts.len() == 1 {
+        return vec![directory.to_owned()];
+    }
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for script in scripts {
+        let name = script.file_stem().unwrap_or_default().to_string_lossy();
+        let mut folder = directory.join(name.as_ref());
+        // Scripts of different directories may have one name.
+        let mut number = 2;
+        while folders.contains(&folder) {
+            folder = directory.join(format!("{name}-{number}"));
+            number += 1;
+        }
+        folders.push(folder);
+    }
+    folders
+}
+
 /// Packets that passed ports in one direction, each with its time, its port and its data.
 type Passed<P> = Vec<(Duration, P, Vec<u8>)>;
 

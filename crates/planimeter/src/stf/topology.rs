@@ -45,6 +45,17 @@ impl Topology {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let read = TopologyJson::parse(&program::read(path)?)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        for attached in read.links.iter().flatten() {
+            if let Attachment::Switch { name, port } = attached
+                && *port >= PORTS
+            {
+                return Err(Failure::input(format!(
+                    "{}: port {port} of switch {name} is beyond the last port that a script can name, {}",
+                    path.display(),
+                    PORTS - 1
+                )));
+            }
+        }
         for (name, switch) in &read.switches {
             if switch.cli_input.is_some() {
                 return Err(Failure::input(format!(
@@ -65,7 +76,7 @@ impl Topology {
         for (line, text) in (1..).zip(text.lines()) {
             let mut words = text.split_whitespace();
             let (first, second) = (words.next(), words.next());
-            if let (Some("packet" | "expect"), Some(name)) = (first, second) {
+            if let (Some(keyword @ ("packet" | "expect")), Some(name)) = (first, second) {
                 let number = numbers.get(name).copied().or_else(|| self.unattached(name));
                 let number = number.ok_or_else(|| {
                     let known: Vec<&str> = numbers.keys().map(String::as_str).collect();
@@ -80,7 +91,11 @@ impl Topology {
                         self.path.display(),
                     ))
                 })?;
-                numbered.push_str(&text.replacen(name, &number.to_string(), 1));
+                // The keyword before the name may contain it too.
+                let end = text.find(keyword).unwrap_or(0) + keyword.len();
+                let (before, after) = text.split_at(end);
+                numbered.push_str(before);
+                numbered.push_str(&after.replacen(name, &number.to_string(), 1));
             } else {
                 numbered.push_str(text);
             }
@@ -142,7 +157,7 @@ impl Topology {
     fn run_on(
         &self,
         programs: &[Running],
-        ScriptFile { path, script }: ScriptFile<'_>,
+        ScriptFile { path, script, .. }: ScriptFile<'_>,
         way: Option<Way>,
         covered: &mut [Covered],
         arguments: &Arguments,

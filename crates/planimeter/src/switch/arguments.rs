@@ -208,7 +208,7 @@ fn device_arguments() -> [Arg; 14] {
             .long("drop-port")
             .value_name("NUMBER")
             .default_value("511")
-            .value_parser(value_parser!(u16).range(0..512))
+            .value_parser(value_parser!(u16).range(0..=511))
             .help("The port that mark_to_drop of v1model selects, by which no packet leaves"),
         Arg::new("priority-queues")
             .long("priority-queues")
@@ -589,7 +589,8 @@ mod tests {
         let given = v1model(&parsed("--no-p4 -- --drop-port 510 --priority-queues 8"));
         assert_eq!(given, V1ModelSettings { drop_port: 510, priority_queues: 8 });
         let wide = command().try_get_matches_from(["switch", "--drop-port", "512"]);
-        assert!(wide.is_err(), "egress_spec has nine bits");
+        let wide = wide.expect_err("egress_spec has nine bits").to_string();
+        assert!(wide.contains("512 is not in 0..=511"), "{wide}");
     }
 
     /// A TLS flag that would have no effect is refused, because the user relies on it.

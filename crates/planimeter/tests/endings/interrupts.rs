@@ -206,6 +206,29 @@ fn measurements_of_programs_and_tables_end_while_code_is_made_and_entries_are_fi
     ]);
 }
 
+/// A threshold that is broken by the results so far decides the status, as it does without an
+/// interrupt.
+#[test]
+fn a_broken_threshold_outweighs_an_interrupt() {
+    let words = ["bench", "-q", "--entries", "16", "--repetitions", "10000", "-t", "rate > 1000G"];
+    for after in [1, 2, 4, 8, 16] {
+        let mut run = Planimeter::start(&words);
+        run.wait_until_it_handles_signals();
+        let due = Instant::now() + Duration::from_secs(after);
+        poll("the moment of the interrupt", || Instant::now() >= due);
+        let ended = run.interrupt();
+        if results(ended.scratch.path()).is_empty() {
+            assert_eq!(ended.code, Some(130), "{ended:?}");
+            continue;
+        }
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("interrupted; the results up to then"), "{ended:?}");
+        assert!(ended.stderr.contains("rate > 1000G"), "{ended:?}");
+        return;
+    }
+    panic!("no result");
+}
+
 #[test]
 fn devices_demonstrations_and_papers_end_with_partial_results() {
     interrupt_all(&[

@@ -363,6 +363,28 @@ fn captures_hold_received_and_sent_packets() {
     assert!(scratch.path().join("again/pcap7_out.pcap").is_file());
 }
 
+#[test]
+fn captures_of_several_scripts_do_not_replace_each_other() {
+    let scratch = scratch();
+    let folder: PathBuf = scratch.path().join("captures");
+    let directory = folder.display().to_string();
+    let other = scratch.path().join("other");
+    fs::create_dir(&other).expect("a folder");
+    let one = file(&scratch, "one.stf", "packet 3 00112233\n");
+    let two = file(&scratch, "two.stf", "packet 4 44556677 8899\n");
+    let same = other.join("one.stf");
+    fs::write(&same, "packet 5 aabbccdd eeff\n").expect("a script");
+    let program = program("entry_update.p4");
+    let scripts = [one.as_str(), two.as_str(), &same.display().to_string()].map(str::to_owned);
+    let [one, two, same] = &scripts;
+    let output = planimeter(&["stf", "--pcap-out", &directory, &program, one, two, same]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let arrived = |name: &str| frames(&folder.join(name));
+    assert_eq!(arrived("one/pcap3_in.pcap"), [b"\x00\x11\x22\x33"]);
+    assert_eq!(arrived("two/pcap4_in.pcap"), [b"\x44\x55\x66\x77\x88\x99"]);
+    assert_eq!(arrived("one-2/pcap5_in.pcap"), [b"\xaa\xbb\xcc\xdd\xee\xff"]);
+}
+
 /// PSA initialises `drop` to true. Every way of executing the program is compared with the
 /// interpreter, even if a script names no port.
 #[test]
@@ -465,6 +487,33 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
         assert_eq!(output.status.code(), Some(2), "{script}");
         assert!(text(&output.stderr).contains(error), "{}", text(&output.stderr));
     }
+}
+
+/// The names of hosts may occur in the words before them.
+#[test]
+fn hosts_of_a_topology_have_any_name_and_ports_below_1000() {
+    let tunnel = program("tunnel.p4");
+    let folder = scratch();
+    let original = program("../examples/mininet/tunnel/topology.json");
+    let beside = Path::new(&original).parent().expect("a folder");
+    let topology = fs::read_to_string(&original).expect("the topology");
+    let renamed = topology.replace("\"h1\"", "\"p\"").replace("\"h2\"", "\"e\"");
+    for entry in fs::read_dir(beside).expect("the folder").flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "json") {
+            fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a copy");
+        }
+    }
+    let packet = "020000000100 020000000101 0800 4500001400000000 40 11 66d7 0a000101 0a000202";
+    let script = file(&folder, "names.stf", &format!("  packet p {packet}\nexpect e 02\n"));
+    let named = file(&folder, "named.json", &renamed);
+    let output = planimeter(&["stf", "--topology", &named, &tunnel, &script]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // Port 1001 of switch s1 would have the number of port 1 of switch s2.
+    let far = file(&folder, "far.json", &renamed.replace("s1-p1\"", "s1-p1001\""));
+    let output = planimeter(&["stf", "--topology", &far, &tunnel, &script]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("port 1001 of switch s1 is beyond the last port"), "{printed}");
 }
 
 /// Returns the packets of a capture.

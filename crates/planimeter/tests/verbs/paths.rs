@@ -132,6 +132,34 @@ start = "exit 7"
 }
 
 #[test]
+fn paths_before_one_that_fails_are_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths = r#"
+title = "the reference controller"
+[[path]]
+name = "P1"
+answers-after = "gRPC"
+start = "exec {planimeter} controller --devices {devices} --answer-after grpc --read-pipeline-per-packet"
+[[path]]
+name = "P2"
+answers-after = "decoding"
+prepare = "exit 7"
+"#;
+    let output = probe(folder.path(), paths);
+    let (text, error) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("path P2: "), "{error}");
+    assert!(text.contains("P1: after gRPC"), "{text}");
+    let run = folder.path().join("run");
+    let result = fs::read_to_string(run.join("result.json")).expect("a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let rates = &result["sections"][0]["tables"][0]["rows"][0];
+    assert!(rates[1]["value"].as_f64().expect("a rate") > 0.0, "{rates}");
+    let partial = result["partial"].as_str().expect("a reason");
+    assert!(partial.starts_with("path P2: "), "{partial}");
+}
+
+#[test]
 fn an_invalid_file_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = probe(folder.path(), "title = \"\"\npath = []\n");

@@ -133,7 +133,7 @@ pub(crate) fn why_zero(
     if counts.not_taken > 0 {
         return Some(format!(
             "{} packet-outs came that the switches did not take, since they had no pipeline yet or \
-             another client is primary.{errors}",
+             the controller is not primary or is slave.{errors}",
             counts.not_taken
         ));
     }

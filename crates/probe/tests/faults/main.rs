@@ -273,6 +273,23 @@ fn messages_that_cannot_be_decoded_are_counted_and_the_session_goes_on() {
     assert_eq!(trial.completion, Completion::Complete);
 }
 
+/// A switch refuses the packet-outs of a slave (OpenFlow 1.3.5, 6.3.4).
+#[test]
+fn a_slave_answers_nothing() {
+    for mode in ["open", "flood"] {
+        let peer = Peer::start(Behaviour::SlaveThenAnswer);
+        let trial = trial(&peer, &[("traffic.arp-first", "false"), ("traffic.mode", mode)]);
+        let counts = trial.counts;
+        assert_eq!(counts.answered, 0, "{mode}: {counts:?}");
+        assert!(counts.not_taken > 0 && counts.packet_outs == 0, "{mode}: {counts:?}");
+        // A flood ends by closing connections, which is the last error then.
+        let errors = &trial.handshake.errors;
+        let says = errors.keys().any(|error| error.contains("is slave"));
+        assert!(says || mode == "flood", "{mode}: {errors:?}");
+        assert_eq!(trial.completion, Completion::Complete);
+    }
+}
+
 #[test]
 fn a_controller_that_answers_twice() {
     let peer = Peer::start(Behaviour::Answer { copies: 2 });

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use openflow::framing::Framer;
 use openflow::handshake::{Event, Handshake};
 use openflow::v1_0::{FragmentHandling, SwitchConfig};
+use openflow::v1_3::{ControllerRole, Message, RoleMessage};
 use openflow::wire::{MessageType, PacketIn, PacketOutFields};
 use openflow::{BufferId, PortNumber, Version, Xid};
 use rustix::net::{AddressFamily, SocketType};
@@ -33,6 +34,8 @@ pub(crate) enum Behaviour {
     TextAfterPackets(u32),
     /// Sends, before every answer, a packet-out that claims more actions than it has.
     MalformedThenAnswer,
+    /// Becomes slave at the first packet-in of each connection, and then answers.
+    SlaveThenAnswer,
     /// Answers every packet-in several times.
     Answer {
         /// The number of answers to each packet-in.
@@ -281,6 +284,10 @@ fn answer(
         out.extend_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd]);
         out.extend_from_slice(&[0, 64, 0, 0, 0, 0, 0, 0]);
         out.extend_from_slice(&[0, 0, 0, 8, 0, 0, 0, 1]);
+    }
+    if behaviour == Behaviour::SlaveThenAnswer && packets == 1 {
+        let role = RoleMessage { role: ControllerRole::SLAVE, generation_id: 1 };
+        Message::RoleRequest(role).encode(Xid(1), out).expect("a request that fits");
     }
     if let Behaviour::AskThenAnswer(echoes) = behaviour {
         let length = 8 + echoes;

@@ -1,5 +1,6 @@
 //! The width of the drawing of a figure.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// The width of a drawing. Letters have a size of 9 points at each width.
@@ -40,6 +41,14 @@ impl Width {
     }
 }
 
+impl fmt::Display for Width {
+    /// Writes the width in millimetres, as [`Width::from_str`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [(name, pixels), ..] = UNITS;
+        write!(f, "{}{name}", (1000.0 * self.pixels / pixels).round() / 1000.0)
+    }
+}
+
 impl FromStr for Width {
     type Err = WidthError;
 
@@ -71,6 +80,10 @@ mod tests {
         for text in ["88mm", "8.8cm", "8.8 cm", "3.464566929in", "249.4488189pt"] {
             assert!((pixels(text).expect("a length") - 332.598).abs() < 1e-3, "{text}");
         }
+        for text in ["88mm", "50mm", "500mm", "88.9mm"] {
+            assert_eq!(text.parse::<Width>().map(|width| width.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!("3.5in".parse::<Width>().expect("a length").to_string(), "88.9mm");
         assert!(pixels("50mm").is_ok() && pixels("5cm").is_ok() && pixels("500mm").is_ok());
         for text in ["", "88", "mm", "-88mm", "88px", "NaNmm", "infmm", "49mm", "501mm", "1e9in"] {
             assert!(pixels(text).is_err(), "{text}");

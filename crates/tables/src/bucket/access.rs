@@ -7,7 +7,9 @@ use std::ptr;
 
 use super::line::{Header, Held, Line};
 use super::table::{Buckets, number_bits, numbered_hash};
-use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, no_places};
+use crate::access::{
+    Access, Find, Leave, Place, Sharing, does_write, fetch, key, no_names, no_places,
+};
 use crate::hash::{DEFAULT_SEED, fixed};
 use crate::probe::Probe;
 use crate::quiescence::relax;
@@ -276,7 +278,7 @@ unsafe extern "C" fn held<const K: usize, const V: usize, const NUMBERED: bool>(
         let Some(found) = buckets.find::<false>(hash, &key, |_| true) else {
             return used.missed();
         };
-        if used.writing >> found.action & 1 == 0 {
+        if !does_write(used.writing, found.action.into()) {
             // SAFETY: the access is valid, and the reference to it is not used after this call.
             return unsafe { Access::found_copy(access, &found.value, found.action) };
         }

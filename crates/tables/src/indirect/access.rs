@@ -10,7 +10,9 @@ use std::ptr;
 
 use super::entry::{Form, Held};
 use super::{Hit, Indirect};
-use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, no_places};
+use crate::access::{
+    Access, Find, Leave, Place, Sharing, does_write, fetch, key, no_names, no_places,
+};
 use crate::hash::{self, DEFAULT_SEED};
 
 /// The largest size of an entry's parameters in bytes.
@@ -176,7 +178,7 @@ unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u
     // Actions change only while the gate is closed, so the action read here is the one that will
     // run.
     let action = entry.read_whole(&mut bytes[..table.length()]);
-    if used.writing >> action & 1 == 1 {
+    if does_write(used.writing, action.into()) {
         let held = entry.lock();
         held.read(&mut bytes[..table.length()]);
         std::mem::forget(held);

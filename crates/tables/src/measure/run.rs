@@ -164,7 +164,11 @@ fn group(cases: &[Case]) -> usize {
     let mut taken = 0_usize;
     let mut count = 0;
     for case in cases {
-        taken = taken.saturating_add(memory::reserved_bytes(&case.layout, &case.design));
+        taken = taken.saturating_add(memory::filling_bytes(
+            &case.layout,
+            &case.design,
+            case.layout.size(),
+        ));
         if count > 0 && (case.layout != cases[0].layout || taken > room) {
             break;
         }

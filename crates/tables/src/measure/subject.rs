@@ -79,7 +79,7 @@ impl Subject {
         interrupt: &AtomicBool,
     ) -> Result<Self, NoSubject> {
         let filled = filled(&case, settings.fill);
-        let needs = memory::reserved_bytes(&case.layout, &case.design);
+        let needs = memory::filling_bytes(&case.layout, &case.design, filled as usize);
         refuse_beyond(needs, machine::available_memory())?;
         let table = table(&case.layout, case.design, case.operation);
         let table = table.map_err(|error| error.to_string())?;

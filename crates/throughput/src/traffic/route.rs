@@ -264,10 +264,12 @@ impl Walker<'_> {
                 self.extract(header.as_ref(), *header_type, &mut walk);
             }
             StatementKind::Lookahead { result, type_id } => {
+                let begin = walk.cursor;
                 if let Some(key) = self.key(result, &walk) {
-                    let begin = walk.cursor;
                     self.read_from(&key, *type_id, begin, &mut walk);
                 }
+                let width = self.program.types.width_in_bits(*type_id).unwrap_or(0);
+                walk.route.bits = walk.route.bits.max(begin.saturating_add(width));
             }
             StatementKind::Advance(amount) => {
                 let amount = self.constant(amount, &walk).and_then(|amount| amount.to_u64());

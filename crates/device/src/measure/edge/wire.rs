@@ -173,7 +173,9 @@ impl Path {
                 first = last;
             }
             let lost = tracker.outstanding();
-            self.transmit(traffic, PacketId { run: order.run, number })?;
+            let id = PacketId { run: order.run, number };
+            tracker.transmitted(id);
+            self.transmit(traffic, id)?;
             if let Some(gap) = gap {
                 due = due.max(earliest(gap, last - origin, origin.elapsed()));
             }
@@ -237,7 +239,8 @@ impl Path {
         Ok(())
     }
 
-    /// Waits until all sent packets except `given_up` have arrived, or until `wait` has passed.
+    /// Waits until both timestamps of all sent packets except `given_up` are there, or until `wait`
+    /// has passed.
     fn await_arrivals(
         &mut self,
         traffic: &Traffic,

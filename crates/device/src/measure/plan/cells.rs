@@ -9,6 +9,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::super::function::{ActionKind, MatchKind};
 use super::super::part::Part;
+use super::super::program::GREATEST_PORT;
+use super::super::rule::most_rules;
 use super::super::task::PartsSubject;
 use super::super::traffic::Subject;
 use super::{
@@ -198,7 +200,7 @@ fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>,
                                 rules: *rules,
                                 headers: *headers,
                             };
-                            check(subject, device)?;
+                            check(subject, device, file.device.ports()[0])?;
                             let packets_per_second = (!in_memory).then_some(*load);
                             cells.push(PlannedCell { task: subject.into(), packets_per_second });
                         }
@@ -210,7 +212,7 @@ fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>,
     Ok(cells)
 }
 
-fn check(subject: Subject, device: &DeviceKind) -> Result<(), PlanError> {
+fn check(subject: Subject, device: &DeviceKind, in_port: u32) -> Result<(), PlanError> {
     let least = subject.least_bytes();
     if !(least..=1518).contains(&subject.packet_bytes) {
         return Err(wrong(
@@ -227,8 +229,14 @@ fn check(subject: Subject, device: &DeviceKind) -> Result<(), PlanError> {
     if subject.headers > 64 {
         return Err(wrong("settings.headers", "must be at most 64"));
     }
-    if subject.rules > 1 && subject.matched == MatchKind::Port && subject.rules > 60_000 {
-        return Err(wrong("settings.rules", "there are no more than 60,000 ports to match on"));
+    // OpenFlow 1.0 reserves the port numbers from 0xff00.
+    let greatest = if device.is_programmable() { GREATEST_PORT } else { 0xfeff };
+    let most = most_rules(subject.matched, in_port, greatest);
+    if subject.rules > most {
+        return Err(wrong(
+            "settings.rules",
+            format!("match {} has no more than {most} different values", subject.matched),
+        ));
     }
     Ok(())
 }

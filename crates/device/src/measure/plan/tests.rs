@@ -58,6 +58,14 @@ fn refusals_name_what_can_be_measured() {
             "\"drop\" is not one of",
         ),
         ("device.kind = 'memory'\nsettings.rules = []", "give at least one value"),
+        (
+            "device.kind = 'memory'\nsettings.rules = [511]",
+            "settings.rules: match port has no more than 510 different values",
+        ),
+        (
+            "device.kind = 'open-vswitch'\nsettings.rules = [70000]",
+            "settings.rules: match port has no more than 65278 different values",
+        ),
         ("device.kind = 'memory'\ncampaign.packets = 0", "must be at least 1"),
         ("device.kind = 'memory'\nwire.send = 'a'", "give both send and receive"),
         ("device.kind = 'memory'\nrates.from = 10", "nothing is lost"),

@@ -106,7 +106,8 @@ impl Procedure for Sessions {
 
 /// The test of the forwarding table capacity. New flows, for which the controller installs rules
 /// when their first packet arrives, are offered continuously until the number of flow entries is
-/// equal in three consecutive queries.
+/// equal in three consecutive queries. The test has no result if that number still changes, without
+/// a new maximum, for the time `terms.patience` after the last flow.
 pub(in crate::rfc8456) struct FlowCapacity {
     terms: Terms,
     scene: Scene,
@@ -121,6 +122,9 @@ pub(in crate::rfc8456) struct FlowCapacity {
     most: u64,
     /// The time by which a controller that installs entries at all has installed the first one.
     first_by: u64,
+    /// The time by which the number of entries must reach a new maximum or stop changing; infinite
+    /// while flows are offered.
+    rest_by: u64,
     measured: Option<Measured>,
 }
 
@@ -137,6 +141,7 @@ impl FlowCapacity {
             before: None,
             most: 0,
             first_by: u64::MAX,
+            rest_by: u64::MAX,
             measured: None,
         }
     }
@@ -161,6 +166,10 @@ impl FlowCapacity {
         } else {
             return;
         };
+        self.end(value, remark);
+    }
+
+    fn end(&mut self, value: Option<f64>, remark: Option<String>) {
         let measured = Measured { value, remark, ..Measured::default() }
             .with("flows offered", self.flows.into(), Unit::Count)
             .with("entries refused by switches", self.refused as f64, Unit::Count)
@@ -184,7 +193,12 @@ impl Procedure for FlowCapacity {
             What::Rules { refused, .. } => self.refused += u64::from(*refused),
             What::Flows(Ok(entries)) => {
                 let entries = &entries.saturating_sub(self.before.unwrap_or(0));
-                self.most = self.most.max(*entries);
+                if *entries > self.most {
+                    self.most = *entries;
+                    if self.rest_by != u64::MAX {
+                        self.rest_by = seen.at.saturating_add(self.terms.patience);
+                    }
+                }
                 let times = match self.entries {
                     Some((before, times)) if before == *entries => times + 1,
                     _ => 1,
@@ -192,6 +206,13 @@ impl Procedure for FlowCapacity {
                 self.entries = Some((*entries, times));
                 if times >= SAME_ANSWERS {
                     self.conclude(*entries, seen.at);
+                } else if seen.at >= self.rest_by {
+                    let patience = seconds(self.terms.patience);
+                    let changes = format!(
+                        "the number of entries still changed {patience} s after the last flow and the last \
+                         maximum, and no three readings in a row were equal"
+                    );
+                    self.end(None, Some(changes));
                 }
             }
             What::Flows(Err(error)) => {
@@ -215,8 +236,9 @@ impl Procedure for FlowCapacity {
             self.flows += 1;
             self.next = self.next.saturating_add(self.terms.spacing);
         }
-        if self.flows >= self.terms.most_flows {
+        if self.flows >= self.terms.most_flows && self.next != u64::MAX {
             self.next = u64::MAX;
+            self.rest_by = now.saturating_add(self.terms.patience);
         }
         if now >= self.look_at {
             self.look_at = now.saturating_add(self.terms.interval);

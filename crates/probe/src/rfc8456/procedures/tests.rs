@@ -799,6 +799,32 @@ fn a_table_without_entries_of_the_controller_has_no_capacity() {
     assert!(measured.remark.is_some_and(|remark| remark.contains("removed again")));
 }
 
+/// A controller that keeps replacing entries holds another number of them at each reading.
+#[test]
+fn a_table_that_never_rests_has_no_capacity_and_ends_the_test() {
+    let scene = scene(2, &TopologySource::Linear);
+    let terms = Terms { most_flows: 20, ..terms() };
+    let mut restless = FlowCapacity::new(terms, scene);
+    let mut read = |at: u64, entries: u64| {
+        restless.see(&Seen { at, what: What::Flows(Ok(entries)) }, &mut Vec::new());
+        restless.wake(at, &mut Vec::new());
+        restless.measured()
+    };
+    assert_eq!(read(0, 0), None);
+    let offered = 20 * terms.spacing;
+    assert_eq!(read(offered, 40), None);
+    // A new maximum shows that the controller is still at work.
+    let grew = offered + terms.patience - 1;
+    assert_eq!(read(grew, 60), None);
+    for number in 1..20 {
+        assert_eq!(read(grew + number * terms.patience / 20, 50 + number % 2), None, "{number}");
+    }
+    let measured = read(grew + terms.patience, 52).expect("an end");
+    assert_eq!((measured.value, figure(&measured, "flows offered")), (None, 20.0));
+    assert_eq!(figure(&measured, "most entries at a time"), 60.0);
+    assert!(measured.remark.is_some_and(|remark| remark.contains("still changed")));
+}
+
 #[test]
 fn invalid_messages_show_in_what_they_cost() {
     let scene = scene(4, &TopologySource::Linear);

@@ -14,7 +14,7 @@ use crate::engine::recorder::RuleChange;
 use crate::ledger::Answer;
 use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{is_discovery, read_id};
-use openflow_switch::{Arriving, Received};
+use openflow_switch::{Arriving, Received, Role};
 
 /// The version numbers of OpenFlow 1.0 to 1.5.
 const VERSIONS: std::ops::RangeInclusive<u8> = 1..=6;
@@ -74,6 +74,7 @@ impl Shard {
     ) -> Result<(), ConnectionError> {
         if self.members[index].ready {
             match MessageType(frame[1]) {
+                _ if self.is_slave(index) => self.note_slave(index, frame),
                 MessageType::PACKET_OUT => return self.packet_out(index, frame, now, at),
                 MessageType::FLOW_MOD => self.flow_mod_releases(index, frame, at),
                 _ => {}
@@ -113,6 +114,21 @@ impl Shard {
         Ok(())
     }
 
+    /// Returns whether the controller of a switch has the role slave. The switch refuses its
+    /// packet-outs and flow-mods (OpenFlow 1.3.5, 6.3.4), so these answer no packet-in.
+    fn is_slave(&self, index: usize) -> bool {
+        self.members[index].switch.role() == Role::Slave
+    }
+
+    /// Counts a packet-out of a slave, which the switch does not take.
+    fn note_slave(&mut self, index: usize, frame: &[u8]) {
+        if MessageType(frame[1]) == MessageType::PACKET_OUT {
+            self.recorder.counts(index).not_taken += 1;
+            let reason = "packet-out refused: the controller is slave";
+            self.members[index].handshake.error = Some(reason.to_owned());
+        }
+    }
+
     pub(super) fn note_stage(&mut self, index: usize) {
         let member = &mut self.members[index];
         if member.ready {
@@ -141,15 +157,12 @@ impl Shard {
             let _ = member.switch.receive(frame, now, &mut member.connection.out);
             return Ok(());
         };
-        if self.plan.config.switches.flow_tables == FlowTables::Run
-            && packet_out
-                .outputs()
-                .any(|port| [PortNumber::TABLE, PortNumber::CONTROLLER].contains(&port))
-        {
-            let member = &mut self.members[index];
+        let member = &mut self.members[index];
+        if self.plan.config.switches.flow_tables == FlowTables::Run && is_processed(&packet_out) {
             member.switch.packet_out(frame, now, &mut member.connection.out);
+        } else {
+            member.switch.count_outputs(&packet_out);
         }
-        self.members[index].switch.count_outputs(&packet_out);
         let payload = packet_out.payload();
         if is_discovery(payload) {
             self.relay(index, &packet_out);
@@ -317,6 +330,7 @@ impl Shard {
         for frame in framer.frames(chunk) {
             let frame = frame?;
             match Flooded::of(frame) {
+                _ if self.is_slave(index) => self.receive(index, frame, now, Some(at))?,
                 Flooded::Answer => packet_outs += 1,
                 Flooded::Rule => flow_mods += 1,
                 Flooded::Other => self.receive(index, frame, now, Some(at))?,
@@ -328,6 +342,13 @@ impl Shard {
         }
         Ok(())
     }
+}
+
+/// Returns whether a switch must process a packet-out by its tables or groups, and not only send
+/// the packet out of ports.
+fn is_processed(packet_out: &PacketOut<&[u8]>) -> bool {
+    let beyond_ports = |port| [PortNumber::TABLE, PortNumber::CONTROLLER].contains(&port);
+    packet_out.has_group() || packet_out.outputs().any(beyond_ports)
 }
 
 /// The kind of a message that a controller sends during a flood.
@@ -367,6 +388,22 @@ mod tests {
     use openflow::v1_3::{self, Action, Match, Message};
 
     use super::*;
+
+    #[test]
+    fn a_packet_out_to_a_group_is_processed() {
+        for (action, expected) in [
+            (Action::output(PortNumber(1)), false),
+            (Action::output(PortNumber::TABLE), true),
+            (Action::output(PortNumber::CONTROLLER), true),
+            (Action::Group(v1_3::GroupId(1)), true),
+        ] {
+            let message = v1_3::PacketOut::unbuffered(PortNumber(2), vec![action], vec![0; 60]);
+            let mut frame = Vec::new();
+            Message::PacketOut(message).encode(openflow::Xid(1), &mut frame).expect("a message");
+            let packet_out = PacketOut::new_checked(frame.as_slice()).expect("a packet-out");
+            assert_eq!(is_processed(&packet_out), expected);
+        }
+    }
 
     /// Discovery goes on during a flood, and controllers clear tables when switches connect.
     #[test]
