@@ -96,7 +96,7 @@ unsafe impl Sync for Searcher {}
 #[non_exhaustive]
 pub enum FinderError {
     /// The fields take more than 128 bits, or no bits.
-    #[error("keys take more than {MAX_KEY} bits; use a MatchTable")]
+    #[error("keys take more than {MAX_KEY} bits, or none")]
     TooWide,
     /// The key has more than one longest-prefix field, and no field that needs a priority.
     #[error("a key has at most one lpm field; match the others as ternary")]
