@@ -2,7 +2,7 @@
 //! errors and limits.
 //!
 //! All operations rest on the lower envelope of piecewise affine functions and on horizons. A
-//! horizon is a time from which on the result provably repeats. Each operation derives its horizon,
+//! horizon is a time from which the result provably repeats. Each operation derives its horizon,
 //! computes the result up to one period after it from finitely many pieces, and declares the rest
 //! periodic. Three observations keep horizons short:
 //!

@@ -41,7 +41,7 @@ pub struct Curve {
 /// The repetition of a curve: for all `t >= start`, `f(t + length) = f(t) + increment`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Period {
-    /// The time from which on the curve repeats.
+    /// The time from which the curve repeats.
     pub start: Rational,
     /// The length of the period, which is positive.
     pub length: Rational,

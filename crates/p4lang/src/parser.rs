@@ -433,7 +433,7 @@ impl<'run> Parser<'run> {
 }
 
 /// Whether a token can be a name: an identifier, or a keyword that the grammar also accepts as a
-/// name (§6.4.2).
+/// name (P4_16 §6.4.2).
 fn is_name(kind: TokenKind) -> bool {
     matches!(
         kind,

@@ -107,8 +107,8 @@ impl Curve {
     }
 }
 
-/// The number of pairs of convex runs from which on a convolution first tests whether its curves
-/// are sub-additive. For sub-additive curves fewer pairs suffice.
+/// The number of pairs of convex runs above which a convolution first tests whether its curves are
+/// sub-additive. For sub-additive curves fewer pairs suffice.
 const MANY_PAIRS: usize = 1 << 12;
 
 /// Returns the min-plus convolution of `f` and `g` on the times `[0, end)`.

@@ -2,7 +2,7 @@
 //!
 //! The canonical form is the smallest description of the function: it has no redundant breakpoint,
 //! an affine tail wherever the period is one straight line, the shortest period, and the earliest
-//! breakpoint from which on the curve repeats.
+//! breakpoint from which the curve repeats.
 
 use super::Curve;
 use super::piece::{Piece, Tail, merge};
@@ -58,7 +58,7 @@ fn canonical_periodic(
     }
     let (length, increment) = shorten(&mut period, length, increment);
 
-    // Move the start of the period back over the breakpoints from which on the curve repeats
+    // Move the start of the period back over the breakpoints from which the curve repeats
     // already.
     let mut first = transient.len();
     let mut pieces = transient;

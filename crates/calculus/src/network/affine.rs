@@ -209,7 +209,7 @@ pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rat
     Some(when_exceeding(&service(beta)?, burst))
 }
 
-/// Returns the time from which on a convex service curve exceeds a height; `None` if it never does.
+/// Returns the time from which a convex service curve exceeds a height; `None` if it never does.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     // The last segment that starts at or below the height.
     let segment = beta.iter().rev().find(|segment| segment.height <= height)?;

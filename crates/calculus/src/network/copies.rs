@@ -14,7 +14,8 @@ use std::ops::Range;
 
 use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 
-/// The replicated flows of a network, and the servers from which on their copies are one stream.
+/// The replicated flows of a network, and the servers at which their copies are one stream, because
+/// all copies but one of each packet were eliminated there or before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
     /// The flows that are one stream with a replicated flow at a server of its path, because copies

@@ -1,5 +1,5 @@
-//! Rules for annotations (§20). Structured annotations must contain constants, and `@__ref` and
-//! `@tableconfig` describe tables whose entries packets may write.
+//! Rules for annotations (P4_16 §20). Structured annotations must contain constants, and `@__ref`
+//! and `@tableconfig` describe tables whose entries packets may write.
 
 use super::checker::Checker;
 use super::{TableFacts, Type};

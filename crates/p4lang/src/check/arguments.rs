@@ -1,5 +1,5 @@
-//! Matching of arguments with parameters (§6.8, §8.20): positions and names, directions, types, and
-//! the inference of type arguments.
+//! Matching of arguments with parameters (P4_16 §6.8, §8.20): positions and names, directions,
+//! types, and the inference of type arguments.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Calls (§8.20): resolution of the callee, and checks that depend on the kind of callee.
+//! Calls (P4_16 §8.20): resolution of the callee, and checks that depend on the kind of callee.
 
 use std::sync::Arc;
 

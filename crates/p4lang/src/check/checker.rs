@@ -208,7 +208,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Returns whether several declarations of this kind may have the same name (§6.8.2).
+    /// Returns whether several declarations of this kind may have the same name (P4_16 §6.8.2).
     fn may_overload(&self, id: DeclarationId) -> bool {
         matches!(
             self.out.index.get_declaration(id).map(|declaration| &declaration.kind),

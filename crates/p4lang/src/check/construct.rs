@@ -1,4 +1,4 @@
-//! Calls of constructors (§8.21, §11.3).
+//! Calls of constructors (P4_16 §8.21, §11.3).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Implicit conversions (§8.10.2), which are recorded for the lowering, and explicit casts
+//! Implicit conversions (P4_16 §8.10.2), which are recorded for the lowering, and explicit casts
 //! (§8.10.1).
 
 use std::sync::Arc;

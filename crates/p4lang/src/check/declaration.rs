@@ -1,4 +1,4 @@
-//! Declarations (§6.7, §7.2, §11 to §14): constants, variables, externs, functions, actions,
+//! Declarations (P4_16 §6.7, §7.2, §11 to §14): constants, variables, externs, functions, actions,
 //! controls and parsers.
 
 use num_bigint::BigInt;

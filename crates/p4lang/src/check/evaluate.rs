@@ -1,4 +1,4 @@
-//! Evaluation of expressions at compile time (§18.1).
+//! Evaluation of expressions at compile time (P4_16 §18.1).
 //!
 //! The evaluator folds constants during the check. The lowering uses it again for each instance,
 //! with an [`Environment`] that has the values of constructor parameters. It uses the results of

@@ -1,4 +1,4 @@
-//! Types of expressions (§8), and rules for their operands.
+//! Types of expressions (P4_16 §8), and rules for their operands.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Instantiations (§11.3), and the functions that implement abstract methods.
+//! Instantiations (P4_16 §11.3), and the functions that implement abstract methods.
 
 use super::checker::{Checker, Context};
 use super::{Callee, Instance, Resolution, Type};

@@ -1,5 +1,5 @@
-//! Calls of methods, both those of externs and those that the language defines (§8.17 to §8.19,
-//! §9).
+//! Calls of methods, both those of externs and those that the language defines (P4_16 §8.17 to
+//! §8.19, §9).
 
 use super::checker::{Checker, Info};
 use super::overload::Overloaded;

@@ -1,4 +1,4 @@
-//! Binary operators (§8.5 to §8.9).
+//! Binary operators (P4_16 §8.5 to §8.9).
 
 use num_bigint::BigInt;
 

@@ -1,4 +1,4 @@
-//! Parameters and signatures: the permitted types and directions (§6.8, §7.2.9).
+//! Parameters and signatures: the permitted types and directions (P4_16 §6.8, §7.2.9).
 
 use super::Type;
 use super::checker::Checker;

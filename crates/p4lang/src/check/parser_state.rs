@@ -1,4 +1,4 @@
-//! Parser states, transitions and key sets (§13, §8.16).
+//! Parser states, transitions and key sets (P4_16 §13, §8.16).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

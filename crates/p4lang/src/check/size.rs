@@ -1,4 +1,4 @@
-//! Sizes of types in bits (§9).
+//! Sizes of types in bits (P4_16 §9).
 
 use super::{Checked, Field, Type};
 

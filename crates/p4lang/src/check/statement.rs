@@ -1,4 +1,4 @@
-//! Statements (§12): where each may occur, and whether control continues after it.
+//! Statements (P4_16 §12): where each may occur, and whether control continues after it.
 
 use super::checker::{Checker, Info};
 use super::operator::Operands;

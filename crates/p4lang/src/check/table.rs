@@ -1,4 +1,4 @@
-//! Tables (§14.2): keys, actions, entries and properties.
+//! Tables (P4_16 §14.2): keys, actions, entries and properties.
 
 use std::collections::HashSet;
 use std::sync::Arc;

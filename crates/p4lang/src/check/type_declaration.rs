@@ -1,4 +1,4 @@
-//! Declarations of types (§7.2, §7.5, §7.6), and of the members of `error` and `match_kind`.
+//! Declarations of types (P4_16 §7.2, §7.5, §7.6), and of the members of `error` and `match_kind`.
 
 use std::collections::HashMap;
 

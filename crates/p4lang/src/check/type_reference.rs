@@ -1,4 +1,4 @@
-//! Resolution of type references (§7), and rules about where types may be used.
+//! Resolution of type references (P4_16 §7), and rules about where types may be used.
 
 use std::sync::Arc;
 

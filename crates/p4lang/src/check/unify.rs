@@ -1,5 +1,5 @@
 //! Unification: whether one type fits another, and which types the type parameters must stand for
-//! (§8.20).
+//! (P4_16 §8.20).
 //!
 //! The variables are the inference variables of the current calls, [`Type::Inferred`]. An argument
 //! of type `int` binds a variable to `int` provisionally. A later `bit<W>` or `int<W>` replaces

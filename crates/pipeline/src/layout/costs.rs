@@ -38,7 +38,7 @@ const DEFAULT_SIZE: u64 = 1024;
 /// The length in bytes of the payload for which a checksum is charged. No packet of a network
 /// exceeds it.
 const PAYLOAD: u64 = 1 << 16;
-/// The cost from which on an action, function, parser or control is charged when it is entered, and
+/// The cost from which an action, function, parser or control is charged when it is entered, and
 /// not with the block that calls it. Packets whose pass may cost more are not processed in bursts,
 /// because no packet of a burst checks whether the worker must stop.
 pub(crate) const LARGE: u64 = 1 << 18;

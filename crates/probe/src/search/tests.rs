@@ -1,3 +1,6 @@
+//! Tests of the search for the loss-free rate, the highest answer rate and the knee, against
+//! functions that stand for controllers.
+
 use proptest::prelude::*;
 
 use super::*;

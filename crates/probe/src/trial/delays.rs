@@ -5,8 +5,8 @@ use statistics::can_state;
 use crate::account::Times;
 use crate::outcome::Latency;
 
-/// The ratio of a percentile of all round-trip times to that of the undisturbed ones, from which on
-/// the percentile counts as distorted by the probe.
+/// The ratio at which a percentile counts as distorted by the probe: the percentile of all
+/// round-trip times, divided by the same percentile of the undisturbed ones.
 const CHANGES: f64 = 1.25;
 
 /// Returns the names of the percentiles, up to p99, that delays of the probe may have raised by a

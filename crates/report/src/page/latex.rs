@@ -8,7 +8,7 @@ use super::table::{Cell, Kind, Table};
 use super::{Block, Page};
 use crate::estimates::{UNBOUNDED, UNBOUNDED_MEANS};
 
-/// The number of rows from which on a table may continue on the next sheet of paper.
+/// The smallest number of rows with which a table may continue on the next sheet of paper.
 const LONG: usize = 40;
 
 /// A table of a page, as a LaTeX file.

@@ -9,9 +9,9 @@ use super::{Block, Page, Section, claims, csv, escape, ranked};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
-/// The number of columns from which on a table is set in smaller print.
+/// The smallest number of columns with which a table is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
-/// The number of sections from which on a page has a table of contents.
+/// The smallest number of sections with which a page has a table of contents.
 const MANY_SECTIONS: usize = 7;
 
 /// A page as an HTML document, and its figures in order.

@@ -61,7 +61,7 @@ struct Current {
     /// The time at which the controller's last message for the path arrived.
     last: Option<u64>,
     arrived: bool,
-    /// The time from which on no further message for the path is expected.
+    /// The time from which no further message for the path is expected.
     done_at: u64,
 }
 

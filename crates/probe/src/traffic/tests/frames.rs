@@ -1,3 +1,5 @@
+//! Tests of generated frames: lengths, checksums, addresses and ports.
+
 use std::collections::HashSet;
 
 use proptest::prelude::*;

@@ -1,3 +1,6 @@
+//! Tests of packet ids, which must survive changes by controllers and networks and must not be
+//! found in other frames.
+
 use proptest::prelude::*;
 
 use super::*;

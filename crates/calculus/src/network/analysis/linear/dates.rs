@@ -2,7 +2,7 @@
 //!
 //! Data leave the last server at a time u. Two times at the entrance of that server explain this:
 //! F(u), when the data that leave at u arrived (by the FIFO property this holds for all flows), and
-//! S(u), from which on the service curve accounts for the data that have left. Both are times at
+//! S(u), from which the service curve accounts for the data that have left. Both are times at
 //! the exit of the server before, and so on back to the first server. A time is thus a word over F
 //! and S, read from the last server on. All words form an exact but exponential program; some of
 //! them form a smaller program with a larger optimum.

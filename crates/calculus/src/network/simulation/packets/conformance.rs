@@ -89,7 +89,7 @@ impl Conformance {
 }
 
 impl Bucket {
-    /// Returns the time from which on the bucket holds `size` tokens; `None` if it never does.
+    /// Returns the time from which the bucket holds `size` tokens; `None` if it never does.
     fn holds(&self, size: &Rational) -> Option<Rational> {
         if *size > self.burst {
             return None;

@@ -30,7 +30,7 @@ pub(super) struct Spec {
     /// The lower pseudo-inverse of the server's service curve: the time by which an amount of data
     /// has been served.
     pub(super) served: Curve,
-    /// The upper pseudo-inverse of the server's service curve: the time from which on data after an
+    /// The upper pseudo-inverse of the server's service curve: the time from which data after an
     /// amount are served.
     pub(super) serves: Curve,
 }
@@ -75,7 +75,7 @@ pub(super) struct Line<'s> {
     clock: Clock,
     pace: Pace,
     queue: VecDeque<Waiting>,
-    /// The times, by the server's clock, from which on the service curve guarantees service. Each
+    /// The times, by the server's clock, from which the service curve guarantees service. Each
     /// has the amount of data that had arrived before.
     origins: VecDeque<(Rational, Rational)>,
     /// The data that have arrived and that have been served, since the start of the backlogged

@@ -82,7 +82,7 @@ fn unused_declarations_are_warned_of() {
 #[test]
 fn declarations_do_not_refer_to_themselves() {
     refuses(&program("const bit<8> x = x + 1;"), "undeclared-name");
-    // Until its declaration ends, a name refers to that of an outer scope (§6.9).
+    // Until its declaration ends, a name refers to that of an outer scope (P4_16 §6.9).
     accepts(&program(
         "const bit<8> x = 1; control C() { apply { const bit<8> y = x; bit<8> x = x + 1; } }",
     ));
