@@ -13,7 +13,7 @@
 //! * A convolution is computed on one interval of time. Both functions on it are cut into convex
 //!   runs, and two convex runs are convolved by sorting their segments by slope. Concave and convex
 //!   curves therefore take one or two pairs of runs; only irregular curves take many.
-//! * Every result is brought to its canonical form at once, so that horizons do not grow from
+//! * Every result is brought to its canonical form immediately, so that horizons do not grow from
 //!   operation to operation.
 //!
 //! Maxima, max-plus operations and super-additive closures are computed as the mirror images of

@@ -124,7 +124,7 @@ impl Trace {
     }
 
     /// Returns the mean rate at which packets arrived at the device, from the first to the last.
-    /// Returns `None` for a single packet, and if all packets arrived at once.
+    /// Returns `None` for a single packet, and if all packets arrived at the same time.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         let [first, .., last] = &self.packets[..] else { return None };

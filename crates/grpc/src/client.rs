@@ -181,7 +181,7 @@ impl Line {
         let answer = async move {
             let (mut head, stream) = response.await.map_err(failed)?.into_parts();
             check(&mut head)?;
-            // A server that refuses at once sends the status in the head of the response.
+            // A server that refuses immediately sends the status in the head of the response.
             match Status::from_header_map(&head.headers) {
                 Some(status) if status.code() == Code::Ok => {
                     Err(Status::unavailable("The server ended the stream at once."))

@@ -11,7 +11,7 @@ const PACING: &str = "bbr";
 /// unprivileged process may be refused the first; the second is always allowed.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 
-/// Ensures that TCP sends data at once: replaces the congestion control if the system's default
+/// Ensures that TCP sends data immediately: replaces the congestion control if the system's default
 /// paces segments. BBR delays segments according to its bandwidth estimate and drains its window
 /// every few seconds (draft-ietf-ccwg-bbr, section 5.3), which would be measured as latency of the
 /// peer. Connections that a listener accepts inherit its congestion control.

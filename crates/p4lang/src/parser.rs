@@ -215,8 +215,8 @@ impl<'run> Parser<'run> {
             return self.error_here("");
         }
         if token.kind == TokenKind::End && std::mem::replace(&mut self.ended, true) {
-            // The end of the program is inside several constructs at once, but is reported only
-            // once.
+            // The end of the program is inside several constructs at the same time, but is reported
+            // only once.
             return Failed;
         }
         let found = self.describe(token);

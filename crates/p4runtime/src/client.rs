@@ -299,7 +299,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Returns an error if the call fails at once. Later failures are reported by the stream.
+    /// Returns an error if the call fails immediately. Later failures are reported by the stream.
     pub async fn read_stream(
         &mut self,
         entities: Vec<v1::Entity>,

@@ -154,7 +154,7 @@ pub struct Device {
     registry: Arc<PipelineRegistry>,
     target: Arc<dyn Target>,
     /// The environment in which a pipeline is tried before the target loads it, or `None` to load
-    /// it at once.
+    /// it immediately.
     rehearsal: Option<Arc<dyn Rehearsal>>,
     /// A reference to the load of a pipeline, which is alive while the load is in progress.
     loading: Weak<()>,

@@ -492,7 +492,7 @@ impl DataPlane for Interpreted {
         if let entities::Entity::Entry(entry) = &update.entity
             && entry.idle_timeout_ns > 0
         {
-            // The entry may be due at once if its timer started earlier. `expire` computes the
+            // The entry may be due immediately if its timer started earlier. `expire` computes the
             // exact time.
             self.next_expiry = Some(now);
         }
@@ -505,7 +505,7 @@ impl DataPlane for Interpreted {
         };
         match outcome {
             Ok(()) => batch.inverses.append(&mut inverses),
-            // A refused change may have been applied in part, which is undone at once.
+            // A refused change may have been applied in part, which is undone immediately.
             Err(_) => undo(&self.shared, inverses),
         }
         outcome

@@ -1,5 +1,5 @@
 //! The handling of SIGINT (Ctrl-C), SIGTERM and SIGQUIT: a command ends with the results that it
-//! has, or at once if it has none.
+//! has, or immediately if it has none.
 //!
 //! Until a command takes the [`flag`], a signal ends the process with [`INTERRUPTED`], because
 //! compiling a program, reading a file or deriving a model leaves nothing behind. A command that
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 struct Signals {
     /// Whether a signal to end has arrived.
     asked: Arc<AtomicBool>,
-    /// Whether the next signal ends the process at once.
+    /// Whether the next signal ends the process immediately.
     ends_process: Arc<AtomicBool>,
 }
 

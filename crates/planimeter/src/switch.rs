@@ -87,7 +87,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
         error => Failure::input(error),
     })?;
-    // Up to this point programs are compiled, and an interrupt ends the process at once.
+    // Up to this point programs are compiled, and an interrupt ends the process immediately.
     let stop = interrupt::flag();
     let ready = ready(&switch, &planned);
     print_line(&ready);

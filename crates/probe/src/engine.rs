@@ -146,8 +146,9 @@ impl TrialPlan {
     }
 
     /// Returns the time in nanoseconds over which the announcements of hosts are spread.
-    /// Announcements that are all sent at once would overload a controller that floods each of them
-    /// to all ports: ONOS, for example, sends tens of thousands of packet-outs for a hundred hosts.
+    /// Announcements that are all sent at the same time would overload a controller that floods
+    /// each of them to all ports: ONOS, for example, sends tens of thousands of packet-outs for a
+    /// hundred hosts.
     pub(crate) fn introductions(&self) -> u64 {
         const PER_SECOND: u64 = 100;
         const LONGEST: u64 = 10_000_000_000;

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// The largest number of concurrent Thrift connections. Further ones are closed at once.
+/// The largest number of concurrent Thrift connections. Further ones are closed immediately.
 const CONNECTIONS: usize = 64;
 /// The time within which a client must complete the header of its call, counted from its first
 /// byte, and within which it must hang up after the answer.

@@ -251,7 +251,7 @@ impl Drop for Done<'_> {
 
 /// Has workers read and write whole entries while the control plane adds, changes and removes
 /// entries, so often that the table grows and shrinks, and while other workers join and leave. No
-/// packet may see half an entry or another key's, even if the entry's memory is reused at once.
+/// packet may see half an entry or another key's, even if the entry's memory is reused immediately.
 #[test]
 fn packets_never_see_half_an_entry() {
     for parameter_bytes in if cfg!(miri) { &[28][..] } else { &[8, 32] } {

@@ -87,7 +87,7 @@ impl Expected {
         if depends_on_history(workload.program()) {
             return Ok(Self::unknown());
         }
-        // All update methods write the same values eventually; this one writes them at once.
+        // All update methods write the same values eventually; this one writes them immediately.
         let switch = workload.switch(Variant::Method(UpdateMethod::Pointer))?;
         // Entries start with values that no flow has left, so the first lap is not compared with
         // the others. Each lap draws other random numbers.

@@ -22,7 +22,7 @@ const NAMED: usize = 5;
 pub enum Reason {
     /// The long-term arrival rates of these servers exceed their service rates.
     Overloaded(Vec<ServerId>),
-    /// The arrival curves of these flows are infinite: they may send any amount at once.
+    /// The arrival curves of these flows are infinite: they may send any amount instantaneously.
     Unlimited(Vec<FlowId>),
     /// The long-term arrival rates of these servers equal their service rates.
     Full(Vec<ServerId>),

@@ -21,7 +21,7 @@ use crate::{
     http2::{Gate, Socket},
 };
 
-/// The pause after an error in accepting a connection, because the error would recur at once.
+/// The pause after an error in accepting a connection, because the error would recur immediately.
 const REST: Duration = Duration::from_millis(50);
 
 /// An observer of a server's connections. It is notified before any TLS handshake.

@@ -18,7 +18,7 @@ open_enum! {
         WRITE_METADATA = 2,
         /// Add to the action set.
         WRITE_ACTIONS = 3,
-        /// Apply actions at once.
+        /// Apply actions immediately.
         APPLY_ACTIONS = 4,
         /// Empty the action set.
         CLEAR_ACTIONS = 5,
@@ -43,7 +43,7 @@ pub enum Instruction {
     },
     /// Adds actions to the packet's action set.
     WriteActions(Vec<Action>),
-    /// Applies actions at once, in order.
+    /// Applies actions immediately, in order.
     ApplyActions(Vec<Action>),
     /// Empties the packet's action set.
     ClearActions,

@@ -1,5 +1,5 @@
-//! The features of flow tables, as reports and as requests: `ofp_table_features` (specification
-//! 1.3.5, section 7.3.5.5).
+//! The features of flow tables, which a switch reports and which a controller may request to
+//! change: `ofp_table_features` (specification 1.3.5, section 7.3.5.5).
 
 use super::actions::ActionType;
 use super::codec::{Wire, begin, end_then_pad, padding, put_u16, put_u32, refuse_known, tlv};
@@ -36,8 +36,9 @@ structure! {
 }
 
 impl TableFeatures {
-    /// Creates the features of a table of this name and size. It reads and writes all metadata, and
-    /// supports nothing else until properties are added. The name is truncated to 31 bytes.
+    /// Creates the features of a table with this name and size. The table can match and write all
+    /// bits of the metadata, and supports nothing else until properties are added. The name is
+    /// truncated to 31 bytes.
     pub fn new(table_id: TableId, name: &str, max_entries: u32) -> Self {
         Self {
             table_id,
@@ -52,8 +53,8 @@ impl TableFeatures {
 }
 
 open_enum! {
-    /// The type of a table property, `ofp_table_feature_prop_type`. The types with `MISS` concern
-    /// the table-miss entry, the others all entries.
+    /// The type of a table property, `ofp_table_feature_prop_type`. A type with `MISS` is about the
+    /// table-miss entry; the others are about all entries.
     pub TableFeaturePropertyType: u16 {
         /// Instructions.
         INSTRUCTIONS = 0,
@@ -67,9 +68,9 @@ open_enum! {
         WRITE_ACTIONS = 4,
         /// Actions that the table-miss entry writes to the action set.
         WRITE_ACTIONS_MISS = 5,
-        /// Actions to apply at once.
+        /// Actions to apply immediately.
         APPLY_ACTIONS = 6,
-        /// Actions that the table-miss entry applies at once.
+        /// Actions that the table-miss entry applies immediately.
         APPLY_ACTIONS_MISS = 7,
         /// Fields to match.
         MATCH = 8,
@@ -79,9 +80,9 @@ open_enum! {
         WRITE_SETFIELD = 12,
         /// Fields that the table-miss entry sets in the action set.
         WRITE_SETFIELD_MISS = 13,
-        /// Fields to set at once.
+        /// Fields to set immediately.
         APPLY_SETFIELD = 14,
-        /// Fields that the table-miss entry sets at once.
+        /// Fields that the table-miss entry sets immediately.
         APPLY_SETFIELD_MISS = 15,
         /// Defined by an experimenter.
         EXPERIMENTER = 0xfffe,
@@ -218,9 +219,9 @@ properties! {
     WRITE_ACTIONS WriteActions(Vec<FeatureId>),
     /// The actions that the table-miss entry can write to the action set.
     WRITE_ACTIONS_MISS WriteActionsMiss(Vec<FeatureId>),
-    /// The actions that entries can apply at once.
+    /// The actions that entries can apply immediately.
     APPLY_ACTIONS ApplyActions(Vec<FeatureId>),
-    /// The actions that the table-miss entry can apply at once.
+    /// The actions that the table-miss entry can apply immediately.
     APPLY_ACTIONS_MISS ApplyActionsMiss(Vec<FeatureId>),
     /// The fields that can be matched; the mask bit is set if any mask is possible.
     MATCH Match(Vec<OxmId>),
@@ -230,9 +231,9 @@ properties! {
     WRITE_SETFIELD WriteSetField(Vec<OxmId>),
     /// The fields that the table-miss entry can set in the action set.
     WRITE_SETFIELD_MISS WriteSetFieldMiss(Vec<OxmId>),
-    /// The fields that entries can set at once.
+    /// The fields that entries can set immediately.
     APPLY_SETFIELD ApplySetField(Vec<OxmId>),
-    /// The fields that the table-miss entry can set at once.
+    /// The fields that the table-miss entry can set immediately.
     APPLY_SETFIELD_MISS ApplySetFieldMiss(Vec<OxmId>),
     /// A property of entries that an experimenter defines.
     EXPERIMENTER Experimenter(ExperimenterProperty),

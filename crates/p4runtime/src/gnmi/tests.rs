@@ -374,7 +374,7 @@ async fn an_interval_that_is_too_short_is_raised_and_reported() {
     assert_eq!(*served.raised.0.lock().expect("nobody panics"), raised);
 }
 
-/// A sampled leaf is sent only at its interval, but the removal of its port is sent at once.
+/// A sampled leaf is sent only at its interval, but the removal of its port is sent immediately.
 #[tokio::test]
 async fn a_sampled_leaf_is_not_sent_when_it_changes() {
     let mut served = Served::new().await;

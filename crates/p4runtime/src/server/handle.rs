@@ -372,10 +372,10 @@ impl DeviceHandle {
         self.change(|device, effects| device.digest(digest, data, clock::now(), effects));
     }
 
-    /// Sends digest lists at once and unchanged: nothing is bundled, delayed, or omitted because it
-    /// was sent before. A `DigestEntry` permits a data plane to do these things and does not
-    /// require it. The ids must differ from those of lists that [`DeviceHandle::digest`] creates,
-    /// so use only one of the two methods.
+    /// Sends digest lists immediately and unchanged: nothing is bundled, delayed, or omitted
+    /// because it was sent before. A `DigestEntry` permits a data plane to do these things and does
+    /// not require it. The ids must differ from those of lists that [`DeviceHandle::digest`]
+    /// creates, so use only one of the two methods.
     ///
     /// Returns the number of lists that were queued for the first receiver; the rest did not fit
     /// its queue and are lost. Like [`DeviceHandle::send_now`], this method writes before it

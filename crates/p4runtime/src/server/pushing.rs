@@ -23,8 +23,8 @@ use crate::{
 /// turn.
 static LOADS: Semaphore = Semaphore::const_new(4);
 
-/// Starts to execute a SetForwardingPipelineConfig request at once. The returned future completes
-/// the request, even if its client disconnects meanwhile.
+/// Starts to execute a SetForwardingPipelineConfig request immediately. The returned future
+/// completes the request, even if its client disconnects meanwhile.
 pub(super) fn set_pipeline(
     device: DeviceHandle,
     request: SetForwardingPipelineConfigRequest,

@@ -41,7 +41,7 @@ pub const MAX_OPEN_READS: usize = 16;
 /// The response to a Read while it is produced.
 #[derive(Debug)]
 pub struct ReadAnswer {
-    /// The first step of the response. It is computed at once, since most responses are short.
+    /// The first step of the response. It is computed immediately, since most responses are short.
     first: Option<ReadStep>,
     rest: Rest,
 }
@@ -127,8 +127,8 @@ impl ReadAnswer {
         self.first.take().unwrap_or_else(|| self.rest.step())
     }
 
-    /// Returns all messages of the response at once, and the outcome of each entity of the request.
-    /// This is for callers that do not send the response as a stream.
+    /// Returns all messages of the response together, and the outcome of each entity of the
+    /// request. This is for callers that do not send the response as a stream.
     #[must_use]
     pub fn into_whole(mut self) -> (Vec<v1::ReadResponse>, Vec<Result<(), EntityError>>) {
         let mut messages = Vec::new();

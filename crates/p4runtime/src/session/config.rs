@@ -112,7 +112,7 @@ impl Device {
     }
 
     /// Begins a SetForwardingPipelineConfig request. A request that needs no new pipeline is
-    /// executed at once; for any other one, the pipeline to load is returned.
+    /// executed immediately; for any other one, the pipeline to load is returned.
     ///
     /// # Errors
     ///

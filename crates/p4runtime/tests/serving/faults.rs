@@ -163,7 +163,7 @@ fn arbitration(device_id: u64, election_id: u128) -> v1::StreamMessageRequest {
     }
 }
 
-/// Returns a request stream that sends a few messages at once and then stays open.
+/// Returns a request stream that sends a few messages immediately and then stays open.
 fn stays_open(
     requests: impl IntoIterator<Item = v1::StreamMessageRequest>,
 ) -> impl futures_core::Stream<Item = v1::StreamMessageRequest> {

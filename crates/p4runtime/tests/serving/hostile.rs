@@ -58,7 +58,7 @@ enum Attack {
     ClosedWindows,
     /// It announces long messages and never sends them.
     AnnouncedLengths,
-    /// It begins calls and cancels them at once.
+    /// It begins calls and cancels them immediately.
     GivenUp,
     /// It makes valid calls, [`CALLS`] at a time, as fast as they are answered.
     Flood,

@@ -24,7 +24,7 @@ const HANDS_ON: [&[u8]; 5] = [b"noqueue", b"pfifo_fast", b"fq_codel", b"fq", b"m
 /// The queueing discipline of one interface.
 #[derive(Debug)]
 pub(super) struct Discipline {
-    /// A netlink socket. When a request has been sent, the kernel's answer can be read at once.
+    /// A netlink socket. When a request has been sent, the kernel's answer can be read immediately.
     socket: File,
     ifindex: u32,
 }

@@ -1,5 +1,5 @@
 //! Makes the changes of the control plane. Each change is checked against the current state, made
-//! at once, and recorded so that it can be undone.
+//! immediately, and recorded so that it can be undone.
 
 use super::binding::BoundTable;
 use super::values::{call, field_match, from_data, matches, meter_config, untranslated};

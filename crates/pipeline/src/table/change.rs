@@ -92,7 +92,7 @@ pub(crate) struct Left<'l> {
 impl TableState {
     /// Writes the parameters that an action has changed to its entry, or requests the change from a
     /// controller, as the table's `@tableconfig` specifies. Parameters of the default action are
-    /// always written at once.
+    /// always written immediately.
     pub(crate) fn leave(&self, table: TableId, left: Left<'_>, changes: &EntryChanges) {
         let Left { entry, cell, call, values } = left;
         match entry {

@@ -10,8 +10,8 @@ use crate::embedded::Controller;
 use crate::failure::Failure;
 
 /// The offered rate of packet-ins per second from which the null controller collects packet-ins and
-/// answers them together. If it answered each at once, it would fall behind before the probe does,
-/// at about twice this rate.
+/// answers them together. If it answered each immediately, it would fall behind before the probe
+/// does, at about twice this rate.
 const GATHER_FROM: f64 = 50_000.0;
 /// The time for which the null controller collects packet-ins from [`GATHER_FROM`] on.
 const GATHER: Duration = Duration::from_micros(50);
@@ -49,7 +49,7 @@ pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure>
 }
 
 /// Returns the time for which the null controller collects packet-ins before it answers them
-/// together, or zero if it answers each at once.
+/// together, or zero if it answers each immediately.
 ///
 /// Answers that leave on the same connection together cost much less. Packet-ins are collected only
 /// if P4Runtime switches share connections, and the probe sends on a schedule. In a closed loop the

@@ -68,7 +68,7 @@ fn interrupted(case: &Long, after: Duration, signals: &[Signal]) -> Ended {
     let ended = run.signal(signals);
     let early = ended.stdout.is_empty() && ended.stderr.is_empty();
     let expected: &[i32] = match (case.ends, signals.len()) {
-        // A second signal ends a service at once, whatever state the first has put it in.
+        // A second signal ends a service immediately, whatever state the first has put it in.
         (Ends::Served, 2..) => &[0, 130],
         // Before a service is ready, there is nothing to shut down in an orderly way.
         (Ends::Served, _) if !early => &[0],
@@ -108,7 +108,7 @@ fn interrupt_all(cases: &[Long]) {
                 1 => &[Signal::TERM],
                 _ => &[Signal::INT, Signal::INT],
             };
-            // Two signals end a process at once, so no result is expected.
+            // Two signals end a process immediately, so no result is expected.
             interrupted(case, after, signals);
         }
         if case.ends == Ends::WithResult {
@@ -238,8 +238,8 @@ fn services_end_with_0_once_they_serve_and_with_130_before() {
     ]);
 }
 
-/// Verbs that read, compute and print have no result to leave, so they end at once. A pipe without
-/// a writer keeps them reading as long as the test needs.
+/// Verbs that read, compute and print have no result to leave, so they end immediately. A pipe
+/// without a writer keeps them reading as long as the test needs.
 #[test]
 fn verbs_without_a_measurement_end_at_once() {
     let folder = scratch();

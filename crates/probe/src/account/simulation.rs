@@ -31,7 +31,7 @@ const LOOPBACK: f64 = 50e-6;
 pub(super) enum Spacing {
     Even,
     Random,
-    /// Events come in groups of the given size, and all events of a group happen at once.
+    /// Events come in groups of the given size, and all events of a group happen at the same time.
     Bursts(u64),
 }
 

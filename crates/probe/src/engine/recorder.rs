@@ -195,8 +195,9 @@ impl Recorder {
         self.tally.missed(if slept { at } else { before });
     }
 
-    /// Records a period from `from` to `to` in which arriving data were read at once. The period
-    /// was to end at `until` at the latest; if it ended later, the excess counts as an absence.
+    /// Records a period from `from` to `to` in which arriving data were read immediately. The
+    /// period was to end at `until` at the latest; if it ended later, the excess counts as an
+    /// absence.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);

@@ -106,7 +106,7 @@ pub(crate) struct Preparation {
     /// The time that the controller has to discover the topology before hosts announce themselves.
     /// After the announcements, it has half of this time to learn of the hosts.
     pub(crate) settle: u64,
-    /// The least time between two connections that begin; 0 if all begin at once.
+    /// The least time between two connections that begin; 0 if all begin at the same time.
     pub(crate) connect_spacing: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,

@@ -20,7 +20,7 @@ use crate::{describe, plot};
 enum Against {
     /// The number of packet-ins that all switches together offer per second.
     Offered,
-    /// The number of switches that are connected at once.
+    /// The number of switches that are connected at the same time.
     Switches,
 }
 

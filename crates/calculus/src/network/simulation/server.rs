@@ -12,7 +12,8 @@ use crate::{Curve, Extended, Piece, Rational};
 /// The number of backlogged periods after which a server no longer has a latency, which limits the
 /// length of runs. Faster service is always legal.
 const LAZY_PERIODS: usize = 3;
-/// The largest number of backlogged periods of a server. After these it serves everything at once.
+/// The largest number of backlogged periods of a server. After these it serves everything
+/// instantaneously.
 const MOST_PERIODS: usize = 400;
 
 /// The behaviour of a server from the time `from` on.

@@ -108,8 +108,8 @@ fn packets_read_the_old_value_until_a_digest_is_answered_and_lost_changes_are_re
     }
 }
 
-/// Both paths send the same digests, which are answered at once. The entries are then the same as
-/// if packets had written them in place.
+/// Both paths send the same digests, which are answered immediately. The entries are then the same
+/// as if packets had written them in place.
 #[test]
 fn digests_that_are_answered_at_once_produce_the_entries_of_writes_in_place() {
     for (design, program) in by(UpdateMethod::Digest) {

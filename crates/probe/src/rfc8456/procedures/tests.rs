@@ -398,8 +398,8 @@ impl Simulation {
                     let table = &mut emulator.devices[hop.switch as usize];
                     table.rules.insert((hop.source, hop.destination), hop.out_port);
                 }
-                // The rules take effect at once, and the controller's last message about them comes
-                // later.
+                // The rules take effect immediately, and the controller's last message about them
+                // comes later.
                 let rules = What::Rules { installed: 1, removed: 0, refused: 0 };
                 if self.known.tells_rules {
                     emulator.note(now + self.known.delay, rules);
