@@ -1,5 +1,5 @@
-//! Two workers share the ports: all packets pass and each flow stays in order, on both execution
-//! paths.
+//! Tests that two workers share the ports: all packets pass and each flow stays in order, on both
+//! execution paths.
 
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
 #[expect(dead_code, reason = "what only the tests of the ports need")]

@@ -1,4 +1,5 @@
-//! Ports with shapers, gates and round robin: packet simulations stay below the bounds.
+//! Tests of ports with shapers, gates and round robin, whose simulated packets must not exceed the
+//! bounds.
 
 use calculus::network::port::{Class, Gate, Port, Scheduler, Window};
 use calculus::network::{

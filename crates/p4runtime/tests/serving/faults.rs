@@ -1,4 +1,4 @@
-//! Clients that leave, send nothing or send nonsense, and servers that shut down.
+//! Tests of clients that leave, send nothing or send nonsense, and of servers that shut down.
 
 use p4runtime::{
     arbitration::ElectionId,

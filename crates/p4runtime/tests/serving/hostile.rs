@@ -1,4 +1,5 @@
-//! A well-behaved client is served while a thousand hostile connections try to exhaust the server.
+//! Tests that a well-behaved client is served while a thousand hostile connections try to exhaust
+//! the server.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},

@@ -1,5 +1,5 @@
-//! Controllers that disconnect, compete for mastership or do not read their streams, and packets of
-//! any shape.
+//! Tests of controllers that disconnect, compete for mastership or do not read their streams, and
+//! of packets of any shape.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
 use p4runtime::arbitration::ElectionId;

@@ -1,5 +1,5 @@
-//! Programs with types that controllers see as strings: operations that need no translation work,
-//! and those that need one are refused with an error that names the translated type.
+//! Tests of programs with types that controllers see as strings. Operations that need no
+//! translation work; those that need one are refused with an error that names the translated type.
 
 use crate::support::{Bench, Controller, PATIENCE, pushed};
 use p4runtime::client::WriteError;

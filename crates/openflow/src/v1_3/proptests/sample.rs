@@ -1,4 +1,4 @@
-//! Values that are derived from a string of bytes.
+//! Random messages for property tests: every value is derived from a string of bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,5 @@
-//! Set of a port's configuration, as a leaf and as a container.
+//! Tests of the gNMI RPC Set, which changes the configuration of a port as a leaf or as a
+//! container.
 
 use serde_json::{Value as JsonValue, json};
 use tonic::Code;

@@ -1,4 +1,4 @@
-//! Rules about names: declared before use, declared once, and not hidden.
+//! Tests of rules about names, which must be declared before use, declared once, and not hidden.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 
