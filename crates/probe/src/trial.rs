@@ -664,7 +664,7 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
 
 /// The longest wait for the applications of an ONOS that was not restarted.
 const BRIEF: Duration = Duration::from_secs(2);
-/// The time-out of one request to the controller's REST interface.
+/// The timeout of one request to the controller's REST interface.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The result of a wait.

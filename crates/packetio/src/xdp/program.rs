@@ -2,8 +2,8 @@
 //! the packet's queue, or passes it to the kernel if there is no socket.
 //!
 //! The program has five instructions, which are encoded here, so that neither a compiler nor a
-//! loader is needed. It is attached by a link that lasts as long as its descriptor is open, so
-//! nothing is left behind, however this process ends.
+//! loader is needed. It is attached by a BPF link, which the kernel removes when its descriptor is
+//! closed. The program is therefore detached even if this process is killed.
 #![allow(unsafe_code, reason = "bpf(2) takes pointers; each passes what it borrows")]
 
 use crate::sys::check;
@@ -113,7 +113,7 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
         // r1 = the map, in two halves
         instruction(0x18, 0x11, 0, map.cast_unsigned()),
         0,
-        // r3 = what to do where the map has no socket
+        // r3 = the action if the map has no socket for the queue
         instruction(0xb7, 0x03, 0, XDP_PASS),
         // return bpf_redirect_map(r1, r2, r3)
         instruction(0x85, 0, 0, REDIRECT_MAP),

@@ -197,7 +197,7 @@ pub struct P4Runtime {
     /// of the pipeline.
     pub digest: String,
     /// The name of the table whose entries become idle with [`Load::IdleTimeout`]; empty for the
-    /// first table of the pipeline that has idle time-outs.
+    /// first table of the pipeline that has idle timeouts.
     pub idle_table: String,
     /// The CPU port: the port through which a program exchanges packets with controllers, where
     /// programs are run.
