@@ -202,8 +202,8 @@ impl Architecture {
     ///
     /// v1model has its own types, which are refused for PSA and PNA, and the types of PSA and PNA
     /// are refused for v1model. Otherwise the `Register` that a program for v1model declares itself
-    /// would be taken for that of PSA. Types of PSA and of PNA are not told apart. Types for BPF
-    /// are refused for all three.
+    /// would be taken for that of PSA. The types of PSA and PNA are not distinguished. Types for
+    /// BPF are refused for all three.
     #[must_use]
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {

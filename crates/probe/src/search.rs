@@ -18,8 +18,8 @@
 //!
 //! *The maximum.* Above the loss-free rate, a controller that loses some packet-ins may still
 //! answer more than below it, while one that collapses answers fewer. The search doubles the rate
-//! until it has tried twice the rate with the most answers. It then halves the gaps beside that
-//! rate as long as a rate with more answers could lie in them.
+//! until it has tried twice the rate with the most answers. It then halves the gaps on both sides
+//! of that rate as long as a rate with more answers could be in them.
 //!
 //! *The knee* ([`knee`]) is searched for among the trials that passed without a backlog, up to the
 //! loss-free rate; beyond it, the response time depends on the length of the trial. The power of a

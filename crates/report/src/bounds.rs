@@ -32,7 +32,7 @@ pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
-/// The largest number of flows of which the report shows how their bounds were derived.
+/// The largest number of flows for which the report shows how their bounds were derived.
 pub const EXPLAINED: usize = table::MOST_ROWS;
 
 /// The largest number of flows that a sentence names.
@@ -77,7 +77,7 @@ pub struct Run<'a> {
 }
 
 impl Bounds<'_> {
-    /// Returns the bounds of which the report shows the derivation. A bound is left out if its
+    /// Returns the bounds whose derivation the report shows. A bound is left out if its
     /// derivation equals that of an earlier analysis of its flow, as the analysis `best` equals the
     /// one that it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {

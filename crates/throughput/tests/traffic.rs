@@ -110,7 +110,8 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
     }
 }
 
-/// Checks that workers with their own replicas of entries find what their flows left.
+/// Checks that workers with their own replicas of entries find the values that earlier packets of
+/// the same flow wrote.
 #[test]
 fn in_sharded_tables_every_flow_finds_what_it_left() {
     let mut program = program("entry_update.p4");
@@ -126,8 +127,8 @@ fn in_sharded_tables_every_flow_finds_what_it_left() {
     }
 }
 
-/// Checks the paper's three update methods with the same packets: all packets leave with what their
-/// flow wrote the last time, and every change becomes visible.
+/// Checks the paper's three update methods with the same packets. Each packet must leave with the
+/// value that the previous packet of its flow wrote, and every change must become visible.
 #[test]
 fn entries_are_changed_by_pointer_change_and_digest() {
     let workload = workload("entry_update.p4", 200);
@@ -147,7 +148,7 @@ fn entries_are_changed_by_pointer_change_and_digest() {
 }
 
 /// Checks that programs take turns in one run, in the given order, and that a change between two
-/// replicas waits as long as it is told to.
+/// replicas waits for the configured time.
 #[test]
 fn programs_are_measured_beside_each_other() {
     let (writing, reading) = (workload("entry_update.p4", 100), workload("l2.p4", 100));

@@ -261,8 +261,8 @@ fn rate_searches(plan: &Plan, before: &Campaign) -> Vec<Resumed> {
     searches.filter(|resumed| resumed.search.end().is_none()).collect()
 }
 
-/// Returns a search that knows the results of earlier trials. It begins anew if they are not those
-/// of one search.
+/// Returns a search that knows the results of earlier trials, or a new search if these are not the
+/// trials of one search.
 fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearch {
     let begin = || RateSearch::new(rates.from, rates.precision);
     let mut search = begin();

@@ -46,8 +46,8 @@ pub struct Outcome {
 }
 
 impl PacketTracker {
-    /// Creates the record of a run of which no packet has been sent. The memory for arrivals is
-    /// reserved, because a reallocation between two packets would add to the delay of the next one.
+    /// Creates the record of a run before its first packet. The memory for arrivals is reserved,
+    /// because a reallocation between two packets would add to the delay of the next one.
     #[must_use]
     pub fn new(order: &RunOrder) -> Self {
         Self {

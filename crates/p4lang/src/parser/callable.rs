@@ -24,7 +24,7 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Parses a function, of which the annotations were parsed before.
+    /// Parses a function whose annotations were parsed before.
     pub(super) fn function(&mut self, annotations: Vec<Annotation>) -> Parse<Declaration> {
         let start = self.token().span;
         let id = self.declaration_id();

@@ -404,7 +404,8 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     if matches.get_flag("no-p4") {
-        // simple_switch_grpc ignores a program beside this flag; `check` reports it.
+        // simple_switch_grpc ignores a program that is given together with this flag; `check`
+        // reports it.
         return None;
     }
     path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))

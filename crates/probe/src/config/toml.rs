@@ -86,7 +86,7 @@ impl Reader<'_> {
         let origin = self.at(span);
         match item.as_value() {
             Some(Value::Array(array)) if setting.kind == Kind::List => {
-                // An empty array still replaces what a peer's file gave.
+                // An empty array still replaces the values from a file of OFCProbe or P4RCProbe.
                 if array.is_empty() {
                     self.settings.push_empty(setting, &origin);
                 }

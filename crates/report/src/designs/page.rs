@@ -101,8 +101,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Adds to the top of a page whether the run is complete, whether each design kept its promises,
-/// which design suits best, and remarks.
+/// Adds to the top of a page the extent of the run, alarms if the run is incomplete or a design has
+/// lost updates that it must keep, the findings, and remarks.
 fn lead(page: &mut Page, run: &Run<'_>) {
     let findings = run.findings;
     page.fact(format!(

@@ -59,7 +59,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
 
 /// The numbers of replicas of one packet that wait in the queue of each port.
 enum Queues<'r> {
-    /// A list of few replicas, which are counted anew whenever a number is needed.
+    /// A list of few replicas, which are counted each time a number is needed.
     Few(&'r [Replica]),
     /// A list of many replicas, with their numbers by port.
     Many(&'r [Replica], HashMap<u32, Queued>),
