@@ -212,7 +212,7 @@ pub enum ElectionMemory {
     #[default]
     Kept,
     /// The id is forgotten when the last controller of the role has disconnected, so that
-    /// controllers can be tried on a device one after the other, whatever their ids.
+    /// controllers can be tried on a device one after the other, regardless of their ids.
     ForgottenWhenAlone,
 }
 

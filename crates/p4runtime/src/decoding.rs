@@ -37,7 +37,7 @@ const ALWAYS: usize = 32 << 20;
 /// The maximum memory of a decoded request, as a multiple of the largest length of an encoded one.
 const OF_THE_LARGEST: usize = 8;
 /// The length in bytes of an encoded request up to which it takes less than [`ALWAYS`] bytes of
-/// memory, whatever it contains.
+/// memory, regardless of its content.
 const SHORT: usize = 8 << 10;
 /// The maximum nesting of messages. prost refuses deeper ones.
 const DEPTH: usize = 100;

@@ -86,7 +86,7 @@ impl Table {
         }
     }
 
-    /// Returns all rows of the table, whatever their group.
+    /// Returns all rows of the table, regardless of their group.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.groups.iter().flat_map(|group| &group.rows)
     }

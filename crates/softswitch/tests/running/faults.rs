@@ -86,7 +86,7 @@ async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
     assert!(controller.next_update().await.is_some(), "the stream is still there");
 }
 
-/// No packet stops a worker, whatever its length and bytes.
+/// No packet stops a worker, regardless of its length and bytes.
 #[tokio::test]
 async fn packets_of_any_shape_do_no_harm() {
     let mut bench = Bench::new(2);

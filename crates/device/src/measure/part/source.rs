@@ -9,8 +9,8 @@ use super::{Call, KeyKind, Part};
 /// with keys has `rules` entries, or fewer if its narrowest key has fewer values; one of them
 /// matches.
 ///
-/// Tables and conditions come before all other statements, whatever the order of `parts`, so that
-/// they see the packet as it came in.
+/// Tables and conditions come before all other statements, regardless of the order of `parts`, so
+/// that they see the packet as it came in.
 pub(in super::super) fn source(parts: &[Part], out_port: u32, rules: u32) -> String {
     let mut program = Program::default();
     for (number, part) in parts.iter().enumerate() {
