@@ -16,6 +16,7 @@ pub struct Value(Repr);
 
 const INLINE: usize = 16;
 
+/// The representation of a scalar: short values are stored inline, without an allocation.
 #[derive(Clone)]
 enum Repr {
     Inline { bits: u32, length: u8, bytes: [u8; INLINE] },

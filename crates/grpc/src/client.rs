@@ -310,6 +310,7 @@ where
     }
 }
 
+/// A client's HTTP/2 connection, as the connection that a task drives.
 struct Dialled<T: AsyncRead + AsyncWrite + Unpin>(h2::client::Connection<T, Bytes>);
 
 impl<T> Connection for Dialled<T>

@@ -219,6 +219,8 @@ impl SwitchFeatures {
     }
 }
 
+/// The side of the session that this handshake performs, with the properties of the switch and the
+/// configuration of packet-ins.
 #[derive(Clone, Debug)]
 enum Role {
     Switch { identity: Box<SwitchIdentity>, config: SwitchConfig },

@@ -95,6 +95,7 @@ struct Search<K, M> {
     tables: Vec<TableSearch<K>>,
 }
 
+/// The index of one table, and the numbers of lookups in it.
 #[derive(Clone, Debug)]
 struct TableSearch<K> {
     classifier: Classifier<K>,

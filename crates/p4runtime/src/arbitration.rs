@@ -246,6 +246,7 @@ pub struct Arbitration {
     controllers: Vec<Controller>,
 }
 
+/// A role of a device.
 #[derive(Debug)]
 struct Role {
     key: RoleKey,
@@ -256,6 +257,7 @@ struct Role {
     config: Option<Any>,
 }
 
+/// A connected controller that has taken part in an arbitration.
 #[derive(Debug)]
 struct Controller {
     stream: StreamId,

@@ -68,6 +68,7 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
     Ok(Port { queues: queues.collect(), name, counters, recording: None })
 }
 
+/// One queue of a port on a DPDK device.
 #[derive(Debug)]
 struct DeviceQueue {
     link: Link,

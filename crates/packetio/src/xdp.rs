@@ -183,6 +183,7 @@ impl Sockets {
     }
 }
 
+/// One queue of a port on XDP sockets.
 #[derive(Debug)]
 struct XdpQueue {
     shared: Arc<Shared>,

@@ -435,6 +435,7 @@ impl Parser {
     }
 }
 
+/// A state of a parser: its statements and its `select`.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) body: Block,
@@ -456,6 +457,7 @@ impl State {
     }
 }
 
+/// A key expression of a `select`.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) value: Expression,
@@ -470,6 +472,7 @@ pub(crate) struct Case {
     pub(crate) target: Target,
 }
 
+/// A set of values in a case of a `select`.
 #[derive(Clone, Debug)]
 pub(crate) enum Set {
     Any,
@@ -486,6 +489,7 @@ pub(crate) enum Set {
     Members(u32),
 }
 
+/// The target of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     State(u32),
@@ -552,6 +556,7 @@ pub(crate) struct General {
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
+/// A field of a table's key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     /// The lowest 64 bits of the key field.

@@ -344,6 +344,7 @@ fn run_all(
     Ok(runner.finish(&thresholds))
 }
 
+/// The state of a run.
 struct Runner<'a> {
     config: &'a Config,
     context: RunContext,

@@ -236,6 +236,7 @@ fn report_loss(rank: Rank, error: &io::Error, events: &Sender<Event>) {
     let _ = events.send(Event::Lost { rank, cause });
 }
 
+/// A link over TCP connections.
 #[derive(Debug)]
 struct TcpLink {
     rank: Rank,

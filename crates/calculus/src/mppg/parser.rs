@@ -12,6 +12,7 @@ const MOST_OPERATORS: usize = 1000;
 const PRODUCTS: [&str; 7] = ["*", "*_", "*^", "/", "/_", "/^", "÷"];
 const SUMS: [&str; 4] = ["+", "-", "/\\", "\\/"];
 
+/// A parser of one statement, by recursive descent.
 struct Parser<'a> {
     source: &'a str,
     line: usize,

@@ -172,6 +172,7 @@ impl Reason {
     }
 }
 
+/// A reason whose text uses the names of a network.
 struct Described<'a> {
     reason: &'a Reason,
     network: &'a Network,

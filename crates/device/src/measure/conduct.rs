@@ -275,6 +275,7 @@ fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearc
     search
 }
 
+/// The conductor of a campaign, with everything that it needs to measure a block.
 struct Conductor<'c> {
     plan: &'c Plan,
     names: Vec<String>,

@@ -24,6 +24,7 @@ pub struct PacketTracker {
     arrivals: Vec<u32>,
 }
 
+/// The times, in picoseconds, at which a packet was sent and arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Packet {
     sent: Option<i64>,

@@ -30,6 +30,7 @@ struct PlanFile {
     rates: Option<RatesFile>,
 }
 
+/// The section `[device]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct DeviceFile {
@@ -43,6 +44,7 @@ struct DeviceFile {
     ports: Option<[u32; 2]>,
 }
 
+/// The section `[functions]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct FunctionsFile {
@@ -66,6 +68,7 @@ enum Combinations {
     Training,
 }
 
+/// The section `[settings]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct SettingsFile {
@@ -75,6 +78,7 @@ struct SettingsFile {
     packets_per_second: Vec<f64>,
 }
 
+/// The section `[campaign]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct CampaignFile {
@@ -86,6 +90,7 @@ struct CampaignFile {
     wait_ms: u64,
 }
 
+/// The section `[wire]` of a plan.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct WireFile {
@@ -97,6 +102,7 @@ struct WireFile {
     keep_awake: Option<bool>,
 }
 
+/// The section `[rates]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RatesFile {

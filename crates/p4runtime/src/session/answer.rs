@@ -46,6 +46,7 @@ pub struct ReadAnswer {
     rest: Rest,
 }
 
+/// The part of the response that has not been returned yet.
 #[derive(Debug)]
 enum Rest {
     Going(Box<Going>),
@@ -86,6 +87,7 @@ impl ReadMessage {
     }
 }
 
+/// A response in progress.
 #[derive(Debug)]
 struct Going {
     reading: Reading,

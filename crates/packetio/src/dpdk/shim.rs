@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 /// The largest number of packets that are received or sent at once.
 pub(super) const BURST: usize = 64;
 
+/// A port, as the C functions fill it.
 #[repr(C)]
 #[derive(Debug)]
 struct RawPort {
@@ -21,6 +22,7 @@ struct RawPort {
     pool: *mut Opaque,
 }
 
+/// A received packet, as the C functions fill it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RawPacket {

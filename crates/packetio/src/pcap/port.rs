@@ -50,6 +50,7 @@ pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
     Ok(Port { queues: queues.collect(), name, counters, recording })
 }
 
+/// The queue of a port on capture files.
 #[derive(Debug)]
 struct CaptureQueue {
     name: String,
@@ -145,6 +146,7 @@ impl CaptureQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct SharedCapture(Arc<Mutex<Output>>);
 
+/// The content of a [`SharedCapture`].
 #[derive(Debug)]
 struct Output {
     writer: CaptureWriter<BufWriter<File>>,

@@ -97,6 +97,7 @@ enum Format {
     Pcapng(Section),
 }
 
+/// The format of a classic pcap file.
 #[derive(Clone, Copy, Debug)]
 struct Pcap {
     layout: PcapLayout,
@@ -104,6 +105,7 @@ struct Pcap {
     nanoseconds: bool,
 }
 
+/// The layout of record headers. `Modified` is that of Kuznetzov's variant.
 #[derive(Clone, Copy, Debug)]
 enum PcapLayout {
     LittleEndian,
@@ -111,12 +113,14 @@ enum PcapLayout {
     Modified,
 }
 
+/// The current section of a pcapng file.
 #[derive(Debug)]
 struct Section {
     big_endian: bool,
     interfaces: Vec<Interface>,
 }
 
+/// An interface that a pcapng section describes.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: LinkType,

@@ -26,12 +26,14 @@ use crate::trace::Event;
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
+/// The blocks of `PSA_Switch`.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     ingress: Pipeline,
     egress: Pipeline,
 }
 
+/// The blocks of `IngressPipeline` or `EgressPipeline`.
 #[derive(Clone, Debug)]
 struct Pipeline {
     parser: TypedBlock<ParserId>,
@@ -39,11 +41,13 @@ struct Pipeline {
     deparser: TypedBlock<ControlId>,
 }
 
+/// A pass that waits to run.
 enum Pass<V> {
     Ingress(Ingress<V>),
     Egress(Egress<V>),
 }
 
+/// A pass through ingress, with the values with which it starts.
 struct Ingress<V> {
     packet: Vec<u8>,
     port: u32,
@@ -55,6 +59,7 @@ struct Ingress<V> {
     generation: u32,
 }
 
+/// A pass through egress, with the values with which it starts.
 struct Egress<V> {
     packet: Vec<u8>,
     port: u32,

@@ -39,6 +39,7 @@ use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
 
+/// The blocks of `V1Switch`.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     parser: TypedBlock<ParserId>,

@@ -52,6 +52,7 @@ pub(crate) struct Meter {
     running: Option<Running>,
 }
 
+/// The state of a meter with a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Running {
     config: MeterConfig,

@@ -94,6 +94,7 @@ pub(crate) struct Header {
     pub(crate) tail: u32,
 }
 
+/// The position of a field in its header, in bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PackedField {
     pub(crate) bit: u32,

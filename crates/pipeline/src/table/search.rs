@@ -341,6 +341,7 @@ impl BuildHasher for Passed {
     }
 }
 
+/// The hasher that [`Passed`] builds.
 struct PassedHasher(u64);
 
 impl Hasher for PassedHasher {

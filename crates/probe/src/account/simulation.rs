@@ -176,6 +176,7 @@ pub(super) struct Outcome {
     pub(super) not_left: Edges,
 }
 
+/// An event of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// An edge of the window, at which the simulation counts the outstanding packet-ins.
@@ -197,6 +198,7 @@ enum Event {
     Wake(usize),
 }
 
+/// An engine thread of the simulated probe.
 #[derive(Default)]
 struct Thread {
     schedule: VecDeque<(u64, usize)>,
@@ -218,6 +220,7 @@ struct Station {
     busy: bool,
 }
 
+/// The state of the simulation: the probe, the network and the controller.
 struct World<'a> {
     scenario: &'a Scenario,
     /// The generators of random numbers, one for each purpose, so that a delay of the probe changes

@@ -376,6 +376,7 @@ pub struct Resolved {
     values: Vec<(&'static Setting, ResolvedValue)>,
 }
 
+/// The value of a setting as text, and the texts of its elements if it is a list.
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedValue {
     pub(super) text: String,

@@ -30,6 +30,7 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
     }
 }
 
+/// A reader of one TOML file, which adds its values to the settings.
 struct Reader<'a> {
     settings: &'a mut Settings,
     text: &'a str,

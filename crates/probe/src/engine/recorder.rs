@@ -41,6 +41,7 @@ pub(crate) struct Sums {
     pub(crate) outstanding: Vec<u64>,
 }
 
+/// The record of one engine thread over a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Recorder {
     pub(crate) tally: Tally,

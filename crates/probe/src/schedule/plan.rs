@@ -22,6 +22,7 @@ pub struct SchedulePlan {
     switches: Vec<Parameters>,
 }
 
+/// The parameters of one switch's schedule.
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,

@@ -111,6 +111,7 @@ impl Votes {
     }
 }
 
+/// The outcome of a check so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Open,
@@ -129,6 +130,7 @@ pub(super) struct Measured {
     student: f64,
 }
 
+/// The stage of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     /// Rates double or halve until one has passed and one has failed.

@@ -95,6 +95,8 @@ struct Peers {
     count: u32,
 }
 
+/// A frame whose variable fields are zero, with the sums of its constant bytes and the offsets of
+/// the fields.
 #[derive(Debug)]
 struct Template {
     bytes: Vec<u8>,

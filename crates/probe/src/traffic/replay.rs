@@ -77,6 +77,7 @@ enum Checksum {
     Udp(Sum),
 }
 
+/// A checksum that is adjusted when the packet id is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     /// The offset of the checksum in the frame.

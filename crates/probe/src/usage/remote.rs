@@ -32,6 +32,7 @@ const SAID_LIMIT: usize = 1000;
 /// The time that a shell that closed its output may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The observation of processes on another host.
 #[derive(Debug)]
 pub(super) struct Remote {
     target: String,
@@ -245,6 +246,7 @@ fn read(
     }
 }
 
+/// A complete part of the script's output.
 enum Event {
     Units(Units),
     Snapshot(Snapshot),

@@ -85,6 +85,7 @@ fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
         }
 }
 
+/// A TCP socket, as `/proc/net/tcp` lists it.
 struct Socket {
     local: SocketAddr,
     remote: SocketAddr,

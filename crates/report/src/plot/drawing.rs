@@ -111,6 +111,7 @@ impl DrawingError {
     }
 }
 
+/// The state of the reader.
 #[derive(Default)]
 struct State {
     drawing: Drawing,

@@ -21,6 +21,7 @@ pub(super) struct Legend {
     notes: Vec<String>,
 }
 
+/// An entry of the legend.
 struct Entry {
     /// The name of the legend's entry, wrapped into lines.
     name: Vec<String>,
@@ -28,6 +29,7 @@ struct Entry {
     width: f64,
 }
 
+/// The sample beside the name of an entry.
 #[derive(Clone, Copy, PartialEq)]
 enum Sample {
     Line(Style),

@@ -90,6 +90,7 @@ struct Walk {
     visits: HashMap<(ParserId, u32), u32>,
 }
 
+/// A symbolic execution of a program's parsers.
 struct Walker<'p> {
     program: &'p Program,
 }

@@ -162,6 +162,7 @@ fn unknown(
     Ok(Unknown { link, flows, rate, source, by_delays: by_delays.map(Arc::new) })
 }
 
+/// The equations for the unknown bursts over the cut links of a cyclic network.
 struct System<'a, 'n> {
     network: &'n Network,
     settings: &'a Settings,

@@ -28,6 +28,7 @@ pub(crate) struct Node<'t> {
     pub(crate) value: Tree<'t>,
 }
 
+/// A value in a network file, which is the same for TOML, JSON and XML.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree<'t> {
     /// The fields of an object, sorted by name.

@@ -36,6 +36,7 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A type whose random values can be derived from bytes.
 pub(super) trait Sample: Sized {
     fn sample(source: &mut Source<'_>) -> Self;
 }

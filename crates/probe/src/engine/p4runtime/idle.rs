@@ -38,6 +38,7 @@ pub(super) struct IdleForm {
     mark: u128,
 }
 
+/// A match field of the table.
 #[derive(Clone, Debug)]
 struct Field {
     id: u32,

@@ -30,6 +30,7 @@ const ROUND: u64 = 20_000_000;
 /// configured intervals.
 const ROUNDS: usize = 3;
 
+/// The state of the test of the topology change detection time.
 pub(in crate::rfc8456) struct TopologyChange {
     terms: Terms,
     /// The switch that is switched off. It has at least as many links as any other.

@@ -14,6 +14,7 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::seen::{Census, Order, Seen, What};
 use crate::topology::Topology;
 
+/// The state of the test of the topology discovery time.
 pub(in crate::rfc8456) struct TopologyDiscovery {
     terms: Terms,
     switches: u32,

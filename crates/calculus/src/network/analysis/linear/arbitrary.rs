@@ -108,6 +108,7 @@ impl Variables {
     }
 }
 
+/// A linear program, with its variables by class of flows.
 struct Formulation {
     program: Program,
     classes: Vec<Variables>,

@@ -79,6 +79,7 @@ struct Packet {
 /// for per-flow regulators, the participant.
 type QueueKey = (ServerId, ServerId, Priority, Option<usize>);
 
+/// An event of the packet simulation. The numbers are indices of packets or servers.
 #[derive(Debug)]
 enum Event {
     /// A source sends a packet.
@@ -105,6 +106,7 @@ struct PortAt<'n> {
     clock: Clock,
 }
 
+/// The state of a packet simulation.
 pub(super) struct Run<'c, 'n> {
     setup: &'c Setup<'n>,
     has_interest: bool,
