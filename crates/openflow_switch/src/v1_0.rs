@@ -87,6 +87,7 @@ impl Personality {
         self.flows.len()
     }
 
+    /// Handles a message of OpenFlow 1.0.
     pub(super) fn receive(
         &mut self,
         options: &SwitchOptions,
@@ -142,6 +143,7 @@ impl Personality {
         Received::Nothing
     }
 
+    /// Adds, changes or removes flow entries.
     fn flow_mod(
         &mut self,
         xid: Xid,
@@ -228,6 +230,7 @@ impl Personality {
         }
     }
 
+    /// Answers a statistics request.
     fn stats(
         &self,
         options: &SwitchOptions,

@@ -121,6 +121,7 @@ impl Personality {
         self.flows.len()
     }
 
+    /// Handles a message of OpenFlow 1.3.
     pub(super) fn receive(
         &mut self,
         options: &SwitchOptions,
@@ -236,6 +237,7 @@ impl Personality {
         }
     }
 
+    /// Adds, changes or removes flow entries.
     fn flow_mod(
         &mut self,
         flow_mod: FlowMod,

@@ -417,6 +417,8 @@ impl Arbitration {
             .is_some_and(|known| self.holds_highest(known))
     }
 
+    /// Returns an error if an arbitration update is refused. `known` is the index of the controller
+    /// if it has taken part in an arbitration before.
     fn check(
         &self,
         known: Option<usize>,

@@ -130,6 +130,7 @@ impl From<prost::DecodeError> for Stop {
 }
 
 impl Walk<'_> {
+    /// Adds up the memory of the fields of a message, including those of nested messages.
     fn message(&mut self, shape: &Shape, mut bytes: &[u8], depth: usize) -> Result<(), Stop> {
         if depth == 0 {
             return Err(Stop::Malformed);

@@ -252,6 +252,7 @@ impl LossFreeSearch {
         self.take(rate, &observations);
     }
 
+    /// Evaluates the trials of a point as votes, and updates the search with them.
     fn take(&mut self, rate: f64, observations: &[Observation]) {
         self.points += 1;
         let mut votes = Votes::default();

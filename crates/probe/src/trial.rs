@@ -327,6 +327,7 @@ const LONGEST_FLOOD: Duration = Duration::from_secs(30);
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
+    /// Leads the trial through its phases, and returns how it ended.
     fn conduct(&mut self) -> Completion {
         if let Some(together) = &mut self.together {
             together.compare_clocks(self.plan, true);
@@ -442,6 +443,7 @@ impl Conductor<'_> {
         Completion::Complete
     }
 
+    /// Waits until the switches are connected.
     fn connect(&mut self) -> Result<(), Completion> {
         let timing = self.plan.config.timing;
         let deadline = nanos(timing.connect_timeout);

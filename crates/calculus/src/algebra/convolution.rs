@@ -65,6 +65,7 @@ impl Curve {
         self.negated().is_sub_additive()
     }
 
+    /// Convolves two curves of any shape on one interval that contains a period of the result.
     fn general_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         let (f, g) = both(self, other);
         let (start, length, increment) = match (&f.rate, &g.rate) {

@@ -201,6 +201,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses one of the parts of which the value of a plot option consists.
     fn option_part(&mut self) -> Result<Part, MppgError> {
         let column = self.column();
         let sign = if self.accept("-") {
@@ -327,6 +328,7 @@ impl Parser<'_> {
         Ok(Expression { kind, column })
     }
 
+    /// Parses the arguments of a function of the language.
     fn call(&mut self, name: String) -> Result<Kind, MppgError> {
         self.expect("(")?;
         match name.as_str() {

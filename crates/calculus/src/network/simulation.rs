@@ -136,6 +136,8 @@ struct FluidSetup<'n> {
 }
 
 impl<'n> FluidSetup<'n> {
+    /// Prepares the simulation of a flow. Returns `None` if the flow or its path cannot be
+    /// simulated.
     fn of(network: &'n Network, flow: FlowId, settings: &'n Settings) -> Option<Self> {
         let path = &network.flow(flow).path;
         if path.len() > LONGEST_PATH || network.is_outlined(Part::Flow(flow)) {

@@ -71,6 +71,7 @@ impl Network {
         found
     }
 
+    /// Returns the reason why the servers up to `last` have no finite bound.
     fn reason(&self, last: Option<ServerId>, loads: &[Load], graph: &Graph) -> Reason {
         let before = graph.before(last);
         let servers_where = |is: fn(&Load) -> bool| -> Vec<ServerId> {

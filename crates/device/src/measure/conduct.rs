@@ -399,6 +399,7 @@ impl Conductor<'_> {
         self.plan.steady_machine.then(|| self.bench.yardstick()).flatten()
     }
 
+    /// Searches for the highest rate without loss of a cell, trial by trial.
     fn search(&mut self, resumed: Resumed) -> Result<ControlFlow<()>, ConductError> {
         let Resumed { cell: id, mut search } = resumed;
         let planned = self.cell(id).zip(self.plan.rates);

@@ -510,6 +510,7 @@ impl DeviceKind {
     }
 }
 
+/// Checks the section `[device]` and returns the kind of device that it describes.
 fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
     let version = || match file.openflow.as_deref() {
         None | Some("1.0") => Ok(openflow::Version::V1_0),

@@ -321,6 +321,8 @@ impl DeviceHandle {
         self.send_when(packets, When::Now)
     }
 
+    /// Queues packet-ins for all streams that receive them, and returns the number that fitted the
+    /// queues.
     fn send_when(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,

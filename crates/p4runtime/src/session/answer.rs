@@ -145,6 +145,7 @@ impl ReadAnswer {
 }
 
 impl Rest {
+    /// Continues the response until its next message is complete or other tasks should run.
     fn step(&mut self) -> ReadStep {
         let going = match self {
             Self::Going(going) => going,

@@ -71,6 +71,7 @@ const BPF_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
+/// Creates the map from a queue to its socket.
 fn create_map(queues: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Create {
@@ -85,6 +86,7 @@ fn create_map(queues: u32) -> io::Result<OwnedFd> {
     owned(unsafe { bpf(BPF_MAP_CREATE, &attributes) }?)
 }
 
+/// Loads the program, which uses this map, into the kernel.
 fn load(map: RawFd) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Load {
@@ -134,6 +136,7 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
     owned(unsafe { bpf(BPF_PROG_LOAD, &attributes) }?)
 }
 
+/// Attaches a program to an interface by a BPF link.
 fn link(program: &OwnedFd, ifindex: u32, mode: Mode) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Link {
@@ -162,6 +165,7 @@ unsafe fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<u64> {
     check(unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, size_of::<T>()) })
 }
 
+/// Returns an owned descriptor for the result of bpf(2).
 fn owned(descriptor: u64) -> io::Result<OwnedFd> {
     let descriptor = RawFd::try_from(descriptor).map_err(io::Error::other)?;
     // SAFETY: bpf(2) has just opened the descriptor, with close-on-exec, and it has no other owner.

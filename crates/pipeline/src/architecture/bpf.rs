@@ -153,6 +153,7 @@ impl Stages {
         self.leave(interpreter, headers, decided, port, outputs)
     }
 
+    /// Processes a packet by a uBPF program.
     fn user_space(
         &self,
         interpreter: &mut Interpreter<'_>,

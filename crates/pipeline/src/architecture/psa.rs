@@ -183,6 +183,7 @@ impl Blocks {
         Ok(())
     }
 
+    /// Runs the pass of a packet through ingress, and queues the passes that follow.
     fn ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -389,6 +390,7 @@ impl Blocks {
         })
     }
 
+    /// Runs the pass of a packet through egress, and outputs it or queues the passes that follow.
     fn egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,

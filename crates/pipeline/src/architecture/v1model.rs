@@ -289,6 +289,8 @@ impl Blocks {
         self.after_ingress(engine, passed, arguments, queue)
     }
 
+    /// Decides, by the packet's metadata, what happens to it after ingress: queues copies and
+    /// further passes.
     fn after_ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -504,6 +506,7 @@ impl Blocks {
         Ok(())
     }
 
+    /// Runs the pass of a packet through egress.
     fn egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -539,6 +542,7 @@ impl Blocks {
         self.after_egress(engine, passed, arguments, queue, outputs)
     }
 
+    /// Decides what happens to a packet after egress, deparses it and outputs it.
     fn after_egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,

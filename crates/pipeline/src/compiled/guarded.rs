@@ -109,6 +109,7 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     joined.inside(&switch.state, |inside| blocks(code, switch, packet, edge, Some(inside)))
 }
 
+/// Runs the blocks with all of their memory between guard pages. See [`run`] for the result.
 fn blocks(
     code: &Compiled,
     switch: &Switch,

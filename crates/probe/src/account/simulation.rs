@@ -314,6 +314,7 @@ impl World<'_> {
         self.events.push(Reverse((at, self.order, event)));
     }
 
+    /// Schedules the events that are known before the simulation starts.
     fn plan(&mut self, window: Window) {
         self.push(window.from, Event::Edge(true));
         self.push(window.to, Event::Edge(false));
@@ -351,6 +352,7 @@ impl World<'_> {
         }
     }
 
+    /// Handles an event.
     fn happens(&mut self, at: u64, event: Event) {
         match event {
             Event::Edge(is_start) => self.counts_at_edge(at, is_start),
@@ -446,6 +448,7 @@ impl World<'_> {
         self.recorders[thread].sample(at);
     }
 
+    /// Lets an engine thread take the packet-ins that are due by its schedule or by a closed loop.
     fn takes_due(&mut self, thread: usize, at: u64) {
         let count = self.threads.len();
         let gone = self.scenario.controller.gone;
@@ -478,6 +481,8 @@ impl World<'_> {
         }
     }
 
+    /// Lets an engine thread send packet-ins, until a connection accepts no more or the thread has
+    /// reached its rate.
     fn sends(&mut self, thread: usize, at: u64) {
         while let Some(switch) = self.threads[thread].waiting.front().copied() {
             let member = switch / self.threads.len();
@@ -607,6 +612,7 @@ impl World<'_> {
         self.serves(station, at);
     }
 
+    /// Ends the simulation, and returns its outcome with the true numbers.
     fn concludes(self, window: Window, end: u64) -> Outcome {
         let scenario = self.scenario;
         let mut counts = Counts::default();

@@ -148,6 +148,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Converts one table `[[switch]]` to the text of an override.
     fn switch(&mut self, setting: &'static Setting, table: &dyn TableLike, origin: Origin) {
         let mut entry = Entry::new(String::new(), origin);
         let mut index = None;

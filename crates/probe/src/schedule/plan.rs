@@ -43,6 +43,7 @@ impl SchedulePlan {
         Self::of(&config.traffic, &config.timing, &config.switches, seed)
     }
 
+    /// Computes the parameters of all switches from the settings.
     pub(super) fn of(
         traffic: &Traffic,
         timing: &Timing,

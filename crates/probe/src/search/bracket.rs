@@ -348,6 +348,7 @@ impl Bracket {
         self.narrow();
     }
 
+    /// Decides what follows the trials made so far in the measurement under overload.
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
         if self.votes.by_probe > 0 {
@@ -532,6 +533,7 @@ impl Bracket {
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
     }
 
+    /// Decides what follows the votes so far on the upper end of the bracket.
     fn take_votes_high(&mut self) {
         match self.votes.sign_test(self.votes.fails) {
             Check::Open => {}

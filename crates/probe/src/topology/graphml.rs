@@ -100,6 +100,7 @@ impl Graph {
         Self::parse(&String::from_utf8_lossy(&bytes), path)
     }
 
+    /// Parses a GraphML document.
     fn parse(text: &str, path: &Path) -> Result<Self, TopologyError> {
         let walk = Walk { path, text, line: 1, counted_to: 0 };
         let mut parser = Parser::new(walk);
@@ -208,6 +209,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Handles the start tag of an element.
     fn open(&mut self, element: &BytesStart<'_>, empty: bool) -> Result<(), TopologyError> {
         let name = element.local_name();
         if !self.root_seen {

@@ -89,6 +89,7 @@ struct Sum {
 }
 
 impl Recording {
+    /// Reads the frames of a capture file.
     pub(super) fn read(path: &Path) -> Result<Self, FrameError> {
         let mut reader = CaptureReader::open(path)?;
         let mut recording =

@@ -47,6 +47,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
+    /// Starts the observation, and waits for the greeting of the script.
     pub(super) fn start(
         command: Command,
         target: &str,
@@ -132,6 +133,7 @@ struct Shell {
 }
 
 impl Shell {
+    /// Starts a shell on the other host and passes it the script.
     fn spawn(
         mut command: Command,
         script: String,
@@ -267,6 +269,8 @@ impl Stream {
         self.units.is_some()
     }
 
+    /// Handles a line of the script's output. Returns the part that it completes, if it completes
+    /// one.
     fn line(&mut self, line: &str) -> Option<Event> {
         let Some(units) = self.units else {
             let mut words = line.strip_prefix(GREETING)?.split_ascii_whitespace();

@@ -93,6 +93,7 @@ struct Socket {
     inode: u64,
 }
 
+/// Returns the ids of the processes that own the wanted sockets.
 fn owners(
     what: &'static str,
     address: SocketAddr,

@@ -47,6 +47,7 @@ pub(super) const METHOD: &str = "Differences are the other result less the basel
 /// The number of compared figures above which the terminal shows only those that differ.
 const MANY: usize = 60;
 
+/// Formats the comparison of one result with the base.
 fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> String {
     let mut out = String::new();
     for doubt in &against.doubts {
@@ -108,6 +109,7 @@ pub(super) fn place(row: &Row<'_>) -> String {
 /// and the compared figure.
 type Line<'a> = (String, [String; 3], Row<'a>);
 
+/// Formats a table of compared figures.
 fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left(title).indent(2),

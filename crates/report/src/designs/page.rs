@@ -178,6 +178,7 @@ fn case_row(one: &Measured, counted: bool, uneven: bool) -> Vec<Cell> {
     cells
 }
 
+/// Returns the table of the settings and the machine.
 fn setting(run: &Run<'_>) -> Block {
     let (settings, machine) = (&run.findings.settings, &run.findings.machine);
     let on = settings.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");

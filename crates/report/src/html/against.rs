@@ -215,6 +215,7 @@ fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     groups
 }
 
+/// Groups the points into lines: those that agree in all settings but the one of the x axis.
 fn grouped<'a>(
     points: &[Labelled<'a>],
     against: Against,

@@ -369,6 +369,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Executes a call of a parser symbolically. Returns the walks that reach its end.
     fn call(&self, id: ParserId, arguments: &[Argument], mut walk: Walk) -> Vec<Walk> {
         let Some(parser) = self.program.parsers.get(id.index()) else { return Vec::new() };
         for (parameter, argument) in parser.parameters.iter().zip(arguments) {
@@ -412,6 +413,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Evaluates an expression as far as it is known.
     fn evaluate(&self, expression: &Expression, walk: &Walk) -> Option<Known> {
         match &expression.kind {
             ExpressionKind::Constant(Value::Bits(bits)) => Some(Known::Constant(bits.clone())),

@@ -132,6 +132,7 @@ fn unknowns(
     Ok(unknowns)
 }
 
+/// Returns the unknown burst of the flows over a cut link, with the bounds on it that are known.
 fn unknown(
     network: &Network,
     whole: &Common<'_>,

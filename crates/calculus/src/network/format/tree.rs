@@ -284,6 +284,7 @@ fn toml_table<'t>(
     Ok(Node { place, value: Tree::Object(fields) })
 }
 
+/// Converts a TOML value to a node.
 fn toml_value<'t>(
     text: &'t str,
     value: Spanned<DeValue<'t>>,
@@ -367,6 +368,7 @@ fn offset(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
+/// Converts a JSON value to a node.
 fn json<'t>(
     text: &'t str,
     raw: &'t RawValue,

@@ -112,6 +112,7 @@ impl Ids {
         Some(Self { table, action })
     }
 
+    /// Returns the update that inserts a rule with these keys and arguments.
     fn insert(&self, keys: &[Key], arguments: &[program::Argument]) -> v1::Update {
         let field = |(number, key): (u32, &Key)| v1::FieldMatch {
             field_id: number,

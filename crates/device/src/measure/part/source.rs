@@ -39,6 +39,7 @@ struct Program {
 }
 
 impl Program {
+    /// Adds the code of a part to the program.
     fn add(&mut self, part: &Part, number: usize, rules: u32) -> std::fmt::Result {
         match part {
             Part::Header(bits) => {
@@ -102,6 +103,7 @@ impl Program {
         writeln!(self.conditions, "        if ({condition}) {{ }} else {{ exit; }}")
     }
 
+    /// Adds a table with these keys, and its application.
     fn table(&mut self, keys: &[(KeyKind, u32)], number: usize, rules: u32) -> std::fmt::Result {
         write!(
             self.locals,
@@ -131,6 +133,7 @@ impl Program {
         writeln!(self.tables, "        t{number}.apply();")
     }
 
+    /// Adds a call of an extern, and its instance if it has one.
     fn call(&mut self, call: Call, number: usize) -> std::fmt::Result {
         const COVERED: &str = "{ h.ethernet.destination, h.ethernet.high }";
         let checksum = |function: &str| {

@@ -227,6 +227,7 @@ impl Shard {
         }
     }
 
+    /// Completes the connection if it is being made, then reads and writes as the events allow.
     fn try_handle(
         &mut self,
         index: usize,

@@ -201,6 +201,7 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
+    /// Schedules all packets that the sources send in a scenario.
     fn send(&mut self, scenario: &Scenario) {
         let setup = self.setup;
         for (index, (stream, (begins, pattern))) in
@@ -331,6 +332,8 @@ impl<'c, 'n> Run<'c, 'n> {
         self.setup.participants.get(*packet.members.first()?)?.path.get(packet.hop).copied()
     }
 
+    /// Handles the arrival of a packet at its next server. A server that eliminates copies drops
+    /// all but the first.
     fn arrive(&mut self, index: usize, now: &Rational) {
         let setup = self.setup;
         let Some(server) = self.server(index) else { return };
