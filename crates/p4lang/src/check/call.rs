@@ -40,6 +40,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks a call whose callee is a name: of a function, an action or the constructor of a type.
     fn call_path(
         &mut self,
         expression: &Expression,

@@ -294,6 +294,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
+    /// Reports a declaration of the outer scopes that a new declaration hides.
     fn hidden_by(&mut self, id: DeclarationId, name: &Name, hides_own_parameters: bool) {
         let outer = self.scopes.get(..self.scopes.len() - 1).unwrap_or(&[]);
         let Some(hidden) = self.lookup_in(outer, name.as_str(), Wanted::Any).first().copied()

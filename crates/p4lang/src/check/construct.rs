@@ -14,6 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
+    /// Checks an expression that creates an instance of a type with this name.
     pub(super) fn construct_named(
         &mut self,
         expression: &Expression,
@@ -191,6 +192,8 @@ impl<'program> Checker<'program, '_> {
         false
     }
 
+    /// Checks the arguments of a constructor, and returns its call. Returns `None` if the call has
+    /// an error.
     fn constructed(
         &mut self,
         ty: Type,

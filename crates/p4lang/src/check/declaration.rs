@@ -251,6 +251,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks that variables can have the type of this one, and checks its initial value.
     pub(super) fn variable(
         &mut self,
         declaration: &Declaration,
@@ -305,6 +306,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the declaration of a parser value set.
     fn value_set(&mut self, declaration: &'program Declaration, set: &'program ast::ValueSet) {
         let element = self.resolve_type(&set.element);
         let element = self.refuse_open(element, set.element.span);

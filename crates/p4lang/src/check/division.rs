@@ -25,6 +25,8 @@ use crate::source::Span;
 const RULE: &str = "P4 divides values known at compile time; p4c also turns divisions by powers of two into shifts";
 
 impl<'program> Checker<'program, '_> {
+    /// Reports divisions at run time. Those that no pass of p4c can remove are errors, the others
+    /// are warnings.
     pub(super) fn division_at_run_time(&mut self) {
         let mut refused = HashSet::new();
         for control in self.controls_of_main() {

@@ -83,6 +83,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks for each table in use its match kinds and the objects that its properties attach,
+    /// such as direct counters and action selectors.
     fn attachments(&mut self, attached: &[Attached]) {
         let mut direct: Vec<(DeclarationId, DeclarationId)> = Vec::new();
         let mut selectors: Vec<(DeclarationId, Vec<&'program Expression>)> = Vec::new();

@@ -59,6 +59,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Resolves a type by its kind. Reports an error and returns [`Type::Unknown`] if that is not
+    /// possible.
     fn resolve_kind(&mut self, ty: &ast::Type) -> Type {
         match &ty.kind {
             TypeKind::Boolean => Type::Bool,
@@ -120,6 +122,7 @@ impl Checker<'_, '_> {
         ty.clone()
     }
 
+    /// Resolves the name of a type.
     fn resolve_named(&mut self, path: &ast::Path) -> Type {
         let found = self.lookup(path, Wanted::Type);
         let Some(id) = found.first().copied() else {
@@ -172,6 +175,7 @@ impl Checker<'_, '_> {
             .is_some_and(|declaration| matches!(declaration.kind, ast::DeclarationKind::Typedef(_)))
     }
 
+    /// Resolves a generic type with its type arguments.
     fn resolve_specialized(
         &mut self,
         ty: &ast::Type,
