@@ -167,6 +167,7 @@ impl Writer<'_> {
         left
     }
 
+    /// Writes the nodes from `from` up to `until`, which is not included, as a block.
     fn write(
         &mut self,
         from: Option<usize>,

@@ -85,6 +85,8 @@ fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
     }
 }
 
+/// Adds what a control that is part of the package reaches, in the order in which p4c would list
+/// it.
 fn one_control(
     program: &Program,
     control: ControlId,

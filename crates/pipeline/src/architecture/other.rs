@@ -48,6 +48,7 @@ impl Blocks {
         Ok(Self { blocks, emits })
     }
 
+    /// Runs the blocks of the package one after the other on a packet.
     pub(super) fn process(
         &self,
         interpreter: &mut Interpreter<'_>,

@@ -45,6 +45,7 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
     Plot { lines, span, ..Plot::new(title, description, x, y) }
 }
 
+/// Draws the rates of each second of a trial.
 fn rates(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
     // The second in which the traffic ends is left out, because its count would look like a dip.

@@ -104,6 +104,8 @@ fn height(row: &[Entry]) -> f64 {
 }
 
 impl Sample {
+    /// Draws the sample of an entry of the legend, with its left end at `left` and its centre at
+    /// the height `middle`.
     fn draw(self, svg: &mut String, left: f64, middle: f64) {
         match self {
             Self::Line(style) if style.marker == Marker::Dot => {
