@@ -304,11 +304,13 @@ struct Conductor<'a> {
     plan: &'a TrialPlan,
     orders: &'a Orders,
     live: &'a Live,
+    /// Whether the user has asked to end the trial.
     interrupt: &'a AtomicBool,
     controller: Option<Sampler>,
     own: Option<Sampler>,
     usage: UsageSeries,
     surroundings: Surroundings,
+    /// The time at which all switches were ready, in seconds on the trial's clock.
     ready_after: Option<f64>,
     notes: Vec<String>,
     /// The other ranks, if there are any.

@@ -278,13 +278,17 @@ fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearc
 /// The conductor of a campaign, with everything that it needs to measure a block.
 struct Conductor<'c> {
     plan: &'c Plan,
+    /// The name of each cell of the plan.
     names: Vec<String>,
     writer: &'c mut Writer,
     bench: &'c mut dyn Bench,
+    /// A clock that returns nanoseconds.
     now: &'c mut dyn FnMut() -> u64,
     watch: &'c mut dyn Watch,
+    /// The number of the last run, a series of packets that is measured without a pause.
     run: u32,
     steadiness: Steadiness,
+    /// The number of steps that are done, of all `of` steps.
     done: u64,
     of: u64,
 }

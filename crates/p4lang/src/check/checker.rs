@@ -86,6 +86,7 @@ pub(super) struct Context {
     /// The instance whose initializer block is being checked, to which `this` refers. `None`
     /// outside such blocks.
     pub(super) instance: Option<DeclarationId>,
+    /// The number of loops that enclose the current statement.
     pub(super) loops: u32,
     pub(super) in_key_set: bool,
     /// Whether the checker is in an argument of an action in a table's properties.

@@ -176,7 +176,9 @@ pub(super) struct Outcome {
     pub(super) not_left: Edges,
 }
 
-/// An event of the simulation.
+/// An event of the simulation: a packet-in arrives at the controller, the server of a station has
+/// finished one, an answer arrives at the probe, the controller closes its connections, or an
+/// engine thread has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// An edge of the window, at which the simulation counts the outstanding packet-ins.
@@ -201,12 +203,17 @@ enum Event {
 /// An engine thread of the simulated probe.
 #[derive(Default)]
 struct Thread {
+    /// The due times that are still to come, each with its switch.
     schedule: VecDeque<(u64, usize)>,
     /// The switches that have packet-ins to send, in the order of the due times.
     waiting: VecDeque<usize>,
+    /// The answers in the thread's sockets: the switch and the sequence number of each.
     unread: VecDeque<(usize, u64)>,
+    /// The earliest time of the next packet-in, if the thread sends at a limited rate.
     next_send: u64,
+    /// The earliest time at which the thread reads the next answer.
     next_read: u64,
+    /// The time at which the thread last polled its sockets.
     looked: u64,
     /// The time at which the thread wakes by itself to send or read more.
     alarm: u64,
@@ -228,16 +235,23 @@ struct World<'a> {
     due: StdRng,
     service: StdRng,
     drops: StdRng,
+    /// The pending events by time. Simultaneous events happen in the order in which they were
+    /// added.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// The number of events so far.
     order: u64,
     recorders: Vec<Recorder>,
     threads: Vec<Thread>,
     stations: [Station; 2],
     /// The number of packet-ins that wait at the controller, by switch.
     at_controller: Vec<usize>,
+    /// The number of packet-ins in the network.
     on_their_way: u64,
+    /// The time at which the network can carry the next packet-in, if its rate is limited.
     link_free: u64,
+    /// The number of answers in the sockets of all threads.
     unread: u64,
+    /// What the samples of the sockets have shown so far.
     sockets: InSockets,
     /// The time of the last sample of the sockets, and whether the sockets were full then.
     looked: (u64, bool),

@@ -62,15 +62,23 @@ pub(super) struct Shard {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
+    /// What opens connections to the controller.
     pub(super) dialler: Dialler,
     pub(super) recorder: Recorder,
+    /// The times of the thread's tasks, such as when the next packet-in is due.
     pub(super) pace: Pace,
     pub(super) members: Vec<Member>,
+    /// The messages from other engine threads.
     pub(super) mailbox: Mailbox,
+    /// The ends through which messages to the other engine threads are sent, by thread.
     pub(super) slots: Vec<Slot>,
+    /// The poller of all connections and of the mailbox.
     pub(super) epoll: std::os::fd::OwnedFd,
+    /// The switches whose connections may have something to send, by index in `members`.
     pub(super) dirty: Vec<usize>,
+    /// A reused buffer for the frame of the next packet-in.
     pub(super) frame: Vec<u8>,
+    /// The time of the next attempt to connect, so that the thread does not dial too fast.
     pub(super) next_dial: u64,
 }
 
@@ -78,8 +86,11 @@ pub(super) struct Shard {
 pub(super) struct Member {
     pub(super) switch: OpenFlowSwitch,
     pub(super) connection: Connection,
+    /// What generates the frames of the switch's packet-ins.
     pub(super) source: FrameSource,
+    /// The prepared messages for a flood, if the traffic is one.
     pub(super) flood: Option<FloodBlock>,
+    /// Whether the controller has finished the handshake with the switch.
     pub(super) ready: bool,
     /// The most advanced stage of the handshake so far, and the last error.
     pub(super) handshake: SwitchHandshake,

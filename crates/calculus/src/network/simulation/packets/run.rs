@@ -110,18 +110,30 @@ struct PortAt<'n> {
 pub(super) struct Run<'c, 'n> {
     setup: &'c Setup<'n>,
     has_interest: bool,
+    /// The random choices of the run; `None` if each is as harmful as possible to the flow of
+    /// interest.
     rng: Option<Rng>,
     /// The order of streams among packets that arrive simultaneously: lower values are first.
     ranks: Vec<u8>,
+    /// All packets so far. A packet is referred to by its index.
     packets: Vec<Packet>,
     /// The pending events, each with its time, its order among simultaneous events, and its number.
     agenda: BinaryHeap<Reverse<(Rational, u8, usize)>>,
+    /// All events so far, by number. An event is taken out when it happens.
     events: Vec<Option<Event>>,
+    /// The servers that are output ports, by index of the server.
     ports: BTreeMap<usize, PortAt<'n>>,
+    /// The servers that are not ports.
     lines: HashMap<ServerId, Line<'c>>,
+    /// The packets that wait in each queue of a regulator.
     queues: BTreeMap<QueueKey, VecDeque<usize>>,
+    /// For each regulator and participant, what the regulator let pass so far. It determines when
+    /// the next packet conforms to the arrival curve.
     regulated: HashMap<(ServerId, ServerId, usize), Conformance>,
+    /// The packets that have passed a server that eliminates copies: the server, the stream and the
+    /// number of the packet.
     eliminated: HashSet<(ServerId, usize, usize)>,
+    /// The number of packets that the source of each stream sends at its first moment.
     bursts: Vec<usize>,
     /// The number of packets that have not reached their destination. A packet counts once for each
     /// of its participants.
