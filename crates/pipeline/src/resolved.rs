@@ -687,14 +687,19 @@ pub(crate) struct Resolver<'p> {
     /// The offset in the frame of each variable, by the variable's number. `None` before its first
     /// use.
     places: Vec<Option<Offset>>,
+    /// The size of the frame so far, in bytes.
     frame: u32,
+    /// The location of the construct that is being resolved.
     here: Option<Location>,
     in_parser: bool,
     /// Whether the statements that are being resolved are those of an action or a function.
     in_action: bool,
     bodies: Bodies,
+    /// The tables resolved so far, by number.
     tables: Vec<Option<Table>>,
+    /// The tables that can be packed, by their number among all tables.
     packed: Vec<usize>,
+    /// The place and the name of each assertion.
     faults: Vec<(String, String)>,
     /// The offset and shape of each function's return value in the frame.
     returned: HashMap<FunctionId, (Offset, Shape)>,
@@ -712,6 +717,7 @@ pub(crate) struct Resolver<'p> {
     /// The field that holds the sum of each instance of `InternetChecksum`, or `None` for an
     /// instance that generated code does not implement.
     sums: HashMap<ExternId, Option<Field>>,
+    /// The moves of the values that the messages of v1model's `digest` contain.
     messages: Vec<Move>,
     /// The next index of each header stack in the current state, while a parser is being unrolled.
     next: Option<unrolled::NextIndexes>,

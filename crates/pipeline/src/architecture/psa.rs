@@ -75,6 +75,8 @@ struct Egress<V> {
     shared: Shared<V>,
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     generation: u32,
 }
 
@@ -84,6 +86,8 @@ struct Passed {
     port: u32,
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     generation: u32,
 }
 

@@ -85,6 +85,8 @@ struct Egress<V> {
     /// The priority queue of the port in which the packet waits. Larger numbers are sent first.
     priority: u128,
     path: &'static str,
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     generation: u32,
 }
 

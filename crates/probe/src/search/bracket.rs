@@ -182,6 +182,7 @@ pub(super) struct Bracket {
     pub(super) by_probe: bool,
     /// The answers per second and switch at the rate that failed.
     answered: f64,
+    /// Whether votes have confirmed the loss-free and the lossy rate.
     low_holds: bool,
     high_holds: bool,
     /// Whether a rate that failed was already tried again.

@@ -79,7 +79,7 @@ struct Packet {
 /// for per-flow regulators, the participant.
 type QueueKey = (ServerId, ServerId, Priority, Option<usize>);
 
-/// An event of the packet simulation. The numbers are indices of packets or servers.
+/// An event of the packet simulation. The numbers are indices of packets or ports.
 #[derive(Debug)]
 enum Event {
     /// A source sends a packet.
@@ -121,7 +121,7 @@ pub(super) struct Run<'c, 'n> {
     agenda: BinaryHeap<Reverse<(Rational, u8, usize)>>,
     /// All events so far, by number. An event is taken out when it happens.
     events: Vec<Option<Event>>,
-    /// The servers that are output ports, by index of the server.
+    /// The output ports that flows pass, by index.
     ports: BTreeMap<usize, PortAt<'n>>,
     /// The servers that are not ports.
     lines: HashMap<ServerId, Line<'c>>,
