@@ -54,7 +54,9 @@ pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
 #[derive(Debug)]
 struct CaptureQueue {
     name: String,
+    /// The capture that is being read; `None` after its end, and for all queues but the first.
     input: Option<CaptureReader<BufReader<File>>>,
+    /// The file that is read again at its end.
     repeated: Option<PathBuf>,
     /// The error because of which the input ended early.
     fault: Option<CaptureError>,

@@ -1,4 +1,5 @@
-//! Generates a v1model program that contains a list of parts.
+//! Generates a v1model program that contains given parts: pieces of P4 such as a header, a table or
+//! an assignment (see [`Part`]).
 
 use std::fmt::Write;
 
