@@ -49,6 +49,7 @@ fn rank(priority: u16, rule: &Match) -> u32 {
     u32::from(priority) + if is_exact { EXACT } else { 0 }
 }
 
+/// Returns what is needed to find an entry of OpenFlow 1.0 by packet.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
 };

@@ -75,6 +75,7 @@ impl Default for Session {
     }
 }
 
+/// Returns what is needed to find an entry of OpenFlow 1.3 by packet.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
 };

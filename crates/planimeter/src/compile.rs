@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::output::layout;
 use crate::program::{self, Sources, architecture};
 
+/// The largest width of the help in columns.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Check a P4 program; emit P4Info and the IR";
 

@@ -109,6 +109,7 @@ pub(crate) struct Progress {
     trial: Arc<Mutex<String>>,
 }
 
+/// The interval at which a line of progress is redrawn on a terminal.
 const REFRESH: Duration = Duration::from_millis(250);
 /// The interval of progress messages if standard error is not a terminal. Only on a terminal can a
 /// line be redrawn instead.

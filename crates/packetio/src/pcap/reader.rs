@@ -48,6 +48,7 @@ const MAGICS: [[u8; 4]; 5] = [
     [0xa1, 0xb2, 0x3c, 0x4d],
     [0x34, 0xcd, 0xb2, 0xa1],
 ];
+/// The length of the header of a pcap file in bytes.
 const PCAP_HEADER: usize = 24;
 
 /// Returns whether a file begins like a capture.

@@ -14,6 +14,7 @@ use softswitch::V1ModelSettings;
 use crate::failure::Failure;
 use crate::storage::Stored;
 
+/// The largest width of the help in columns.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a P4 program as a switch";
 

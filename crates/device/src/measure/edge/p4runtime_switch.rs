@@ -18,6 +18,7 @@ use super::super::task::Task;
 use super::programs;
 use super::wire::Device;
 
+/// The longest wait until the switch accepts a connection, and until this client is primary.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The number of table entries in one Write request.
 const BATCH: usize = 1000;
