@@ -1,4 +1,4 @@
-//! Processes that run beside a test and end with it.
+//! Processes that a test starts, and that end when the test ends.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,5 @@
-//! A short form of probe runs for tests.
+//! Runs of the probe for tests: started on a thread from a few settings, and observed or
+//! interrupted.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     // The size of a burst must not change the result.
     let whole = frames(header, tag, packet, 128);
     assert_eq!(whole, frames(header, tag, packet, 3));
-    // The result must also be the same if the burst holds only the heads of segments, whatever
+    // The result must also be the same if the burst holds only the heads of segments, regardless of
     // their length.
     let head = usize::from(header[2]);
     let apart = by_heads(header, tag, packet, head);

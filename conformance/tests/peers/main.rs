@@ -1,5 +1,6 @@
-//! Real controllers, clients, switches and other outside programs against Planimeter. A program
-//! that `conformance/install.sh` did not install is named, and its tests are skipped.
+//! Tests of Planimeter with the controllers, clients, switches and other programs of other
+//! projects. A test whose program `conformance/install.sh` did not install is skipped, and the
+//! program is named.
 
 mod book;
 mod device_open_vswitch;

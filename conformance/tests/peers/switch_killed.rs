@@ -42,7 +42,7 @@ fn what_was_answered_before_a_kill_is_there_again() {
     let switch = start();
     let mut writer = run("write", &[&program]);
     writer.wait_for("written 500\n", PATIENCE);
-    // Dropping the switch sends SIGKILL, at whatever point it is.
+    // Dropping the switch sends SIGKILL, whatever it is doing.
     drop(switch);
     let ended = conformance::poll(PATIENCE, || writer.try_wait().is_some());
     assert!(ended, "it goes on writing: {}", writer.output());

@@ -26,6 +26,7 @@ pub struct Interrupt {
     end: Option<Instant>,
 }
 
+/// The condition of an interrupt, apart from its deadline.
 #[derive(Clone, Debug, Default)]
 enum Kind {
     #[default]

@@ -26,6 +26,7 @@ pub enum Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Percentile(u32);
 
+/// The number of billionths in a share of 1.
 const ALL: u32 = 1_000_000_000;
 
 impl Percentile {

@@ -179,6 +179,7 @@ impl Sorted {
         Some(student_t(confidence, n - 1.0) * standard_deviation(values)? / n.sqrt())
     }
 
+    /// Summarises the delays.
     pub(crate) fn profile(
         &self,
         settings: &Settings,

@@ -1,5 +1,9 @@
-//! Finds the delays of a campaign that are due to stalls of the host, with the control windows
-//! between its packets.
+//! Finds the delays of a campaign that are due to stalls of the host: times in which the processor
+//! that measures did something else, such as handling an interrupt.
+//!
+//! After each packet, a measurement times a control window: a fixed amount of work that does not
+//! involve the device. Stalls hit control windows as they hit packets, so packets that are late
+//! more often than control windows are late because of the device. See [`statistics::exposure`].
 
 use statistics::exposure::{Exposed, Exposure, Repetition, Tail, TailOrigin};
 

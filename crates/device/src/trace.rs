@@ -30,6 +30,7 @@ pub struct Trace {
     packets: Vec<Passed>,
 }
 
+/// A packet that passed the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Passed {
     /// The arrival time of the packet, in picoseconds since that of the first packet.

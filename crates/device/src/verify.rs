@@ -165,6 +165,7 @@ pub fn verify(
     Ok((model, verifications))
 }
 
+/// Verifies the model under one setting (packet size and table size).
 fn of_setting(
     campaign: &Campaign,
     model: &Model,
@@ -230,6 +231,8 @@ fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }
 
+/// Returns the errors of the model at one level, over the cells that it was not derived from.
+/// Returns `None` if there are none.
 fn of_level(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<VerifiedLevel> {
     let of = |training: bool| {
         let cells = cells.iter().filter(move |cell| cell.training == training);

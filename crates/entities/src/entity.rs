@@ -116,8 +116,8 @@ pub struct EntrySelection {
     pub table: TableId,
     /// Whether the table's default entry is selected, instead of the other entries.
     pub is_default: bool,
-    /// The match fields that entries must have, whatever their priority; `None` selects entries
-    /// with any fields.
+    /// The match fields that entries must have, regardless of their priority; `None` selects
+    /// entries with any fields.
     pub fields: Option<Box<[FieldMatch]>>,
     /// The priority that entries must have; `None` selects any priority.
     pub priority: Option<u32>,

@@ -14,8 +14,10 @@ use crate::value::{ValueError, ValueType};
 #[derive(Clone)]
 pub struct Value(Repr);
 
+/// The number of bytes up to which a value is stored inline.
 const INLINE: usize = 16;
 
+/// The representation of a scalar: short values are stored inline, without an allocation.
 #[derive(Clone)]
 enum Repr {
     Inline { bits: u32, length: u8, bytes: [u8; INLINE] },

@@ -213,7 +213,7 @@ fn failed(error: h2::Error) -> Status {
 }
 
 /// Checks that a response is a gRPC response. A response that carries a gRPC status is one,
-/// whatever its HTTP status and content type.
+/// regardless of its HTTP status and content type.
 fn check(head: &mut http::response::Parts) -> Result<(), Status> {
     http2::without_unreadable_details(&mut head.headers);
     if head.headers.contains_key("grpc-status") {
@@ -310,6 +310,7 @@ where
     }
 }
 
+/// A client's HTTP/2 connection, as the connection that a task drives.
 struct Dialled<T: AsyncRead + AsyncWrite + Unpin>(h2::client::Connection<T, Bytes>);
 
 impl<T> Connection for Dialled<T>

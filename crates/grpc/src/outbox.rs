@@ -69,6 +69,7 @@ pub struct Outbox<T> {
     link: Option<Link>,
 }
 
+/// The state of an outbox, which a lock protects.
 #[derive(Debug)]
 struct State<T> {
     items: VecDeque<T>,
@@ -88,6 +89,7 @@ struct State<T> {
     held: Held,
 }
 
+/// The phase in the life of an outbox.
 #[derive(Debug)]
 enum Phase {
     Open,

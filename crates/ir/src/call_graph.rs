@@ -82,6 +82,7 @@ struct Call {
 }
 
 impl Graph {
+    /// Builds the call graph of a program.
     fn of(program: &Program) -> Self {
         let counts = [
             program.actions.len(),
@@ -158,6 +159,7 @@ impl Graph {
         node >= self.firsts[4]
     }
 
+    /// Returns the violation for a problem at a node, with the name and location of the callable.
     fn violation(
         &self,
         program: &Program,

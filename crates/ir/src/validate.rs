@@ -128,6 +128,7 @@ impl<'p> Validator<'p> {
         outcome
     }
 
+    /// Checks that types refer only to types that exist.
     fn types(&mut self) -> Outcome {
         let types = &self.program.types;
         for (id, ty) in types.iter() {
@@ -198,6 +199,7 @@ impl<'p> Validator<'p> {
         Ok(())
     }
 
+    /// Checks the whole program.
     fn whole(&mut self) -> Outcome {
         let program = self.program;
         self.at = None;

@@ -219,6 +219,8 @@ impl SwitchFeatures {
     }
 }
 
+/// The side of the session that this handshake performs, with the properties of the switch and the
+/// configuration of packet-ins.
 #[derive(Clone, Debug)]
 enum Role {
     Switch { identity: Box<SwitchIdentity>, config: SwitchConfig },
@@ -343,6 +345,7 @@ impl Handshake {
         event
     }
 
+    /// Handles a message according to the stage of the session.
     fn dispatch(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Result<Event, HandshakeError> {
         let header = Header::new_checked(frame)?;
         let message_type = header.message_type();
@@ -411,6 +414,7 @@ impl Handshake {
         Ok(Event::Negotiated(version))
     }
 
+    /// Handles a message of the controller, as a switch.
     fn receive_as_switch(
         &mut self,
         version: Version,

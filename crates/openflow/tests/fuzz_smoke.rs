@@ -1,4 +1,5 @@
-//! The body of the fuzz target, run without a fuzzer on messages and on seeded mutations of them.
+//! Runs the code of the fuzz target `openflow` without a fuzzer, on messages and on seeded
+//! mutations of them.
 //!
 //! A fuzzer explores more (`cargo fuzz run openflow`); this test runs wherever the other tests do,
 //! and always on equal bytes.

@@ -30,6 +30,7 @@ struct Tuple<K> {
     priorities: BTreeMap<u32, usize>,
 }
 
+/// An entry with its place in the order of entries.
 #[derive(Clone, Debug)]
 struct Ranked<K> {
     rank: Rank,

@@ -21,10 +21,13 @@ pub(super) struct FlowEntry<M, F, I> {
     pub(super) priority: u16,
     pub(super) rule: M,
     pub(super) cookie: u64,
+    /// The time in seconds without a packet after which the entry is removed; 0 for none.
     pub(super) idle_timeout: u16,
+    /// The time in seconds after which the entry is removed in any case; 0 for none.
     pub(super) hard_timeout: u16,
     pub(super) flags: F,
     pub(super) instructions: I,
+    /// The time of installation in nanoseconds.
     pub(super) installed_at: u64,
     pub(super) hits: Hits,
 }
@@ -34,6 +37,7 @@ pub(super) struct FlowEntry<M, F, I> {
 pub(super) struct Hits {
     pub(super) packets: u64,
     pub(super) bytes: u64,
+    /// The time of the last packet, in nanoseconds.
     last_at: u64,
 }
 
@@ -95,6 +99,7 @@ struct Search<K, M> {
     tables: Vec<TableSearch<K>>,
 }
 
+/// The index of one table, and the numbers of lookups in it.
 #[derive(Clone, Debug)]
 struct TableSearch<K> {
     classifier: Classifier<K>,

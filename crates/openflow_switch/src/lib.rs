@@ -274,6 +274,7 @@ impl OpenFlowSwitch {
         }
     }
 
+    /// Handles a message of the controller, and appends the answer to `out`.
     fn message(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) -> Received {
         let awaits = self.awaiting.is_some();
         let mut rule = None;

@@ -30,6 +30,7 @@ pub(super) struct PortCounters {
     flooded: Counted,
 }
 
+/// The counters of one port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Port {
     received: Counted,

@@ -49,6 +49,7 @@ fn rank(priority: u16, rule: &Match) -> u32 {
     u32::from(priority) + if is_exact { EXACT } else { 0 }
 }
 
+/// Returns what is needed to find an entry of OpenFlow 1.0 by packet.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
 };
@@ -87,6 +88,7 @@ impl Personality {
         self.flows.len()
     }
 
+    /// Handles a message of OpenFlow 1.0.
     pub(super) fn receive(
         &mut self,
         options: &SwitchOptions,
@@ -142,6 +144,7 @@ impl Personality {
         Received::Nothing
     }
 
+    /// Adds, changes or removes flow entries.
     fn flow_mod(
         &mut self,
         xid: Xid,
@@ -228,6 +231,7 @@ impl Personality {
         }
     }
 
+    /// Answers a statistics request.
     fn stats(
         &self,
         options: &SwitchOptions,

@@ -75,6 +75,7 @@ impl Default for Session {
     }
 }
 
+/// Returns what is needed to find an entry of OpenFlow 1.3 by packet.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
 };
@@ -121,6 +122,7 @@ impl Personality {
         self.flows.len()
     }
 
+    /// Handles a message of OpenFlow 1.3.
     pub(super) fn receive(
         &mut self,
         options: &SwitchOptions,
@@ -236,6 +238,7 @@ impl Personality {
         }
     }
 
+    /// Adds, changes or removes flow entries.
     fn flow_mod(
         &mut self,
         flow_mod: FlowMod,

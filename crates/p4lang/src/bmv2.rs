@@ -160,11 +160,14 @@ struct Loader<'d> {
     layout: Layout,
     /// The element of the JSON that is being read, which error messages name.
     part: String,
+    /// The statements translated so far of the block that is being read.
     block: ir::Block,
     /// The parameters of the action that is being read, with their widths in bits.
     runtime_data: Vec<(ir::VariableId, u32)>,
+    /// The actions by their id in the JSON.
     actions: HashMap<i64, ir::ActionId>,
     externs: HashMap<String, ir::ExternId>,
+    /// The action profiles and selectors by name.
     profiles: HashMap<String, ir::ExternId>,
     /// The direct meters, by the name of their table.
     direct_meters: HashMap<String, DirectMeter>,
@@ -172,6 +175,7 @@ struct Loader<'d> {
     value_sets: HashMap<String, ir::ValueSetId>,
     hash_algorithm: ir::TypeId,
     clone_type: ir::TypeId,
+    /// The source files that locations refer to, by name.
     files: HashMap<String, u32>,
 }
 

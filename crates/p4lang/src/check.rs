@@ -108,16 +108,21 @@ pub struct Checked<'program> {
     pub program: &'program ast::Program,
     /// The nodes of the syntax tree that have a [`DeclarationId`], by this id.
     pub index: Index<'program>,
+    /// The type of each expression before its conversion.
     expression_types: Vec<Type>,
+    /// The type to which the context converts an expression.
     conversions: HashMap<ExpressionId, Type>,
     constants: HashMap<ExpressionId, Constant>,
+    /// The entities to which names refer.
     resolutions: HashMap<ExpressionId, Resolution>,
     calls: HashMap<ExpressionId, Call>,
     direct_applications: HashMap<TypeId, DirectApplication>,
+    /// The type to which each type reference of the syntax tree refers.
     types: Vec<Type>,
     declared_types: Vec<Type>,
     instances: HashMap<DeclarationId, Instance>,
     tables: HashMap<DeclarationId, TableFacts>,
+    /// The table whose `action_run` a `switch` examines, by the subject of the `switch`.
     switch_on_actions: HashMap<ExpressionId, DeclarationId>,
     errors: Vec<DeclarationId>,
     enum_values: HashMap<DeclarationId, Bits>,
@@ -127,6 +132,7 @@ pub struct Checked<'program> {
     pub(crate) limits: CompileLimits,
     /// The nesting depth and number of parts of each declared type; see the module `extent`.
     extents: HashMap<DeclarationId, extent::Extent>,
+    /// A cache of the sizes of types in bits.
     sizes: RefCell<HashMap<Type, Option<size::Sizes>>>,
     /// The position of each field, by the declaration of its type and its name. A declaration is
     /// added when one of its fields is looked up for the first time.

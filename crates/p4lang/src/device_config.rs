@@ -26,6 +26,7 @@ struct P4DeviceConfig {
     device_data: Bytes,
 }
 
+/// The message `Extras` of p4lang/PI, whose fields are ignored.
 #[derive(Clone, PartialEq, Message)]
 struct Extras {}
 

@@ -166,6 +166,7 @@ struct Lowering<'a> {
     checked: &'a Checked<'a>,
     sources: &'a SourceMap,
     problems: Vec<Diagnostic>,
+    /// The result so far.
     program: ir::Program,
     /// The scope of the instance or function that is being lowered; see [`Lowering::within`].
     scope: Scope,
@@ -177,6 +178,7 @@ struct Lowering<'a> {
     analyses: Analyses,
     /// The variables that only the lowering assigns, not a statement of the source.
     temporaries: HashSet<ir::VariableId>,
+    /// The number of each source file in the IR, by name.
     file_ids: HashMap<String, u32>,
     /// The number of elements lowered so far; see [`MAX_ELEMENTS`].
     elements: u32,

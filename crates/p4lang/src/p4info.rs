@@ -230,6 +230,7 @@ fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
         || *architecture(program) == Architecture::V1model && reach.calls_extern_functions
 }
 
+/// Reports objects of one kind that have the same name.
 fn duplicates(program: &Program, info: &P4Info, errors: &mut Faults) {
     // Report the last object with this name, since the first one may keep it.
     let table = |name: &str| {

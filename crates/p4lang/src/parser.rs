@@ -72,12 +72,14 @@ struct Parser<'run> {
     tokens: &'run [Token],
     symbols: &'run Interner,
     diagnostics: &'run mut Diagnostics,
+    /// The index of the current token.
     at: usize,
     /// The token for the end of the program, which follows the last one.
     end: Token,
     scopes: Scopes,
     /// Whether an unexpected end of the program was reported, which is done only once.
     ended: bool,
+    /// The nesting depth of the current construct, which is limited.
     depth: usize,
     /// The number of `else if` branches that enclose the current token.
     alternatives: usize,
@@ -88,6 +90,8 @@ struct Parser<'run> {
     /// within them. There, `>` closes the width and is not an operator.
     in_width: bool,
     looked_ahead: lookahead::LookedAhead,
+    /// The number of expressions so far, which is the id of the next one. The two numbers after it
+    /// are those of types and declarations.
     expressions: u32,
     types: u32,
     declarations: u32,
@@ -215,8 +219,8 @@ impl<'run> Parser<'run> {
             return self.error_here("");
         }
         if token.kind == TokenKind::End && std::mem::replace(&mut self.ended, true) {
-            // The end of the program is inside several constructs at once, but is reported only
-            // once.
+            // The end of the program is inside several constructs at the same time, but is reported
+            // only once.
             return Failed;
         }
         let found = self.describe(token);

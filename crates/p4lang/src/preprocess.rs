@@ -158,10 +158,13 @@ struct Preprocessor<'run> {
     names: Names,
     macros: Macros,
     expansion: Expansion,
+    /// The files that are being read, each included by the one before it.
     open: Vec<OpenFile>,
     /// The paths of the files that contain `#pragma once`, which are not included again.
     once: HashSet<PathBuf>,
+    /// The number of files opened so far, which is limited.
     opened: usize,
+    /// The number of tokens produced so far, which is limited.
     produced: usize,
     /// Whether a limit of the preprocessor was exceeded, so that no more tokens are read.
     exhausted: bool,

@@ -1,6 +1,7 @@
 //! Tests of the limits on nesting and on the size of types. A program beyond a limit is refused,
-//! with the limit and the location, in every form in which it may arrive. A program with one level
-//! less is accepted.
+//! with the limit and the location, in every form in which it may arrive: as P4 text, as IR in
+//! JSON, or as a device configuration that contains either. A program with one level less is
+//! accepted.
 
 use ir::{CompileLimits, Limit, Program, ReadError};
 use p4lang::device_config::{from_device_config, from_device_config_within};
@@ -43,6 +44,7 @@ fn actions(count: usize) -> String {
     program(&format!("action a0() {{}}\n{calls}"), &format!("apply {{ a{}(); }}", count - 1))
 }
 
+/// Returns a program with the same chain of functions.
 fn functions(count: usize) -> String {
     let calls = joined(count - 1, |at| {
         format!("bit<8> f{}(in bit<8> x) {{ return f{at}(x + 1); }}\n", at + 1)
@@ -51,6 +53,7 @@ fn functions(count: usize) -> String {
     program(&declarations, &format!("apply {{ m.x = f{}(m.x); }}", count - 1))
 }
 
+/// Returns a program with the same chain of controls.
 fn controls(count: usize) -> String {
     let calls = joined(count - 1, |at| {
         format!("control C{}(inout M m) {{ C{at}() c; apply {{ c.apply(m); }} }}\n", at + 1)
@@ -59,6 +62,7 @@ fn controls(count: usize) -> String {
     program(&declarations, &format!("C{}() c; apply {{ c.apply(m); }}", count - 1))
 }
 
+/// Returns a program with the same chain of parsers.
 fn parsers(count: usize) -> String {
     let calls = joined(count - 1, |at| {
         let next = at + 1;

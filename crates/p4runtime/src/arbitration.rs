@@ -212,7 +212,7 @@ pub enum ElectionMemory {
     #[default]
     Kept,
     /// The id is forgotten when the last controller of the role has disconnected, so that
-    /// controllers can be tried on a device one after the other, whatever their ids.
+    /// controllers can be tried on a device one after the other, regardless of their ids.
     ForgottenWhenAlone,
 }
 
@@ -246,6 +246,7 @@ pub struct Arbitration {
     controllers: Vec<Controller>,
 }
 
+/// A role of a device.
 #[derive(Debug)]
 struct Role {
     key: RoleKey,
@@ -256,6 +257,7 @@ struct Role {
     config: Option<Any>,
 }
 
+/// A connected controller that has taken part in an arbitration.
 #[derive(Debug)]
 struct Controller {
     stream: StreamId,
@@ -415,6 +417,8 @@ impl Arbitration {
             .is_some_and(|known| self.holds_highest(known))
     }
 
+    /// Returns an error if an arbitration update is refused. `known` is the index of the controller
+    /// if it has taken part in an arbitration before.
     fn check(
         &self,
         known: Option<usize>,

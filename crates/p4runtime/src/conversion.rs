@@ -247,8 +247,8 @@ fn modify_only(kind: UpdateKind, what: &str) -> Result<(), EntityError> {
     Err(EntityError::invalid(format!("{what} takes MODIFY only, not {name}")))
 }
 
-/// Returns the error for a request that names an extern of an architecture, which has no entries
-/// here: UNIMPLEMENTED if P4Info has the instance.
+/// Returns the error for a request with entries of an architecture's extern, which are not
+/// supported: UNIMPLEMENTED if P4Info has the extern, and INVALID_ARGUMENT otherwise.
 fn extern_error(schema: &Schema, entry: &v1::ExternEntry) -> EntityError {
     match schema.externs().get(ExternId(entry.extern_id)) {
         Some(instance) if instance.type_id.0 == entry.extern_type_id => {

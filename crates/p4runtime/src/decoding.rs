@@ -37,7 +37,7 @@ const ALWAYS: usize = 32 << 20;
 /// The maximum memory of a decoded request, as a multiple of the largest length of an encoded one.
 const OF_THE_LARGEST: usize = 8;
 /// The length in bytes of an encoded request up to which it takes less than [`ALWAYS`] bytes of
-/// memory, whatever it contains.
+/// memory, regardless of its content.
 const SHORT: usize = 8 << 10;
 /// The maximum nesting of messages. prost refuses deeper ones.
 const DEPTH: usize = 100;
@@ -130,6 +130,7 @@ impl From<prost::DecodeError> for Stop {
 }
 
 impl Walk<'_> {
+    /// Adds up the memory of the fields of a message, including those of nested messages.
     fn message(&mut self, shape: &Shape, mut bytes: &[u8], depth: usize) -> Result<(), Stop> {
         if depth == 0 {
             return Err(Stop::Malformed);

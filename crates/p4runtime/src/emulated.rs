@@ -5,7 +5,7 @@
 //! applying the inverses in reverse order, so nothing is copied beforehand. Second, large objects
 //! are shared with reads in progress: a read keeps its snapshot, and a write copies only the object
 //! that it changes. Third, every object is created when it is first written: a new switch is a few
-//! empty maps, whatever its program, so that ten thousand switches fit in one process.
+//! empty maps, regardless of its program, so that ten thousand switches fit in one process.
 
 mod change;
 mod plan;
@@ -84,7 +84,7 @@ impl Emulated {
 impl DataPlane for Emulated {
     fn activate(&mut self) {}
 
-    /// Begins a batch, whatever its visibility: an emulated switch has no packets that could
+    /// Begins a batch, regardless of its visibility: an emulated switch has no packets that could
     /// observe a partial write.
     fn begin(&mut self, _: Visibility) -> Result<(), EntityError> {
         self.inverses.clear();
@@ -125,7 +125,8 @@ impl DataPlane for Emulated {
     }
 }
 
-/// A target for emulated switches. Every pipeline can run on it, whatever its device configuration.
+/// A target for emulated switches. Every pipeline can run on it, regardless of its device
+/// configuration.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct EmulatedTarget;
 

@@ -129,6 +129,7 @@ pub struct Field {
     padding: bool,
 }
 
+/// The form of a metadata field as a controller sees it. `Bits` has the width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bits(u32),

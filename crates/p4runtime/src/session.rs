@@ -400,6 +400,7 @@ impl Device {
         }
     }
 
+    /// Handles an arbitration update of a stream.
     fn arbitrate(
         &mut self,
         stream: StreamId,

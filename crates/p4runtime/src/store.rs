@@ -1,4 +1,4 @@
-//! The entities of one switch under one pipeline, in the form of messages.
+//! The entities of one switch under one pipeline, in the form of P4Runtime messages.
 //!
 //! A [`Store`] belongs to one committed pipeline: updates, requests and the time go in, entities
 //! and errors come out. It checks and converts messages (`conversion`) and passes the result to a

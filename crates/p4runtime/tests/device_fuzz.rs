@@ -1,6 +1,6 @@
-//! Requests and messages that any client may send to a device: in any order, with damaged bytes, on
-//! streams that open and close. Nothing may panic, and the guarantees of the specification must
-//! hold after every step.
+//! Tests of a device with the requests and messages that any client may send: in any order, with
+//! damaged bytes, and on streams that open and close. Nothing may panic, and the guarantees of the
+//! specification must hold after every step.
 //!
 //! The steps are random with a fixed seed and number, so that every run is the same. The fuzz
 //! target `device` chooses the steps itself.

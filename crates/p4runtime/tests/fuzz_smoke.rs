@@ -1,4 +1,4 @@
-//! Bytes that any client may send are decoded, checked, written and read. Nothing may panic.
+//! Decodes, checks, writes and reads bytes that any client may send. Nothing may panic.
 //!
 //! The bytes are mutations of valid messages with a fixed seed and number, so that every run is the
 //! same.

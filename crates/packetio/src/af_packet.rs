@@ -95,6 +95,7 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
     Ok(Port { name: interface.to_owned(), queues, counters, recording: None })
 }
 
+/// One queue of a port on packet sockets.
 #[derive(Debug)]
 struct PacketQueue {
     link: Link,

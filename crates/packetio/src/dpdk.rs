@@ -1,13 +1,18 @@
-//! Ports on DPDK's virtual devices `net_af_packet`, `net_memif`, `net_ring` and `net_null`, with
-//! DPDK's own arguments, such as `net_af_packet0,iface=veth0` (doc.dpdk.org/guides/nics).
+//! Ports on DPDK's virtual devices `net_af_packet`, `net_memif`, `net_ring` and `net_null`. A
+//! device is described in DPDK's syntax, such as `net_af_packet0,iface=veth0`
+//! (doc.dpdk.org/guides/nics).
 //!
-//! DPDK is initialised with the first port. It uses huge pages if 256 MiB of them are free.
-//! `net_af_packet` reveals neither partial checksums nor super-frames. This module
-//! completes partial checksums, but the driver truncates super-frames, so a peer on the same
-//! machine needs `ethtool -K PEER tso off gso off`. The packet sockets of [`crate::af_packet`] need
-//! no such setting. A client of `net_memif` must find its server when it is opened. A closed
-//! `net_memif` is only stopped, because the driver does not survive its removal; opening it again
-//! with the same arguments restarts it.
+//! DPDK is initialised when the first port is opened. It uses huge pages if 256 MiB of them are
+//! free. Two drivers have limitations:
+//!
+//! * `net_af_packet` reports neither partial checksums nor super-frames (frames that the kernel has
+//!   not segmented yet). This module completes partial checksums, but the driver truncates
+//!   super-frames, so segmentation offload must be disabled for a sender on the same machine
+//!   (`ethtool -K INTERFACE tso off gso off`). The packet sockets of [`crate::af_packet`] need no
+//!   such setting.
+//! * The server of a `net_memif` must run when its client is opened. A closed device is only
+//!   stopped, because the driver does not survive its removal. If it is opened again with the same
+//!   arguments, it is restarted.
 
 mod shim;
 
@@ -21,10 +26,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const DEVICES: [&str; 4] = ["net_af_packet", "net_memif", "net_ring", "net_null"];
-/// The number of receive calls after which a queue checks the link and counts drops.
+/// The number of receive calls between two checks of the link and the drops of the device.
 const UPKEEP: u32 = 128;
 
-/// Opens a device, described as in DPDK, for a number of workers.
+/// Opens a device with one queue for each worker. `device` is its description in DPDK's syntax.
 ///
 /// # Errors
 /// Returns an [`OpenError`] if DPDK cannot be initialised, does not create the device, or supports
@@ -63,6 +68,7 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
     Ok(Port { queues: queues.collect(), name, counters, recording: None })
 }
 
+/// One queue of a port on a DPDK device.
 #[derive(Debug)]
 struct DeviceQueue {
     link: Link,
@@ -73,7 +79,8 @@ struct DeviceQueue {
     /// network card.
     partial: bool,
     until_upkeep: u32,
-    /// The number of packets that the device has dropped and that some queue has already counted.
+    /// The number of the device's dropped packets that one of the queues has already added to the
+    /// counters of the port.
     missed: Arc<AtomicU64>,
     device: Arc<Device>,
 }
@@ -140,6 +147,7 @@ impl Queue for DeviceQueue {
 }
 
 impl DeviceQueue {
+    /// Updates whether the link is down.
     fn look(&mut self) {
         self.link.down = (!self.device.is_up()).then_some(libc::ENETDOWN);
     }

@@ -41,6 +41,7 @@ struct Direction {
     waiting: AtomicUsize,
 }
 
+/// The packets of one direction, and buffers for later ones.
 #[derive(Debug, Default)]
 struct Packets {
     waiting: VecDeque<Frame>,
@@ -63,6 +64,7 @@ impl Direction {
     }
 }
 
+/// The queue of a port in memory.
 #[derive(Debug)]
 struct LineQueue {
     incoming: Arc<Direction>,

@@ -1,11 +1,13 @@
 //! Completes packets that a kernel left unfinished, as a network card would.
 //!
-//! Packets that stay within a machine carry partial checksums, may lie in super-frames of 64 KiB or
-//! more, and have their VLAN tag stored separately. The kernel describes the unfinished work by a
-//! `virtio_net_hdr` (linux/virtio_net.h; Virtual I/O Device 1.2, section 5.1.6). [`Restorer`] turns
-//! such a packet into the frames that would be on a wire. Neither the packet nor the description is
-//! trusted, because both may come from a guest. Payload that the reader of a [`Burst`] does not
-//! need can stay in one piece ([`SuperFrame`]).
+//! The kernel leaves work to the network card (offloads): the checksum of a packet is only partial,
+//! many segments of a flow are one super-frame of 64 KiB or more, and a VLAN tag is stored outside
+//! the packet. Packets that stay within a machine pass no card and remain unfinished. The kernel
+//! describes the missing work by a `virtio_net_hdr` (linux/virtio_net.h; Virtual I/O Device 1.2,
+//! section 5.1.6). [`Restorer`] turns such a packet into the frames that would be on a wire. It
+//! trusts neither the packet nor the description, because both may come from a guest. The payload
+//! of a super-frame can stay in one piece if the reader of a [`Burst`] needs only the headers of
+//! its segments ([`SuperFrame`]).
 
 mod checksum;
 mod headers;
@@ -38,15 +40,15 @@ pub struct Tag {
 }
 
 /// A converter of unfinished packets into the frames that would be on a wire. It keeps frames that
-/// did not fit into a burst.
+/// did not fit into a burst for the next one.
 #[derive(Debug, Default)]
 pub struct Restorer {
     segments: Segments,
 }
 
 impl Restorer {
-    /// Moves the kept frames into the burst. Returns the number of moved frames and their bytes.
-    /// This must be called before [`Self::take`], which needs room for one frame.
+    /// Moves the kept frames into the burst, as many as fit. Returns their number and the sum of
+    /// their lengths. This must be called before [`Self::take`], which needs room for one frame.
     pub fn resume(&mut self, burst: &mut Burst) -> (u64, u64) {
         self.unload(burst)
     }
@@ -65,7 +67,7 @@ impl Restorer {
     }
 
     /// Converts an unfinished packet and puts the resulting frames into the burst, as many as fit.
-    /// Returns the number of these frames, and their bytes.
+    /// Returns the number of these frames and the sum of their lengths.
     ///
     /// # Errors
     /// Returns [`Damaged`] if the packet contradicts its description. The burst is then unchanged.
@@ -108,8 +110,8 @@ impl Restorer {
         self.segments.frame.room(bytes)
     }
 
-    /// Converts the unfinished packet whose `length` bytes were written to the buffer of
-    /// [`Self::room`], as [`Self::take`] does.
+    /// Converts the unfinished packet of `length` bytes in the buffer that [`Self::room`] returned.
+    /// Otherwise this is the same as [`Self::take`].
     ///
     /// # Errors
     /// Returns [`Damaged`] as [`Self::take`] does.
@@ -143,12 +145,11 @@ impl Tag {
     }
 }
 
-/// Completes the transport checksum of a packet if it is partial. It is taken for partial if its
-/// value is the sum of the pseudo-header or, in SCTP, zero.
+/// Completes the transport checksum of a packet if it is partial. A checksum counts as partial if
+/// it is the sum of the pseudo-header or, in SCTP, zero. Packets in tunnels are left unchanged.
 ///
-/// A complete checksum that happens to have this value stays unchanged: the rest of the packet then
-/// sums to zero, so completing the checksum yields the same value. Packets in tunnels are left
-/// unchanged.
+/// If a complete checksum happens to have this value, the rest of the packet sums to zero, so
+/// completing the checksum yields the same value.
 pub fn complete_checksum(frame: &mut [u8]) {
     // Some ports pass every packet here, so nothing is allocated.
     let mut last = None;
@@ -203,7 +204,9 @@ struct Unfinished {
 /// pseudo-header.
 #[derive(Clone, Copy)]
 struct Checksum {
+    /// The offset of the first byte that the checksum covers. It covers all bytes after it, too.
     start: usize,
+    /// The offset of the field with the checksum.
     field: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The textual form of a port, and the function that opens it.
+//! Parses the description of a port that a user writes, such as `1@veth0`, and opens the port.
 
 use crate::af_packet::RingMemory;
 use crate::{Port, af_packet, pcap, xdp};
@@ -16,7 +16,7 @@ pub struct PortSpec {
     pub source: Source,
 }
 
-/// The source of a port: the origin of its packets and their destination.
+/// The source of a port's packets, which is also their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -69,6 +69,8 @@ impl FromStr for PortSpec {
     }
 }
 
+/// Parses `[INPUT][,[OUTPUT][,repeat]]`. Returns `None` if the text is not of this form or names no
+/// file.
 fn files(address: &str) -> Option<pcap::Files> {
     let mut words = address.split(',');
     let mut path = || words.next().filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -102,10 +104,11 @@ pub enum SpecError {
     },
 }
 
+/// The forms of an address with its kind, for error messages.
 const KINDS: &str = "af_packet:INTERFACE, xdp:INTERFACE[,generic], dpdk:DEVICE[,ARGUMENT]... or pcap:IN,OUT[,repeat]";
 
-/// Opens a port for a number of workers. For a packet socket, each worker has a receive ring of
-/// `memory`.
+/// Opens a port with one queue for each of `queues` workers. For a packet socket, each queue has a
+/// receive ring of the size `memory`.
 ///
 /// # Errors
 /// Returns an [`OpenError`] if the port does not exist, or this process may not open it.

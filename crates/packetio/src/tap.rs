@@ -43,6 +43,7 @@ impl Recording {
     }
 }
 
+/// A queue whose packets are recorded.
 #[derive(Debug)]
 struct Tap {
     queue: Box<dyn Queue>,

@@ -1,13 +1,19 @@
-//! Ports on interfaces of this machine, over XDP sockets (Documentation/networking/af_xdp.rst).
+//! Ports on network interfaces, over XDP sockets (Documentation/networking/af_xdp.rst in the source
+//! of Linux).
 //!
-//! A BPF program on the interface redirects each packet to the socket of its queue, before the
-//! kernel processes the packet, and without a copy if the driver supports that. The interface
-//! distributes flows over its queues, and thereby over the workers. This module works around what
-//! XDP does not show: tag removal and merging are disabled on the interface while the port is open,
-//! and partial checksums from peers on the same machine are completed. Three limitations remain.
-//! VLAN tags are lost if the peer of a veth leaves them to its device (as a VLAN interface there
-//! does). Frames over about 3,500 bytes do not fit. Transmitted packets pass no queueing
-//! discipline. A packet socket has none of these limitations.
+//! A BPF program on the interface redirects each packet to the socket of its receive queue, before
+//! the network stack of the kernel processes the packet, and without a copy if the driver supports
+//! that. The network card distributes flows over its receive queues, and thereby over the workers.
+//!
+//! XDP reports neither VLAN tags that the card has removed, nor merged packets, nor partial
+//! checksums. While the port is open, the card therefore does not remove tags and, in the generic
+//! path, packets are not merged. Partial checksums, which senders on the same machine leave to a
+//! network card, are completed here. Three limitations remain, which a packet socket does not have:
+//!
+//! * A VLAN tag is lost if the sender at the other end of a veth pair leaves its insertion to the
+//!   device, as a VLAN interface at that end does.
+//! * Frames of more than about 3,500 bytes are refused.
+//! * Transmitted packets pass no queueing discipline.
 
 mod program;
 mod ring;
@@ -28,12 +34,12 @@ use std::time::Duration;
 
 /// The length of an Ethernet header with one tag, in bytes.
 const LONGEST_HEADER: usize = 18;
-/// The number of receive calls after which a queue checks the interface and counts drops, since
-/// both need system calls.
+/// The number of receive calls between two checks of the interface and its drops. The checks need
+/// system calls, which would be too slow for every receive call.
 const UPKEEP: u32 = 128;
 
-/// Opens an interface for a number of workers, in the driver's native path or in the kernel's
-/// generic path.
+/// Opens an interface with one queue for each worker, in the kernel's generic path if `generic`,
+/// and in the driver's native path otherwise.
 ///
 /// # Errors
 /// Returns an [`OpenError`] if there is no such Ethernet interface, its driver does not support
@@ -98,8 +104,8 @@ fn explain(interface: &str, source: io::Error) -> OpenError {
     }
 }
 
-/// The MTU in bytes that messages recommend. Its frames fit a page besides the kernel's headroom
-/// with any driver, even with veth, which needs more room than others.
+/// The MTU in bytes that error messages recommend. Its frames fit into a page together with the
+/// headroom of any driver; that of veth is the largest.
 const LONGEST_MTU: usize = 3400;
 
 /// The state that the queues of a port share.
@@ -108,13 +114,14 @@ struct Shared {
     interface: String,
     mode: Mode,
     workers: usize,
-    /// The program and the offloads of the interface when it was last opened. An interface that was
-    /// removed and added again is a different one.
+    /// The program that is attached to the interface, and the interface's offloads. If the
+    /// interface is removed and added again, they are those of the removed one, and are replaced
+    /// when the first queue is reopened.
     open: Mutex<Option<Arc<Attached>>>,
 }
 
-/// An XDP program that is attached to an interface, and the offloads that are disabled there
-/// meanwhile.
+/// An XDP program that is attached to an interface, and the receive offloads that stay disabled for
+/// as long as it is.
 #[derive(Debug)]
 struct Attached {
     ifindex: u32,
@@ -176,6 +183,7 @@ impl Sockets {
     }
 }
 
+/// One queue of a port on XDP sockets.
 #[derive(Debug)]
 struct XdpQueue {
     shared: Arc<Shared>,
@@ -214,7 +222,8 @@ impl Queue for XdpQueue {
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        // The MTU may have grown since the sockets were opened, but their chunks have not.
+        // The MTU may have been raised since the sockets were opened, but a packet must also fit a
+        // chunk of their memory.
         let sender = self.sockets.as_ref().and_then(|open| open.sockets.first());
         let longest = sender.map_or(usize::MAX, Socket::longest);
         if let Err(refusal) = self.link.admit(packet, longest) {

@@ -250,8 +250,8 @@ impl Traffic {
     }
 }
 
-/// Processes a batch by hand, as the limit of what a program can reach. Writes the packets that
-/// leave into `out`.
+/// Processes a batch with hand-written code, which shows the limit that machine code can reach.
+/// Writes the packets that leave into `out`.
 fn by_hand(worker: &mut tables::TableWorker, packets: &[[u8; LENGTH]], out: &mut Vec<u8>) {
     let mut keys = [[0; 2]; BATCH];
     for (key, packet) in keys.iter_mut().zip(packets) {

@@ -1,10 +1,10 @@
 //! The drivers of architectures. A driver runs the blocks of a package in order and decides what
 //! happens to the packet between them.
 //!
-//! A packet may cause further passes through the blocks, by clones or recirculation for example.
-//! Each driver runs the passes that wait in the order in which they were requested, so outputs
-//! appear in a fixed order. Only v1model, whose ports have priority queues, runs the packets of a
-//! port with the highest priority first.
+//! A packet may cause further passes through the blocks, for example by clones or recirculation.
+//! Each driver queues these passes and runs them in the order in which they were requested, so
+//! outputs appear in a fixed order. Only v1model has ports with priority queues, so its driver runs
+//! the packets of a port in the order of their priorities.
 
 pub(crate) mod bpf;
 pub(crate) mod engine;
@@ -114,8 +114,8 @@ impl Driver {
     }
 }
 
-/// The number of passes that a received packet and its copies have taken so far. Beyond a limit,
-/// the packet ends with an error, because it might cause passes forever.
+/// The number of passes that a received packet and its copies have taken so far. A packet that
+/// exceeds a limit ends with an error, because it might cause passes forever.
 #[derive(Debug, Default)]
 struct PassBudget {
     used: u64,
@@ -139,7 +139,7 @@ fn microseconds(interpreter: &Interpreter<'_>) -> u64 {
     interpreter.now.as_micros() as u64
 }
 
-/// Prepares the interpreter for a packet of a package through which each packet passes once.
+/// Prepares the interpreter for the only pass of a packet, in a package without further passes.
 fn begin(interpreter: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
     interpreter.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });

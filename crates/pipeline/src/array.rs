@@ -1,4 +1,4 @@
-//! Arrays of counters, meters and registers that several packets use at once.
+//! Arrays of counters, meters and registers that several packets use at the same time.
 //!
 //! Cells are in pages that are allocated when one of their cells is first written, so that an array
 //! of 2^32 cells only takes memory for the cells in use. Each page has its own lock: packets wait

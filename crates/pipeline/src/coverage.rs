@@ -156,6 +156,7 @@ impl Coverage {
         }
     }
 
+    /// Lists the states of all parsers, and the cases of their `select`s.
     fn parsers(&mut self, program: &Program) {
         let excerpts = Excerpts::new(program);
         for parser in &program.parsers {

@@ -51,11 +51,15 @@ pub type Compile = Box<dyn Fn(&[u8]) -> Result<Program, EntityError> + Send + Sy
 pub struct InterpreterTarget {
     compile: Compile,
     ports: Ports,
+    /// The time from which timestamps count.
     origin: Nanos,
     path: Path,
+    /// The start-up options for v1model programs.
     v1model: V1ModelSettings,
+    /// The largest number of entries in a table with a ternary, range or optional field.
     searched_entries: u64,
     state_limit: u64,
+    /// The units of work that a packet may take.
     packet_work: u32,
 }
 

@@ -154,6 +154,7 @@ pub(crate) struct Interpreter<'p> {
     pub(crate) layout: &'p Layout,
     pub(crate) state: &'p State,
     pub(crate) scratch: &'p mut Scratch,
+    /// The receiver of what the program does, if a packet is traced.
     trace: Option<&'p mut dyn Trace>,
     /// The parser's position in the packet, in bits.
     cursor: u64,

@@ -435,6 +435,7 @@ impl Parser {
     }
 }
 
+/// A state of a parser: its statements and its `select`.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) body: Block,
@@ -456,6 +457,7 @@ impl State {
     }
 }
 
+/// A key expression of a `select`.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) value: Expression,
@@ -470,6 +472,7 @@ pub(crate) struct Case {
     pub(crate) target: Target,
 }
 
+/// A set of values in a case of a `select`.
 #[derive(Clone, Debug)]
 pub(crate) enum Set {
     Any,
@@ -487,6 +490,7 @@ pub(crate) enum Set {
     Members(u32),
 }
 
+/// The target of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     State(u32),
@@ -553,6 +557,7 @@ pub(crate) struct General {
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
+/// A field of a table's key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     /// The lowest 64 bits of the key field.
@@ -683,14 +688,19 @@ pub(crate) struct Resolver<'p> {
     /// The offset in the frame of each variable, by the variable's number. `None` before its first
     /// use.
     places: Vec<Option<Offset>>,
+    /// The size of the frame so far, in bytes.
     frame: u32,
+    /// The location of the construct that is being resolved.
     here: Option<Location>,
     in_parser: bool,
     /// Whether the statements that are being resolved are those of an action or a function.
     in_action: bool,
     bodies: Bodies,
+    /// The tables resolved so far, by number.
     tables: Vec<Option<Table>>,
+    /// The tables that can be packed, by their number among all tables.
     packed: Vec<usize>,
+    /// The place and the name of each assertion.
     faults: Vec<(String, String)>,
     /// The offset and shape of each function's return value in the frame.
     returned: HashMap<FunctionId, (Offset, Shape)>,
@@ -708,6 +718,7 @@ pub(crate) struct Resolver<'p> {
     /// The field that holds the sum of each instance of `InternetChecksum`, or `None` for an
     /// instance that generated code does not implement.
     sums: HashMap<ExternId, Option<Field>>,
+    /// The moves of the values that the messages of v1model's `digest` contain.
     messages: Vec<Move>,
     /// The next index of each header stack in the current state, while a parser is being unrolled.
     next: Option<unrolled::NextIndexes>,

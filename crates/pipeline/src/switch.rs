@@ -479,7 +479,7 @@ impl Switch {
     ///   BMv2's number (0 green, 1 yellow, 2 red) read as one of PSA (0 red, 1 green, 2 yellow);
     /// * tables with an action profile have no default action unless the control plane sets one;
     /// * counters and meters use the length that the packet had when it was received;
-    /// * action selectors use all bits of the hash, whatever their output width;
+    /// * action selectors use all bits of the hash, regardless of their output width;
     /// * a `select` without a matching case ends the parser without an error;
     /// * there is no clone session at first, not even `PSA_CLONE_SESSION_TO_CPU`.
     ///

@@ -89,17 +89,22 @@ pub struct IdleEntry {
 #[derive(Debug)]
 pub(crate) struct TableState {
     pub(crate) name: String,
+    /// The form of each key.
     pub(crate) keys: Vec<KeyShape>,
+    /// Whether entries have priorities, because several of them may match one packet.
     pub(crate) needs_priority: bool,
     /// Whether actions that change their entry run one at a time (`synced` of `@tableconfig`).
     pub(crate) synchronised: bool,
     /// The storage in which machine code keeps the entries, as `@tableconfig` specifies it.
     storage: ir::TableStorage,
+    /// The default action of the program, which applies until the control plane sets another one.
     pub(crate) initial_default: ActionCall,
+    /// Whether a packet can hit an entry if the table has no keys; see `Dialect::is_of_switches`.
     is_of_switches: bool,
     /// The action that runs for an entry whose group has no usable member.
     pub(crate) empty_group_action: Option<Arc<ActionCell>>,
     pub(crate) ageing: Ageing,
+    /// The largest number of entries; `None` or zero for no limit.
     size: Option<u64>,
     /// The layout in which machine code stores the entries, or the reason why it cannot store them.
     packing: Result<Arc<EntryLayout>, &'static str>,
@@ -114,7 +119,9 @@ pub(crate) struct TableState {
 /// The entries of a table.
 #[derive(Debug)]
 struct Entries {
+    /// All entries by the handle under which the control plane knows them.
     by_handle: BTreeMap<EntryHandle, Arc<Stored>>,
+    /// The structure that finds the entry for a packet.
     search: Search,
     next_handle: u64,
     /// The counters and meters with which each new entry starts.

@@ -1,6 +1,8 @@
-//! Tests of expressions of BMv2 JSON, which are unbounded integers that are truncated on
-//! assignment. In the IR they are as wide as they need to be. Both must have the same bits for
-//! random expressions, which are evaluated here with big integers.
+//! Tests of the translation of BMv2 JSON expressions to the IR.
+//!
+//! In BMv2, the values of expressions are unbounded integers, which are truncated on assignment. In
+//! the IR, they are only as wide as this requires. The tests evaluate random expressions with big
+//! integers, and compare the bits that are assigned with those of the IR.
 
 use std::time::Duration;
 

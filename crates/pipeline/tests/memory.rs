@@ -143,7 +143,7 @@ fn check(kind: &'static str, config: &str, counts: bool, compiled: bool) {
         let [heap, own]: [fn(&Taken) -> usize; 2] = [|taken| taken.heap, |taken| taken.own];
         let described = format!("{context}, round {round}: {empty:?} {full:?} {few:?} {none:?}");
         assert!(more(full, heap) > 100 * entries as usize, "{described}");
-        // Some memory has the same size whatever the entries were.
+        // Some memory has the same size regardless of the entries.
         assert!(more(none, heap) < more(full, heap) / 100 + (256 << 10), "{described}");
         assert!(more(few, heap) < more(full, heap) / 8, "{described}");
         assert!(more(none, own) < more(full, own) / 20 + (128 << 10), "{described}");

@@ -1,5 +1,5 @@
-//! `planimeter compile`: checks a P4 program, and writes its P4Info and its intermediate
-//! representation (IR).
+//! `planimeter compile`: checks a P4 program, and writes its P4Info, its initial entries, its
+//! intermediate representation (IR) or its graphs.
 
 mod paths;
 mod tree;
@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::output::layout;
 use crate::program::{self, Sources, architecture};
 
+/// The largest width of the help in columns.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Check a P4 program; emit P4Info and the IR";
 
@@ -247,12 +248,16 @@ fn ir_bytes(program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
     })
 }
 
+/// Prints the errors because of which a program has no P4Info, and returns the failure of the
+/// command.
 fn refused(path: &Path, program: &Program, sources: &SourceMap, errors: &[P4InfoError]) -> Failure {
     let name = path.display().to_string();
     eprint!("{}", p4info::render(program, errors, sources, &name, program::style()));
     Failure::input(format!("{name} has no P4Info"))
 }
 
+/// Returns the program as P4 source with includes and macros resolved. A program for PNA is
+/// preprocessed for the version of PNA with which it compiles.
 fn pretty(path: &Path, flags: &Sources) -> Result<String, Failure> {
     if program::is_compiled(path) {
         return Err(Failure::input("--pp prints P4 source and needs a program in P4 source"));
@@ -277,8 +282,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Writes `bytes` into the file at `path`. Creates its directory if it is missing, such as the
-/// `build/` of a Makefile.
+/// Writes `bytes` to the file at `path`. Creates the directory of the file if it is missing,
+/// because a build directory such as `build/` may not exist yet.
 fn in_its_folder(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

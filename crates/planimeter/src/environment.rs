@@ -39,8 +39,8 @@ pub(crate) struct Environment<'a> {
     /// Whether the run continues an interrupted one. Run directories of measurements that are
     /// repeated then replace those of the interrupted run.
     pub(crate) resumes: bool,
-    /// The user's controller, if the user names one. `reproduce` measures it beside the reference
-    /// controller.
+    /// The user's controller, if the user names one. `reproduce` measures it in addition to the
+    /// reference controller.
     pub(crate) yours: Option<&'a Yours>,
     /// The files for papers that are written beside each report, such as LaTeX tables.
     pub(crate) papers: Papers,

@@ -27,8 +27,8 @@ impl Steps {
 
     pub(crate) fn show(&self, done: u64, of: u64, what: impl Into<String>) {
         let Self(bar) = self;
-        // A smaller number of finished steps means steps of another kind, which take another time
-        // each. The estimate of the remaining time therefore starts anew.
+        // If the number of finished steps decreases, steps of another kind have begun, each of
+        // which takes another time. The estimate of the remaining time is therefore reset.
         if done < bar.position() {
             bar.reset_eta();
         }
@@ -109,6 +109,7 @@ pub(crate) struct Progress {
     trial: Arc<Mutex<String>>,
 }
 
+/// The interval at which a line of progress is redrawn on a terminal.
 const REFRESH: Duration = Duration::from_millis(250);
 /// The interval of progress messages if standard error is not a terminal. Only on a terminal can a
 /// line be redrawn instead.

@@ -64,6 +64,7 @@ impl Stored {
     }
 }
 
+/// Sets the designs of tables that the values of `--storage` choose.
 fn choose(program: &mut Program, words: &[String]) -> Result<(), Failure> {
     let stored = stored(program)?;
     for word in words {

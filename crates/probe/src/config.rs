@@ -2,7 +2,7 @@
 //!
 //! [`Config`] is the checked form that the engines read. The unchecked form, [`Settings`], is a
 //! flat list of texts, one per key, which is filled from a TOML file, flags and the peers' `.ini`
-//! files; [`Settings::resolve`] checks all of them at once. One table of [`Setting`]s defines the
+//! files; [`Settings::resolve`] checks all of them together. One table of [`Setting`]s defines the
 //! keys. Flags, the manual and the reference documentation are generated from this table.
 
 mod checks;

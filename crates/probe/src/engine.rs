@@ -19,8 +19,9 @@
 //! ranks deliver messages for switches of this one. The second protects the pacer: a connection
 //! that is polled before the pacing task hands over the packet-ins that are due ([`p4runtime`]'s
 //! `pacer`). Avoiding both locks would take single-threaded handles and queues in `p4runtime` and
-//! `grpc`, beside the multi-threaded ones that the software switch needs. A second set is not worth
-//! its cost, since a hundred ports send punctually enough with the locks (docs/performance.md).
+//! `grpc`, in addition to the multi-threaded ones that the software switch needs. A second set is
+//! not worth its cost, since a hundred ports send punctually enough with the locks
+//! (docs/performance.md).
 
 pub(crate) mod control;
 pub(crate) mod ending;
@@ -146,8 +147,9 @@ impl TrialPlan {
     }
 
     /// Returns the time in nanoseconds over which the announcements of hosts are spread.
-    /// Announcements that are all sent at once would overload a controller that floods each of them
-    /// to all ports: ONOS, for example, sends tens of thousands of packet-outs for a hundred hosts.
+    /// Announcements that are all sent at the same time would overload a controller that floods
+    /// each of them to all ports: ONOS, for example, sends tens of thousands of packet-outs for a
+    /// hundred hosts.
     pub(crate) fn introductions(&self) -> u64 {
         const PER_SECOND: u64 = 100;
         const LONGEST: u64 = 10_000_000_000;

@@ -18,7 +18,7 @@ use crate::config::{Config, PlanKind, Protocol};
 use crate::engine;
 use crate::netcfg::{self, onos_device};
 
-/// The time-out of one request.
+/// The timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Drivers and pipeconfs, and the applications that provide them.

@@ -232,7 +232,8 @@ pub struct Counts {
     /// packet-in (see `traffic.outstanding-limit`). They count as answered and late, and are
     /// missing from the histograms.
     pub untimed: u64,
-    /// The number of packet-outs that arrived during the measure window, whatever they answer.
+    /// The number of packet-outs that arrived during the measure window, regardless of what they
+    /// answer.
     pub packet_outs: u64,
     /// Flow-mods that add or modify (OpenFlow) or table entries inserted or modified by Write
     /// (P4Runtime) during the measure window.

@@ -264,6 +264,7 @@ fn shareable(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Makes all trials of the plan.
 fn run_all(
     config: &Config,
     mut context: RunContext,
@@ -344,6 +345,7 @@ fn run_all(
     Ok(runner.finish(&thresholds))
 }
 
+/// The state of a run.
 struct Runner<'a> {
     config: &'a Config,
     context: RunContext,
@@ -377,6 +379,7 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Makes the trials of a search until it has ended.
     fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
         let switches = self.config.switches.count;
         while let Some(rate) = search.next_rate() {

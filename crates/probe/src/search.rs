@@ -18,8 +18,8 @@
 //!
 //! *The maximum.* Above the loss-free rate, a controller that loses some packet-ins may still
 //! answer more than below it, while one that collapses answers fewer. The search doubles the rate
-//! until it has tried twice the rate with the most answers. It then halves the gaps beside that
-//! rate as long as a rate with more answers could lie in them.
+//! until it has tried twice the rate with the most answers. It then halves the gaps on both sides
+//! of that rate as long as a rate with more answers could be in them.
 //!
 //! *The knee* ([`knee`]) is searched for among the trials that passed without a backlog, up to the
 //! loss-free rate; beyond it, the response time depends on the length of the trial. The power of a
@@ -252,6 +252,7 @@ impl LossFreeSearch {
         self.take(rate, &observations);
     }
 
+    /// Evaluates the trials of a point as votes, and updates the search with them.
     fn take(&mut self, rate: f64, observations: &[Observation]) {
         self.points += 1;
         let mut votes = Votes::default();

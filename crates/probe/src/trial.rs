@@ -304,11 +304,13 @@ struct Conductor<'a> {
     plan: &'a TrialPlan,
     orders: &'a Orders,
     live: &'a Live,
+    /// Whether the user has asked to end the trial.
     interrupt: &'a AtomicBool,
     controller: Option<Sampler>,
     own: Option<Sampler>,
     usage: UsageSeries,
     surroundings: Surroundings,
+    /// The time at which all switches were ready, in seconds on the trial's clock.
     ready_after: Option<f64>,
     notes: Vec<String>,
     /// The other ranks, if there are any.
@@ -327,6 +329,7 @@ const LONGEST_FLOOD: Duration = Duration::from_secs(30);
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
+    /// Leads the trial through its phases, and returns how it ended.
     fn conduct(&mut self) -> Completion {
         if let Some(together) = &mut self.together {
             together.compare_clocks(self.plan, true);
@@ -442,6 +445,7 @@ impl Conductor<'_> {
         Completion::Complete
     }
 
+    /// Waits until the switches are connected.
     fn connect(&mut self) -> Result<(), Completion> {
         let timing = self.plan.config.timing;
         let deadline = nanos(timing.connect_timeout);
@@ -664,7 +668,7 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
 
 /// The longest wait for the applications of an ONOS that was not restarted.
 const BRIEF: Duration = Duration::from_secs(2);
-/// The time-out of one request to the controller's REST interface.
+/// The timeout of one request to the controller's REST interface.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The result of a wait.

@@ -46,6 +46,7 @@ pub struct Sampler {
     source: Source,
 }
 
+/// The host on which the processes run: this one, or one that is reached by ssh.
 #[derive(Debug)]
 enum Source {
     Local(local::Processes),

@@ -16,6 +16,7 @@ pub struct Build {
     pub profile: String,
 }
 
+/// The build that the running program has declared.
 static DECLARED: OnceLock<Build> = OnceLock::new();
 
 impl Build {

@@ -40,6 +40,7 @@ pub(crate) fn start() -> Result<Group, String> {
     })))
 }
 
+/// A link over MPI.
 struct MpiLink {
     world: SimpleCommunicator,
     /// The MPI environment. Dropping it finalises MPI, which waits for all ranks.

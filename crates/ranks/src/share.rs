@@ -327,7 +327,8 @@ fn own_results<T>(results: &Receiver<(usize, T)>) -> (Vec<(usize, T)>, bool) {
     (found, is_at_work)
 }
 
-/// Collects results until no rank that still works owes one. Only the first rank calls this.
+/// Collects results until every rank has sent all of its own, has ended, or is lost. Only the first
+/// rank calls this.
 fn collect<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     own: &Receiver<(usize, T)>,

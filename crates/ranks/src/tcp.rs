@@ -121,7 +121,8 @@ fn gather(
     listener.set_nonblocking(true).map_err(failed)?;
     let mut streams: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
     let (arrived, arrivals) = channel();
-    // Each handshake in progress holds a clone, so the reference count limits their number.
+    // Each handshake in progress holds a clone of this value, so the reference count is their
+    // number.
     let under_way = Arc::new(());
     loop {
         for (rank, stream) in arrivals.try_iter() {
@@ -235,6 +236,7 @@ fn report_loss(rank: Rank, error: &io::Error, events: &Sender<Event>) {
     let _ = events.send(Event::Lost { rank, cause });
 }
 
+/// A link over TCP connections.
 #[derive(Debug)]
 struct TcpLink {
     rank: Rank,

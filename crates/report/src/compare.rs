@@ -157,6 +157,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
+/// Compares a result with the base. Returns an error if the two are not comparable.
 fn against<'a>(
     base: &'a Recorded,
     other: &'a Recorded,

@@ -246,6 +246,7 @@ impl RunDirectory {
         writing.finish()
     }
 
+    /// Writes the page of a report, and its figures as files.
     fn page(&self, writing: &mut Writing, page: &Page) {
         if self.papers.latex {
             self.latex(writing, page);
@@ -469,6 +470,7 @@ impl RunDirectory {
         });
     }
 
+    /// Writes the histograms of all trials.
     fn histograms(&self, writing: &mut Writing, result: &RunResult) {
         for (position, point) in result.points.iter().enumerate() {
             let directory = self.path.join("histograms").join(directory_name(position + 1, point));

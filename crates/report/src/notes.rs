@@ -1,8 +1,7 @@
-//! Merges the remarks of a run and of its trials.
+//! Merges the remarks about a run and its trials for the report.
 //!
-//! Trials rarely agree in every digit, so that a sweep would show one remark dozens of times.
-//! Remarks that differ only in numbers are merged into one, with the smallest and the largest of
-//! each number.
+//! Many trials of a sweep have the same remark, with other numbers in it. Remarks that differ only
+//! in numbers are merged into one, which shows the smallest and the largest value of each number.
 
 use probe::outcome::RunResult;
 
@@ -18,8 +17,9 @@ pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
     remarks.iter().map(Remark::text).collect()
 }
 
-/// Returns the commonest text among those that differ only in numbers, with the number of times that
-/// it occurs; of equally common ones, the first. Returns `None` if there is no text.
+/// Returns the text that occurs most often, merged as a remark, and the number of its occurrences.
+/// Texts that differ only in numbers count as one text. Returns the first of equally frequent
+/// texts, and `None` if there is no text.
 pub(crate) fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Option<(String, usize)> {
     let mut remarks = Vec::new();
     for text in texts {
@@ -30,11 +30,11 @@ pub(crate) fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Option<(Str
     Some((commonest.text(), commonest.count))
 }
 
-/// Returns the position of a remark among others, by its importance. It is 0 for remarks that
-/// measured latencies are mainly those of the probe itself, 2 for remarks on tails of distributions
-/// or the machine in general, and 1 for all others.
+/// Returns the rank of a remark; remarks of lower rank are shown first. The rank is 0 for the
+/// remark that the probe itself caused a quarter or more of some latencies, 2 for remarks on rare
+/// delays of the probe and its host, and 1 for all others.
 fn rank(note: &str) -> u8 {
-    // The words of a remark about the percentiles that it names.
+    // The text of the remark of rank 0 after the percentiles that it lists.
     const OWN: &str = "are the probe's own by a quarter or more";
     const LAST: [&str; 3] = [
         "At least one packet-in in a hundred left",
@@ -50,8 +50,8 @@ fn rank(note: &str) -> u8 {
     }
 }
 
-/// Returns the remarks of a run and of its trials, the most important first. A remark of trials
-/// names the first point to which it applies, unless all trials have it.
+/// Returns the remarks about a run and its trials, the most important first. A remark that only
+/// some trials have is followed by the first point and trial that have it.
 pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     let mut notes = merged(result.notes.iter().map(String::as_str));
     let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
@@ -85,8 +85,9 @@ struct Remark {
     words: Vec<String>,
     /// The smallest and the largest value of each number in the text, as they were written.
     numbers: Vec<(String, String)>,
+    /// The number of merged remarks.
     count: usize,
-    /// The name of the point to which the first of the merged remarks applies.
+    /// The point and trial of the first of the merged remarks, in words.
     first: String,
 }
 
@@ -105,11 +106,13 @@ impl Remark {
     }
 }
 
+/// Adds a note to the remarks, or merges it with one that differs only in numbers. `place` is the
+/// point and trial of the note, in words.
 fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     let (words, numbers) = parts(note);
     if let Some(known) = remarks.iter_mut().find(|remark| remark.words == words) {
         for ((least, most), number) in known.numbers.iter_mut().zip(numbers) {
-            // The longest list of percentiles includes the others.
+            // This is a list of percentiles, of which the longest includes the others.
             if number.starts_with('p') {
                 if number.len() > least.len() {
                     (*least, *most) = (number.clone(), number);
@@ -130,7 +133,8 @@ fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     }
 }
 
-/// Splits a text into the words around its numbers, and the numbers.
+/// Splits a text into its numbers and the words around them. A list of percentiles counts as a
+/// number.
 fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut words, mut numbers) = (vec![String::new()], Vec::new());
     let mut rest = text;
@@ -188,8 +192,8 @@ fn percentiles(text: &str) -> usize {
     length
 }
 
-/// Parses a number of a remark. Text that is not a number compares as neither less nor greater, so
-/// the text that came first is kept.
+/// Parses a number of a remark. Returns NaN if it is not a number; NaN compares as neither less nor
+/// greater, so the first of several such texts is kept.
 fn value(number: &str) -> f64 {
     number.parse().unwrap_or(f64::NAN)
 }

@@ -1,8 +1,9 @@
-//! Results of all commands, in the form in which they are compared.
+//! Results of all commands, in the common form in which they are compared.
 //!
-//! Every command has its own `result.json`. Read here, each is a list of figures. A figure is named
-//! by its metric and by its place: the point of a sweep, the case, the cell or the flow that was
-//! measured. A result also has the conditions that must agree for two results to be comparable.
+//! The `result.json` of each command has a schema of its own. This module reads all of them as
+//! lists of figures. A figure is identified by its metric and by its place: the point of a sweep,
+//! the case, the cell or the flow that was measured. A result also has a kind, a machine, settings
+//! and P4 pipelines, which must agree for two results to be comparable.
 
 mod read;
 mod runs;
@@ -97,7 +98,7 @@ pub struct Quantity {
     /// The name and value of the parameter that varies between the figures of a plot, or `None` if
     /// none does.
     pub across: Option<(&'static str, f64)>,
-    /// The name of the metric, as conditions of the user spell it.
+    /// The name of the metric, as the user writes it in the conditions of `--threshold`.
     pub metric: String,
     /// The unit of the figure.
     pub unit: Unit,

@@ -247,6 +247,7 @@ fn busy(run: &Run<'_>) -> Option<String> {
     })
 }
 
+/// Returns the sentences that a reader should know about the measurements, each only once.
 fn facts(run: &Run<'_>) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     if run.settings.any_core {

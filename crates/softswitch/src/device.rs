@@ -114,6 +114,7 @@ tallies!(
     pipelines
 );
 
+/// A counter that several threads increment.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(AtomicU64);
 

@@ -35,6 +35,7 @@ pub(crate) struct LimitLog {
     state: Mutex<LogState>,
 }
 
+/// The state by which lines about closed connections are limited.
 #[derive(Default)]
 struct LogState {
     last: Option<Instant>,

@@ -41,6 +41,7 @@ pub(crate) struct Ports {
     known: Mutex<BTreeMap<u32, Known>>,
 }
 
+/// The state of a port that the control plane reads and sets.
 #[derive(Debug)]
 struct Known {
     name: String,

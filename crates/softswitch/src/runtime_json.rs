@@ -33,6 +33,7 @@ pub struct RuntimeJson {
     clone_session_entries: Vec<CloneSessionJson>,
 }
 
+/// An element of `table_entries`.
 #[derive(Debug, Deserialize)]
 struct TableEntryJson {
     table: String,
@@ -47,12 +48,14 @@ struct TableEntryJson {
     priority: Option<i32>,
 }
 
+/// An element of `multicast_group_entries`.
 #[derive(Debug, Deserialize)]
 struct MulticastGroupJson {
     multicast_group_id: u32,
     replicas: Vec<ReplicaJson>,
 }
 
+/// An element of `clone_session_entries`.
 #[derive(Debug, Deserialize)]
 struct CloneSessionJson {
     clone_session_id: u32,
@@ -61,6 +64,7 @@ struct CloneSessionJson {
     packet_length_bytes: i32,
 }
 
+/// A replica of a multicast group or clone session.
 #[derive(Debug, Deserialize)]
 struct ReplicaJson {
     egress_port: u32,

@@ -41,6 +41,7 @@ pub(crate) struct StateLog {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The state that the log shares with its syncing thread.
 #[derive(Debug)]
 struct Shared {
     device: u64,
@@ -50,6 +51,7 @@ struct Shared {
     log: Arc<Log>,
 }
 
+/// The part of the state that a lock protects.
 #[derive(Debug)]
 struct State {
     journal: Journal<Disk>,

@@ -78,6 +78,7 @@ pub enum TopologyJsonError {
     },
 }
 
+/// The content of a `topology.json`.
 #[derive(Deserialize)]
 struct Form {
     #[serde(default)]

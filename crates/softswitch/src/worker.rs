@@ -71,6 +71,7 @@ pub(crate) struct Lane {
     segment: Vec<u8>,
 }
 
+/// A queue of a port that this worker owns.
 struct Attached {
     number: u32,
     queue: Box<dyn Queue>,

@@ -1,4 +1,5 @@
-//! Pushes that crash the process in which pipelines are tried, while packets go through the switch.
+//! Tests that pushes which crash the process in which pipelines are tried do not disturb the
+//! packets that go through the switch.
 //!
 //! This test program is the switch, the controller and the traffic. Started with a special
 //! argument, it is the process that tries a pipeline, and fails in the way that a comment of the P4

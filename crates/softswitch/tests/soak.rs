@@ -1,6 +1,7 @@
 //! A soak test: traffic, writes, reads, pushes, refused pushes, hostile connections, ports and
-//! controllers that come and go, and digests that no controller reads, all at once. Nothing may
-//! panic, every received packet must be accounted for, and neither memory nor descriptors may grow.
+//! controllers that come and go, and digests that no controller reads, all at the same time.
+//! Nothing may panic, every received packet must be accounted for, and neither memory nor
+//! descriptors may grow.
 //!
 //!     PLANIMETER_SOAK=600 cargo test --release -p softswitch --test soak -- --nocapture
 //!

@@ -1,5 +1,5 @@
-//! Two workers share the ports: all packets pass and each flow stays in order, on both execution
-//! paths.
+//! Tests that two workers share the ports: all packets pass and each flow stays in order, on both
+//! execution paths.
 
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
 #[expect(dead_code, reason = "what only the tests of the ports need")]
@@ -84,7 +84,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         state: None,
         durability: softswitch::Durability::default(),
         // The input port is attached last, since ports are attached in this order and packets
-        // arrive at once.
+        // arrive at the same time.
         ports: vec![(2, transmit), (1, receive)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");

@@ -187,6 +187,7 @@ fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, S
     Err(format!("{complaint}; {remedy}, for example {example}"))
 }
 
+/// A scanner of the text of a condition.
 struct Scanner<'a> {
     text: &'a str,
     /// The byte offset of the next character to be parsed.

@@ -97,7 +97,7 @@ fn rank(count: u64, share: f64) -> Option<u64> {
 /// The confidence interval of a percentile of the underlying distribution, as the ranks, from 1, of
 /// two samples in ascending order between which it lies.
 ///
-/// The number of samples at or below the percentile has a binomial distribution, whatever the
+/// The number of samples at or below the percentile has a binomial distribution, regardless of the
 /// distribution of the samples (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, 7.1;
 /// J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, theorem 2.1).
 /// Each end is wrong with at most half of the probability that the confidence leaves. A caller that

@@ -105,6 +105,8 @@ pub(super) fn compare(
     }
 }
 
+/// A step of the comparison: an expected packet and one that was received, by their positions, or
+/// only one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Both(usize, usize),

@@ -14,6 +14,7 @@ pub struct Number {
     digits: String,
 }
 
+/// The base of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Binary,

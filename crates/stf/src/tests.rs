@@ -1,3 +1,5 @@
+//! Tests of STF scripts: statements, errors and reports, on one small v1model program.
+
 use super::*;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options as Preprocessor};

@@ -1,4 +1,4 @@
-//! Threads that read, write, add and remove entries at the same time.
+//! Tests with threads that read, write, add and remove entries at the same time.
 //!
 //! No test depends on the clock or on luck to pass. In release builds, locked entries get 5 * 10^7
 //! updates for each storage; debug builds, sanitizers and Miri run the same tests with fewer.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tables::{DigestLoop, DigestSender};
 
 /// The free space in the message queue to the controller below which a worker waits. Several
-/// workers may find the same free space at once, so the margin is as large as the number of workers
-/// can be.
+/// workers may find the same free space at the same time, so the margin is as large as the number
+/// of workers can be.
 const MARGIN: u64 = 256;
 
 /// The difference between a measured program and the program of its workload.

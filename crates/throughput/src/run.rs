@@ -600,6 +600,7 @@ struct Lane<'w> {
     /// The number of the worker's first flow. Each next flow is `apart` higher.
     first: usize,
     apart: usize,
+    /// The packets of one turn.
     input: Ring,
     /// The flow of each packet in the input ring.
     flows: Vec<usize>,
@@ -610,6 +611,7 @@ struct Lane<'w> {
     output: Vec<Batch>,
     /// Whether time is that of the wall clock, instead of the processor time of the worker.
     is_timed_by_wall: bool,
+    /// The time that processing has taken.
     spent: Duration,
     counts: Counts,
 }

@@ -11,6 +11,7 @@ use statistics::{Estimate, can_state};
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Times(Vec<Repetition>);
 
+/// The histogram of one repetition, which is serialised as text.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Repetition(#[serde(with = "statistics::histogram_text")] Histogram<u64>);
 

@@ -137,7 +137,8 @@ fn every_packet_of_a_program_that_writes_its_table_is_checked() {
     }
 }
 
-/// Checks that workers with their own replicas of entries find what their flows left.
+/// Checks that workers with their own replicas of entries find the values that earlier packets of
+/// the same flow wrote.
 #[test]
 fn in_sharded_tables_every_flow_finds_what_it_left() {
     let mut program = program("entry_update.p4");
@@ -153,8 +154,8 @@ fn in_sharded_tables_every_flow_finds_what_it_left() {
     }
 }
 
-/// Checks the paper's three update methods with the same packets: all packets leave with what their
-/// flow wrote the last time, and every change becomes visible.
+/// Checks the paper's three update methods with the same packets. Each packet must leave with the
+/// value that the previous packet of its flow wrote, and every change must become visible.
 #[test]
 fn entries_are_changed_by_pointer_change_and_digest() {
     let workload = workload("entry_update.p4", 200);

@@ -1,14 +1,21 @@
-//! Sub-additive and super-additive closure.
+//! Sub-additive and super-additive closure of curves.
 //!
-//! The sub-additive closure of `f` is the infimum over `n >= 0` of its `n`-fold convolutions with
-//! itself, where the 0-fold convolution is zero at zero and plus infinity after it. The long-term
-//! rate of the closure is the least value of `f(t) / t`. If the curve takes this ratio at a finite
-//! time `t*`, no finite number of convolutions yields the closure at all times, but the closure of
-//! the single point (or segment) at `t*` has a closed form, see [`seed`]. `f` is first convolved
-//! with that seed. The repeated squares of the result become stationary, because among sufficiently
-//! many summands on a grid of times some add up to a multiple of `t*`, and the seed is at most as
-//! large as these. A function that equals its square is sub-additive, so stopping there is exact.
-//! (Bouillard and Thierry, section 4.6, combine the closures of all points and segments instead.)
+//! The sub-additive closure of `f` is the infimum of the `n`-fold convolutions of `f` with itself,
+//! over all `n >= 0`. (The 0-fold convolution is zero at time zero and plus infinity after it.) It
+//! is computed by squaring: the curve is convolved with itself, then the result with itself, and so
+//! on, until the result no longer changes. A curve that equals its square is sub-additive, so the
+//! result is exact.
+//!
+//! Squaring alone may never end. The long-term rate of the closure is the least value of
+//! `f(t) / t`. If `f` attains this ratio at a finite time `t*`, the closure depends on all
+//! multiples of the point at `t*`, and a finite number of convolutions does not reach all of them.
+//! The closure of this point alone (or of a segment that begins or ends there) has a closed form,
+//! see [`seed`]. Therefore `f` is first convolved with this seed, and squaring the result ends: if
+//! the times of the breakpoints are on a grid, some of any sufficiently many summands have times
+//! that add up to a multiple of `t*`, where the seed is at most as large as their sum.
+//!
+//! Bouillard and Thierry ("An algorithmic toolbox for network calculus", 2008, section 4.6) combine
+//! the closures of all points and segments instead.
 
 use super::ultimate::{both, of_curve, repeating};
 use super::{AlgebraError, sweep};
@@ -35,7 +42,8 @@ impl Curve {
             return self.closure_of_negative_origin();
         }
         if f.pieces[0].after < Extended::ZERO {
-            // Ever smaller summands add up to any time, at an arbitrarily negative value.
+            // Any time is the sum of many short times, whose values add up to an arbitrarily
+            // negative one.
             let piece = Piece::new(
                 Rational::ZERO,
                 Extended::ZERO,
@@ -105,7 +113,8 @@ impl Curve {
     }
 }
 
-/// The point or open segment at which a curve takes or approaches its least ratio of value to time.
+/// The point or open segment at which a curve attains or approaches its least ratio of value to
+/// time.
 enum Cheapest {
     Point {
         time: Rational,
@@ -141,9 +150,9 @@ enum Cheapest {
     },
 }
 
-/// Returns the point or segment at which the curve `f` takes or approaches its least ratio of value
-/// to time. Returns `None` if the ratio is only approached for ever larger times, or if the curve
-/// is plus infinite at all times after zero.
+/// Returns the point or segment at which the curve `f` attains or approaches its least ratio of
+/// value to time. Returns `None` if the ratio is only approached as the time goes to infinity, or
+/// if the curve is plus infinity at all times after zero.
 fn least_ratio(f: &Curve) -> Result<Option<Cheapest>, AlgebraError> {
     let of = of_curve(f, both(f, f).0.length);
     let end = of.end();
@@ -211,16 +220,16 @@ fn seed(place: &Cheapest) -> Result<Curve, AlgebraError> {
             let origin = Piece::new(Rational::ZERO, Extended::ZERO, impossible, Rational::ZERO);
             repeating(vec![origin], &Rational::ZERO, time.clone(), value.clone())
         }
-        // The `n`-fold convolution is a segment `n` times as long that starts at `n` times the time
-        // and value. From the `n` on at which these multiples overlap, the best multiple is the
-        // last one that starts before `t`.
+        // The `n`-fold convolution of the segment with itself is `n` times as long, and starts at
+        // `n` times the time and the value. Once these multiples overlap, the least one at a time
+        // `t` is the last that starts before `t`.
         Cheapest::SegmentStart { from, to, value, slope } => {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;
             let segment = OpenSegment { start: from, length: &length, value, slope };
             multiples(&segment, &overlap, from, value)
         }
-        // As for `SegmentStart`, but the best multiple is the first one that ends after `t`.
+        // As for `SegmentStart`, but the least multiple at `t` is the first that ends after `t`.
         Cheapest::SegmentEnd { from, to, value, slope } => {
             let length = to - from;
             let overlap = (from / &length).floor() + Rational::ONE;

@@ -6,7 +6,8 @@
 //!
 //! * Equal rates: with `d` the common period, the result repeats from `T_f + T_g + d` on, because
 //!   for `t` beyond `T_f + T_g + 2 d` one of the two summands lies at least one period after the
-//!   start of its repetition (Bouillard and Thierry, proposition 7).
+//!   start of its repetition (Bouillard and Thierry, "An algorithmic toolbox for network calculus",
+//!   2008, proposition 7).
 //! * Different rates: the slower curve `f` determines the result. A split that gives `f` less than
 //!   `T_f + d_f` costs at least some constant plus `r_g t`, while a split that gives `f` all but a
 //!   fixed time costs at most another constant plus `r_f t`. From the crossing of these two lines
@@ -64,6 +65,7 @@ impl Curve {
         self.negated().is_sub_additive()
     }
 
+    /// Convolves two curves of any shape on one interval that contains a period of the result.
     fn general_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         let (f, g) = both(self, other);
         let (start, length, increment) = match (&f.rate, &g.rate) {

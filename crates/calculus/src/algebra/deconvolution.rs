@@ -56,7 +56,7 @@ impl Curve {
     }
 }
 
-/// Returns the range of `u` that suffices for the supremum of `f(t + u) - g(u)`, whatever `t` is.
+/// Returns the range of `u` that suffices for the supremum of `f(t + u) - g(u)`, for any `t`.
 pub(super) fn reach(
     f: &Curve,
     of_f: &Ultimate,

@@ -86,6 +86,7 @@ impl Curve {
     }
 }
 
+/// Returns the pieces of the supremum of all values up to each time, on `[0, end)`.
 fn running_supremum(source: &[Piece], end: &Rational) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(source.len());
     let mut most = Extended::NegativeInfinity;
@@ -117,6 +118,7 @@ fn running_supremum(source: &[Piece], end: &Rational) -> Vec<Piece> {
     pieces
 }
 
+/// Returns the pieces of the infimum of all values from each time on, on `[0, end)`.
 fn infimum_ahead(source: &[Piece], end: &Rational) -> Vec<Piece> {
     let mut reversed: Vec<Piece> = Vec::with_capacity(source.len());
     let mut least = Extended::PositiveInfinity;

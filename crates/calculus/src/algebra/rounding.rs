@@ -50,6 +50,8 @@ impl Curve {
     }
 }
 
+/// Appends the pieces of a piece's values, rounded down. `next` is the time at which the piece
+/// ends.
 fn floor_of_piece(
     piece: &Piece,
     next: &Rational,

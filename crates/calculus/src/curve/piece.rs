@@ -10,8 +10,11 @@ use crate::rational::Rational;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Piece {
+    /// The time of the breakpoint.
     pub(crate) start: Rational,
+    /// The value at the breakpoint.
     pub(crate) at: Extended,
+    /// The limit from the right at the breakpoint, from which the segment starts.
     pub(crate) after: Extended,
     /// The slope of the segment after the breakpoint, or zero if the segment is infinite.
     pub(crate) slope: Rational,

@@ -1,3 +1,6 @@
+//! Tests of curves: their values and limits, their canonical form, the standard shapes, and the
+//! errors for invalid parameters.
+
 use super::{Curve, CurveError, Extended, Period, Piece};
 use crate::rational::Rational;
 

@@ -74,6 +74,7 @@ fn scale(f: &Curve, by: &Extended) -> Result<Curve, String> {
     }
 }
 
+/// Computes an operation on two numbers.
 fn numbers(operator: &str, a: &Extended, b: &Extended) -> Result<Extended, String> {
     let undefined = || format!("`{a} {operator} {b}` has no value");
     match operator {

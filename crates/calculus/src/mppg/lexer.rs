@@ -4,6 +4,7 @@ use super::MppgError;
 use crate::excerpt::excerpt;
 use crate::rational::Rational;
 
+/// A token of an MPPG program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     Number(Rational),

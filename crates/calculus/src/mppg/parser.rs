@@ -12,6 +12,7 @@ const MAX_OPERATORS: usize = 1000;
 const PRODUCTS: [&str; 7] = ["*", "*_", "*^", "/", "/_", "/^", "÷"];
 const SUMS: [&str; 4] = ["+", "-", "/\\", "\\/"];
 
+/// A parser of one statement, by recursive descent.
 struct Parser<'a> {
     source: &'a str,
     line: usize,
@@ -200,6 +201,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses one of the parts of which the value of a plot option consists.
     fn option_part(&mut self) -> Result<Part, MppgError> {
         let column = self.column();
         let sign = if self.accept("-") {
@@ -326,6 +328,7 @@ impl Parser<'_> {
         Ok(Expression { kind, column })
     }
 
+    /// Parses the arguments of a function of the language.
     fn call(&mut self, name: String) -> Result<Kind, MppgError> {
         self.expect("(")?;
         match name.as_str() {

@@ -129,6 +129,7 @@ fn number(session: &Session, expression: &Expression) -> Result<Extended, Fault>
     }
 }
 
+/// Evaluates the coordinates of a segment.
 fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
     let column = segment.column;
     let from = match number(session, &segment.start.0)? {

@@ -2,6 +2,7 @@
 
 use crate::rational::Rational;
 
+/// A statement of an MPPG program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Statement {
     Empty,
@@ -20,6 +21,7 @@ pub(super) enum Part {
     Variable(String, usize),
 }
 
+/// A comparison operator of `assert`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -30,12 +32,14 @@ pub(super) enum Comparison {
     AtLeast,
 }
 
+/// An expression, with the column at which it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Expression {
     pub(super) kind: Kind,
     pub(super) column: usize,
 }
 
+/// The kind of an expression, with its operands.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Number(Rational),

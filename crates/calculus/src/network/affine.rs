@@ -1,11 +1,12 @@
-//! Closed forms of the operations of the analyses, for the usual curves of networks: concave
-//! arrival curves (minima of token buckets) and convex service curves (maxima of rate-latency
-//! curves).
+//! Closed forms of the curve operations that network analyses use, for the most common curves:
+//! concave arrival curves (minima of token buckets) and convex service curves (maxima of
+//! rate-latency curves).
 //!
-//! The algebra computes the same for any curve. An analysis of a large network needs the operations
-//! millions of times on curves of one to three pieces, and these closed forms need neither common
-//! periods nor envelopes. Each function returns `None` where its shapes do not apply;
-//! [`super::operations`] then uses the algebra. Tests compare both.
+//! The module `algebra` has the same operations for any curve. An analysis of a large network
+//! performs them millions of times on curves of one to three pieces. The closed forms are faster,
+//! because they need neither common periods nor envelopes. A function returns `None` if its
+//! arguments are not of these shapes, and [`super::operations`] then uses the module `algebra`.
+//! Tests compare the results of both.
 
 use crate::{Curve, Extended, Piece, Rational};
 
@@ -59,7 +60,7 @@ fn service(curve: &Curve) -> Option<Vec<Segment<'_>>> {
 }
 
 /// Returns the breakpoints of two curves in order of time, each with the segments of both curves
-/// that follow it.
+/// that begin or continue there.
 fn merged<'a>(
     a: &[Segment<'a>],
     b: &[Segment<'a>],
@@ -144,7 +145,7 @@ pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Returns the value at `t` of the line through the segment of a piece.
+/// Returns the value at `t` of the line that extends the segment of a piece.
 fn ends(piece: &Piece, t: &Rational) -> Rational {
     match piece.right_limit() {
         Extended::Finite(height) => height + &(piece.slope() * &(t - piece.start())),
@@ -263,9 +264,9 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
     if last(&alpha)?.slope > last(&beta)?.slope {
         return Some(unbounded());
     }
-    // The vertical deviation, attained at time `at`, is the burst. After it, the segments of the
-    // arrival curve from `at` on and those of the service curve before `at` follow by descending
-    // slope.
+    // The burst of the output is the vertical deviation, which is attained at time `at`. It is
+    // followed by the segments of the arrival curve after `at` and those of the service curve
+    // before `at`, by descending slope.
     let both = merged(&alpha, &beta);
     let mut peak: Option<(&Rational, Rational)> = None;
     for (t, a, b) in both {
@@ -290,8 +291,7 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
             None => parts.push((segment.slope.clone(), None)),
         }
     }
-    // The sort is stable, so segments of the arrival curve follow service segments of equal slope;
-    // either order yields one curve.
+    // The order of segments with equal slope does not matter, because they are on one line.
     parts.sort_by(|a, b| b.0.cmp(&a.0));
     join(burst, parts)
 }
@@ -328,15 +328,15 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
             parts.push((segment.slope.clone(), length));
         }
     }
-    // The parts are sorted by ascending slope. The first part without an end hides all steeper
-    // ones.
+    // The parts follow by ascending slope. `join` ignores those after the first part without an
+    // end.
     parts.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.is_none().cmp(&b.1.is_none())));
     join(Rational::ZERO, parts)
 }
 
-/// Returns the residual service of a strict server under arbitrary multiplexing: the non-negative
-/// and non-decreasing part of `beta - alpha`. Returns `None` unless `alpha` is concave and `beta`
-/// convex.
+/// Returns the residual service curve of a strict server under arbitrary multiplexing: `beta -
+/// alpha`, where it is positive and increasing, and zero before. Returns `None` unless `alpha` is
+/// concave and `beta` convex.
 pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
         return Some(Curve::zero());
@@ -360,7 +360,7 @@ pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     assemble(pieces)
 }
 
-/// Returns the residual service of a FIFO server for a given theta: zero up to `theta`, and
+/// Returns the residual service curve of a FIFO server for a given theta: zero up to `theta`, and
 /// `beta(t) - alpha(t - theta)` after it (Le Boudec and Thiran, proposition 6.2.1). Returns `None`
 /// unless `alpha` is concave, `beta` is convex and the result is continuous.
 pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> Option<Curve> {
@@ -376,8 +376,8 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     let mut served = vec![Segment { start: theta, height: &height, slope: beta[within].slope }];
     served.extend(beta.get(within + 1..)?.iter().copied());
     let both = merged(&later, &served);
-    // The difference is convex, so it falls first, if at all. A service curve must not fall; up to
-    // its lowest point it is replaced by the value there.
+    // The difference is convex, so it can only fall up to its lowest point and rises after it. A
+    // service curve must not fall, so the value at the lowest point replaces all earlier ones.
     let difference: Vec<(Rational, Rational, Rational)> =
         both.iter().map(|(t, a, b)| ((*t).clone(), b.at(t) - a.at(t), b.slope - a.slope)).collect();
     let Some(lowest) = difference.iter().position(|(_, _, slope)| !slope.is_negative()) else {
@@ -403,8 +403,8 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     assemble(pieces)
 }
 
-/// Builds a convex curve from parts, each with its breakpoint, its height there and its slope. Of
-/// two parts with one breakpoint, the later one counts.
+/// Builds a convex curve from parts, each with its breakpoint, its height there and its slope. If
+/// consecutive parts have the same breakpoint, only the last is used.
 fn assemble(parts: Vec<(Rational, Rational, Rational)>) -> Option<Curve> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(parts.len());
     for (start, height, slope) in parts {

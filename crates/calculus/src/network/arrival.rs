@@ -216,6 +216,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
+    /// Computes the joint arrival curve of flows over a link, as the best of the methods that the
+    /// settings allow.
     fn compute(&self, link: Link<'_>, lowest: Option<FlowId>) -> Result<Curve, AnalysisError> {
         let network = self.network();
         let Link { from, to, flows } = link;

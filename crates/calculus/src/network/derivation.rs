@@ -24,6 +24,7 @@ pub struct Derivation {
     pub(crate) services: Vec<Curve>,
 }
 
+/// A step of the derivation of a bound.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Step {

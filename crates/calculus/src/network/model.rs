@@ -36,11 +36,13 @@ pub struct Network {
     outlined: BTreeSet<Part>,
     /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
     notes: Vec<String>,
+    /// See [`Network::flows_over`].
     hops: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
     /// The servers to which flows continue from each server, in ascending order. The list of a
     /// server with a regulator is empty, since the traffic after the regulator does not depend on
     /// the servers before it.
     successors: Vec<Vec<ServerId>>,
+    /// See [`Network::flows_at`].
     crossing: Vec<Vec<FlowId>>,
     /// The positions of servers on the paths of flows, for paths of more than [`SHORT_PATH`]
     /// servers.

@@ -234,6 +234,7 @@ impl Port {
         turns::own(&self.scheduler, own, without)
     }
 
+    /// Returns the queue of classes that are served by priority among each other, as a server.
     fn queue(&self, share: Share) -> Result<Queue, PortError> {
         let Share { priorities, service, strict, shaping } = share;
         let several = priorities.len() > 1;

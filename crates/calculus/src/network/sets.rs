@@ -124,14 +124,21 @@ enum Division {
 #[derive(Debug)]
 pub(crate) struct Sets<'n> {
     network: &'n Network,
+    /// The number of each stored set.
     stored: Mutex<HashMap<Arc<[FlowId]>, u32>>,
+    /// The empty set, which has the number 0.
     none: Set,
     /// All priorities of the network's flows, the most urgent first.
     priorities: Vec<Priority>,
+    /// The flows that visit each server.
     at: Vec<OnceLock<Set>>,
+    /// The flows at a server that are not in a set, by the number of the set.
     others: Cache<(u32, ServerId), Set>,
+    /// The division of a set at a server by the servers from which its flows come.
     origins: Cache<(u32, ServerId), Arc<SetOrigins>>,
+    /// The two parts of a set.
     divided: Cache<(u32, Division), [Set; 2]>,
+    /// The sum of the arrival curves of a set.
     arrivals: Cache<u32, Arc<Curve>>,
     packets: Cache<u32, Rational>,
 }

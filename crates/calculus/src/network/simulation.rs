@@ -11,7 +11,7 @@
 //!
 //! At servers with static-priority multiplexing, a packet of a less urgent flow is being sent when
 //! more urgent data arrive, if possible: the largest packet of those flows that begin at the server
-//! and may send a packet at once.
+//! and may send a packet instantaneously.
 //!
 //! Curves that are substitutes for longer ones ([`Part`]) allow more than the exact curves do.
 //! Flows with such curves send nothing, and no run passes servers and links with such curves.
@@ -136,6 +136,8 @@ struct FluidSetup<'n> {
 }
 
 impl<'n> FluidSetup<'n> {
+    /// Prepares the simulation of a flow. Returns `None` if the flow or its path cannot be
+    /// simulated.
     fn of(network: &'n Network, flow: FlowId, settings: &'n Settings) -> Option<Self> {
         let path = &network.flow(flow).path;
         if path.len() > LONGEST_PATH || network.is_outlined(Part::Flow(flow)) {
@@ -394,8 +396,8 @@ impl<'n> FluidSetup<'n> {
     }
 
     /// Returns a less urgent flow whose packet the flow of interest may find in transmission at a
-    /// server. The flow must begin at the server and may send a packet at once. If there are
-    /// several, the one with the largest packet is returned.
+    /// server. The flow must begin at the server and may send a packet instantaneously. If there
+    /// are several, the one with the largest packet is returned.
     fn blocker(&self, server: ServerId) -> Option<FlowId> {
         let network = self.network;
         let by_priority = self.settings.multiplexing_at(network.server(server));

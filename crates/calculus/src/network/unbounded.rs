@@ -22,7 +22,7 @@ const NAMED: usize = 5;
 pub enum Reason {
     /// The long-term arrival rates of these servers exceed their service rates.
     Overloaded(Vec<ServerId>),
-    /// The arrival curves of these flows are infinite: they may send any amount at once.
+    /// The arrival curves of these flows are infinite: they may send any amount instantaneously.
     Unlimited(Vec<FlowId>),
     /// The long-term arrival rates of these servers equal their service rates.
     Full(Vec<ServerId>),
@@ -71,6 +71,7 @@ impl Network {
         found
     }
 
+    /// Returns the reason why the servers up to `last` have no finite bound.
     fn reason(&self, last: Option<ServerId>, loads: &[Load], graph: &Graph) -> Reason {
         let before = graph.before(last);
         let servers_where = |is: fn(&Load) -> bool| -> Vec<ServerId> {
@@ -172,6 +173,7 @@ impl Reason {
     }
 }
 
+/// A reason whose text uses the names of a network.
 struct Described<'a> {
     reason: &'a Reason,
     network: &'a Network,

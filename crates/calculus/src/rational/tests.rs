@@ -1,3 +1,6 @@
+//! Tests of exact rationals: parsing, arithmetic compared with that of `num_rational`, and
+//! conversion to and from `f64`.
+
 use super::{ParseRationalError, Rational, Repr};
 use num_rational::BigRational;
 use proptest::prelude::*;

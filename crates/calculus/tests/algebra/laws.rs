@@ -1,4 +1,4 @@
-//! Laws of the algebra as equalities of random curves.
+//! Tests of the laws of the algebra, as equalities of random curves.
 
 use crate::models::{any_infinite_model, any_model, rising_model};
 use calculus::{Curve, Extended, Rational};

@@ -1,5 +1,5 @@
-//! Limits of the algebra: results that are too large are refused with a reason, large ones are
-//! exact.
+//! Tests of the limits of the algebra: results that are too large are refused with a reason, and
+//! large ones are exact.
 
 use calculus::{AlgebraError, Curve, Extended, Rational};
 

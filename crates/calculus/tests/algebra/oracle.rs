@@ -1,5 +1,5 @@
-//! The operations, compared with a naive second implementation that computes their definitions
-//! directly, in exact arithmetic on a grid of times.
+//! Compares the operations on curves with a naive second implementation (`models`), which computes
+//! their definitions directly, in exact arithmetic at sample times.
 
 use crate::models::{
     Model, any_infinite_model, any_model, convolution_at, deconvolution_at, number, rising_model,
@@ -104,7 +104,7 @@ proptest! {
         match (&deviation.value, &deviation.at) {
             (Extended::Finite(value), Some(t)) => {
                 let here = delay_of(&f.value(t), t, &g);
-                // The delay just after a jump, at a distance at which the limit has been reached.
+                // If the deviation is a limit after a jump, a delay shortly after it comes close.
                 let near = Rational::ratio(1, 1_000_000);
                 let behind = t + &near;
                 let soon = delay_of(&f.value(&behind), &behind, &g);
@@ -122,13 +122,15 @@ proptest! {
 
     #[test]
     fn sub_additive_closure(f in rising_model(), start in 0_i64..4) {
-        // Breakpoints at whole numbers, and a positive value after zero.
+        // Then all breakpoints are at whole numbers, and values after time zero are raised.
         let f = doubled(f, start);
         let curve = f.curve();
         let closure = curve.sub_additive_closure().expect("a closure");
         let cost = whole_costs(&f, 24);
         for n in 0..24_usize {
-            // One summand of fractional length makes up for limits at whole times.
+            // A time between whole numbers is the sum of whole times and one fractional time. The
+            // whole summands may cost the limits of `f`, because the fractional one can absorb an
+            // arbitrarily small difference.
             let t = Rational::from(n) + Rational::ratio(1, 2);
             let expected = (0..=n)
                 .map(|whole| sum(&cost[whole], &f.value(&(&t - Rational::from(whole)))))
@@ -231,7 +233,7 @@ proptest! {
             }
         }
         if let Extended::Finite(t) = bound {
-            // At that time, or just after it.
+            // The curves must meet at this time or just after it.
             let behind = &t + &Rational::ratio(1, 1_000_000);
             let here = t.is_positive() && f.value(&t) <= g.value(&t);
             prop_assert!(here || f.value(&behind) <= g.value(&behind), "{} and {} at {}", a, b, t);
@@ -255,8 +257,8 @@ proptest! {
     }
 }
 
-/// Compares closures of curves that are finite at a few points only: the least cost of a time is
-/// that of sums of these points.
+/// Compares the closures of curves that are finite only at a few points. The closure at a time is
+/// the least cost of a sum of these points that adds up to the time.
 #[test]
 fn closures_of_points() {
     let never = || Extended::PositiveInfinity;
@@ -288,8 +290,8 @@ fn closures_of_points() {
     }
 }
 
-/// Compares closures of curves that are finite on open segments only, whose ends do not count: cost
-/// 1 for any time in (2, 3), say.
+/// Compares the closures of curves that are finite only on one open segment, for example with the
+/// cost 1 for any time strictly between 2 and 3.
 #[test]
 fn closures_of_segments() {
     let never = || Extended::PositiveInfinity;
@@ -364,7 +366,7 @@ fn closures_below_all_bounds() {
     assert_eq!(closure, Curve::constant(bottom));
 }
 
-/// Returns the smallest `d >= 0` with `data <= g(t + d)` (as infimum), by search.
+/// Returns the infimum of all `d >= 0` with `data <= g(t + d)`, by search.
 fn delay_of(data: &Extended, t: &Rational, g: &Model) -> Extended {
     let horizon = number(200);
     if g.value(t) >= *data {
@@ -391,7 +393,8 @@ fn delay_of(data: &Extended, t: &Rational, g: &Model) -> Extended {
     Extended::PositiveInfinity
 }
 
-/// Returns the model with all times doubled, so that they are even, and raised after zero.
+/// Returns the model with all times doubled, so that they are whole numbers, and with all values
+/// after time zero raised by `lift`.
 fn doubled(mut model: Model, lift: i64) -> Model {
     let two = number(2);
     for (start, at, after, _) in &mut model.pieces {
@@ -421,8 +424,8 @@ fn doubled(mut model: Model, lift: i64) -> Model {
     model
 }
 
-/// Returns the least cost of every whole time as a sum of parts of whole length, where a part costs
-/// the least of its value and one-sided limits.
+/// Returns the least cost of each whole time up to `most` as a sum of whole parts. The cost of a
+/// part is the least of the value of `f` and its limits from the left and the right.
 fn whole_costs(f: &Model, most: usize) -> Vec<Extended> {
     let part = |n: usize| {
         let t = Rational::from(n);

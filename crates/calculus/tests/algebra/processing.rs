@@ -1,4 +1,4 @@
-//! Greedy processing components, compared with a simulated processor.
+//! Tests that compare greedy processing components with a simulated processor.
 
 use calculus::processing::{Bounds, BoundsError, Processed, process};
 use calculus::{Curve, Extended, Rational};

@@ -1,4 +1,4 @@
-//! Strict servers under arbitrary multiplexing: the exact worst case of tandems, and flow
+//! Tests of strict servers under arbitrary multiplexing: the exact worst case of tandems, and flow
 //! prolongation.
 
 use calculus::network::{

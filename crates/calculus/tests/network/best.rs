@@ -1,5 +1,5 @@
-//! The best of all analyses is the smallest proven bound; curves that the algebra cannot compute
-//! are outlined.
+//! Tests that the analysis `Best` returns the smallest proven bound of all analyses, and that
+//! curves which the algebra cannot compute with are replaced by their outlines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

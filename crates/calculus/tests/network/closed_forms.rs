@@ -1,4 +1,4 @@
-//! Families of networks with a closed form for each size.
+//! Tests of families of networks for which a closed form of the bound is known for each size.
 
 use calculus::network::{Analysis, Multiplexing, Network};
 use calculus::{Extended, Rational};

@@ -1,4 +1,5 @@
-//! Conventions in which tools differ, with results derived by hand where they matter.
+//! Tests of the conventions in which tools differ. Where a convention matters, the result is
+//! derived by hand.
 
 use calculus::network::{Analysis, ArrivalBound, FlowOfInterest, Multiplexing, Network, Settings};
 

@@ -1,4 +1,5 @@
-//! Replicated flows: copies on several paths, of which one continues where they meet.
+//! Tests of replicated flows, whose copies take several paths and of which one copy continues where
+//! the paths meet.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, Format, ModelError, Network, NetworkBuilder,

@@ -1,5 +1,5 @@
-//! Cyclic networks with cuts: closed forms, bounds where total flow analysis has none, and
-//! simulated packets.
+//! Tests of cyclic networks that the analyses cut: closed forms, bounds where total flow analysis
+//! has none, and simulated packets.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, FlowOfInterest, Multiplexing, Network, NetworkBuilder,

@@ -1,5 +1,5 @@
-//! Total flow analysis by delays (shaping, cycles, priorities), sink trees, and the best of all
-//! analyses.
+//! Tests of total flow analysis by delays (with shaping, cycles and priorities), of sink trees, and
+//! of the best of all analyses.
 
 use calculus::network::format::read;
 use calculus::network::{

@@ -1,4 +1,5 @@
-//! Linear programs of FIFO paths: exact worst cases, the order among analyses, simulated runs.
+//! Tests of the linear programs for FIFO paths: exact worst cases, the order among analyses, and
+//! simulated runs.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Multiplexing, Network, Settings, simulate,

@@ -1,5 +1,5 @@
-//! Networks of many flows: a second implementation of the analyses without caches, rounding of long
-//! numbers, and interrupted analyses.
+//! Tests of networks with many flows: a second implementation of the analyses without caches, the
+//! rounding of long numbers, and interrupted analyses.
 
 use std::collections::BTreeMap;
 

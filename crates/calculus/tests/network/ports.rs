@@ -1,4 +1,5 @@
-//! Ports with shapers, gates and round robin: packet simulations stay below the bounds.
+//! Tests of ports with shapers, gates and round robin, whose simulated packets must not exceed the
+//! bounds.
 
 use calculus::network::port::{Class, Gate, Port, Scheduler, Window};
 use calculus::network::{
@@ -11,11 +12,11 @@ use proptest::prelude::*;
 use crate::soundness::config;
 use crate::support::{number, rational, rl};
 
-/// A port: the kind of its scheduler, the parameters of its three classes, their largest packets,
-/// the latency.
+/// A random port: the kind of its scheduler, the parameters of its three classes, their largest
+/// packets, and the latency.
 type PortShape = (u8, [u8; 3], [u8; 3], u8);
-/// A flow: its class, first port, number of ports, packet size in percent, burst in packets, and
-/// rate.
+/// A random flow: its class, the first port, the number of ports, the packet size in percent of the
+/// largest, the burst in packets, and the rate.
 type FlowShape = (u8, usize, usize, u8, u8, u8);
 
 fn class<S>(place: usize, packets: &[u8; 3], share: S) -> Class<S> {
@@ -232,8 +233,8 @@ fn single(scheduler: Scheduler, burst: &str, rate: &str) -> (Extended, Rational)
 #[test]
 fn runs_come_close_where_the_worst_case_is_known() {
     let packets = [10, 10, 50];
-    // The gate has just become too narrow for a packet: the next window starts 9.1 later, then the
-    // burst leaves.
+    // The burst arrives when the rest of the window has just become too short for a packet. The
+    // next window starts 9.1 later, and the burst takes 0.5.
     let gates = Scheduler::Gated {
         cycle: 10.into(),
         classes: vec![class(
@@ -245,7 +246,7 @@ fn runs_come_close_where_the_worst_case_is_known() {
     let (bound, run) = single(gates, "50", "1");
     assert_eq!(bound, number("9.6"));
     assert!(run > rational("9.59"), "{run}");
-    // The bound: a packet of best effort, then 20 at rate 25.
+    // The bound is the time of a best-effort packet, 0.5, and that of the burst 20 at rate 25.
     let shaper =
         Scheduler::CreditBased(vec![class(0, &packets, Some(25.into())), class(2, &packets, None)]);
     let (bound, run) = single(shaper, "20", "1");
@@ -264,11 +265,11 @@ fn runs_come_close_where_the_worst_case_is_known() {
         ],
     };
     let (bound, run) = single(frozen, "20", "1");
-    // Credit bounded by 50 / 100 and 10 / (100 - 1), then 20 at rate 30, and 2 while the gate is
-    // closed.
+    // The bound is the sum of the times for which the credit may be used up, 50 / 100 and
+    // 10 / (100 - 1), of the burst 20 at rate 30, and of 2 while the gate is closed.
     assert_eq!(bound, number("647/198"));
     assert!(run > rational("2.79"), "{run}");
-    // Each of the other classes has a turn first.
+    // In the worst case, each of the other classes sends a packet first.
     let turns = Scheduler::WeightedRoundRobin(
         (0..3)
             .map(|place| Class { minimum_packet: 10.into(), ..class(place, &packets, 1_u32) })

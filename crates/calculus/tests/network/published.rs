@@ -1,4 +1,5 @@
-//! Delay and backlog of small networks as published with DNC 2.8.1, to the last digit.
+//! Tests of small networks whose delays and backlogs were published with DNC 2.8.1. The bounds must
+//! agree in all digits.
 
 use calculus::network::{Analysis, FlowOfInterest, Multiplexing, Network, Settings};
 

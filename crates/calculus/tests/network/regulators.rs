@@ -1,5 +1,5 @@
-//! Regulators, multicast flows and clocks: exact bounds, and simulated packets that regulators
-//! delay.
+//! Tests of networks with regulators, multicast flows and drifting clocks. Bounds are compared with
+//! values that comments derive by hand, and with delays of simulated packets.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, FlowId, Format, ModelError, Multiplexing, Network,
@@ -32,8 +32,8 @@ fn ring(servers: usize, length: usize, rate: Rational, regulator: Regulator) -> 
 
 #[test]
 fn behind_regulators_bursts_are_those_of_sources() {
-    // A load of 99 %, at which delays without regulators grow from round to round. Each server has
-    // the bursts of four flows: 1/10 + 4/10.
+    // At a load of 99 %, delays without regulators would grow from round to round. With regulators,
+    // the burst at each server is that of four sources, and its delay is 1/10 + 4/10.
     for regulator in [Regulator::PerFlow, Regulator::Interleaved] {
         let ring = ring(4, 4, Rational::ratio(99, 40), regulator);
         for bound in analyser(&ring).bounds(Analysis::TfaPlusPlus).expect("bounds") {
@@ -56,8 +56,8 @@ fn a_regulator_forgets_the_delays_before_it() {
         builder.flow(Flow::new("f", path, tb("20", "5")));
         builder.build().expect("a network")
     };
-    // Without a regulator: 3, then 2 + 35/10, then (20 + 5 (3 + 5.5)) / 10. With one: 3, 2 + 20/10,
-    // (20 + 5 4) / 10.
+    // The delays at a, b and c without a regulator are 3, 2 + 35/10 and (20 + 5 (3 + 5.5)) / 10.
+    // With one after a, they are 3, 2 + 20/10 and (20 + 5 4) / 10.
     for (regulator, exact) in [(None, "14.75"), (Some(Regulator::Interleaved), "11")] {
         let network = build(regulator);
         let (id, _) = network.flows().next().expect("a flow");
@@ -66,8 +66,8 @@ fn a_regulator_forgets_the_delays_before_it() {
     }
 }
 
-/// Builds servers a and b, and c after a regulator of b. Flow f visits all three, flow g those from
-/// `joins` on.
+/// Builds a network of the servers a, b and c, with a regulator after b and, if `before` is set,
+/// one after a. Flow f visits all three servers; flow g joins it at the server with index `joins`.
 fn joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
     let mut builder = NetworkBuilder::new("joining");
     let path = [
@@ -84,16 +84,16 @@ fn joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Net
 fn what_is_late_already_shares_no_regulator_with_what_is_not() {
     use Regulator::{Interleaved, PerFlow};
     let bounds = |network: &Network| analyser(network).bounds(Analysis::TfaPlusPlus);
-    // Flow f was last regulated at its source, so it may be late by the delay of server a; flow g
-    // is not.
+    // Flow f was last regulated at its source, so its packets may be late by the delay of server a.
+    // In an interleaved regulator behind b, they would block packets of flow g, which are not late.
     let found = bounds(&joining(None, Interleaved, 1));
     let Err(AnalysisError::OvertakesRegulated { regulator, first_entry, second_entry, .. }) = found
     else {
         panic!("{found:?}");
     };
     assert_eq!([regulator, first_entry, second_entry], ["b", "a", "b"]);
-    // Per-flow regulation, both flows regulated before b, or both over a and b: no packet is
-    // overtaken.
+    // No packet is overtaken if the regulator is per flow, if both flows are regulated before b, or
+    // if both visit a and b.
     for (before, regulator, joins, exact) in [
         // a: 1 + 10/10, b: 1 + (10 + 5 2 + 1)/10, c: 1 + 11/10.
         (None, PerFlow, 1, "7.2"),
@@ -225,7 +225,8 @@ fn multicast_data_are_there_once_until_they_part() {
         builder.flow(Flow::new("h", vec![ids[0], ids[2]], tb("10", "2")));
         builder.build().expect("a network")
     };
-    // At a: 1 + 30/10 once, 1 + 50/10 twice. At b: 1 + (20 + 3 d)/10, at c also 10 + 2 d.
+    // The delay d at a is 1 + 30/10 if the data of the group count once, and 1 + 50/10 if they
+    // count twice. The delay at b is 1 + (20 + 3 d)/10. At c, the burst is larger by 10 + 2 d.
     for (group, exact) in [(Some("group"), ["8.2", "10", "10"]), (None, ["10.8", "13", "13"])] {
         let network = build(group);
         let bounds = analyser(&network).bounds(Analysis::TfaPlusPlus).expect("bounds");
@@ -281,8 +282,8 @@ fn files_have_words_for_all_of_it() {
     );
 }
 
-/// Builds the servers of [`joining`], with two flows over all three and two over those from `joins`
-/// on, all in packets of size 1.
+/// Builds the servers of [`joining`], with two flows over all three servers and two that join them
+/// at the server with index `joins`. All flows send packets of size 1.
 fn packets_joining(before: Option<Regulator>, regulator: Regulator, joins: usize) -> Network {
     let mut builder = NetworkBuilder::new("packets joining");
     let server = |name: &str| Server { packetizer: true, ..Server::new(name, rl("10", "1")) };
@@ -306,8 +307,8 @@ fn packets_that_were_overtaken_hold_others_back() {
         Extended::Finite(run.delay)
     };
     let bounds = |network: &Network| analyser(network).bounds(Analysis::TfaPlusPlus);
-    // The bounds of the servers alone do not hold: flows that join are delayed several times as
-    // long.
+    // If packets are overtaken, delays exceed the bounds of the servers, several times for the
+    // flows that join at b.
     let refused = packets_joining(None, Interleaved, 1);
     assert!(matches!(bounds(&refused), Err(AnalysisError::OvertakesRegulated { .. })));
     let servers = bounds(&packets_joining(None, PerFlow, 1)).expect("bounds");
@@ -316,7 +317,7 @@ fn packets_that_were_overtaken_hold_others_back() {
         assert!(seen > bound.delay, "{seen} {}", bound.delay);
     }
     assert!(run(&refused, servers[1].flow) > number("7"), "twice the bound of 3.28");
-    // If no packet is overtaken, the bounds of the servers hold.
+    // If no packet is overtaken, no delay exceeds its bound.
     for (before, regulator, joins) in [
         (None, PerFlow, 1),
         (Some(Interleaved), Interleaved, 1),

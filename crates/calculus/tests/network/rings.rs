@@ -1,5 +1,5 @@
-//! Rings: bounds from linear programs where total flow analysis has none, and simulated packets on
-//! cyclic paths.
+//! Tests of rings, for which linear programs have bounds where total flow analysis has none, and of
+//! simulated packets on cyclic paths.
 
 use calculus::network::{Analyser, Analysis, Multiplexing, Network, Settings, observe};
 use calculus::{Curve, Extended, Rational};

@@ -1,4 +1,4 @@
-//! Random networks with all features: no bound is below the packet simulation.
+//! Tests of random networks with all features: no bound is below the packet simulation.
 //!
 //! A failure prints the smallest network that shows it (its stations, its flows, and the seed of
 //! the run), and the seed of all networks. The environment variable `PLANIMETER_SEED` (for example

@@ -1,4 +1,5 @@
-//! Random networks: no bound is below a simulated run, and bounds keep their order.
+//! Tests of random networks: no bound is below a simulated run, and the bounds of the analyses are
+//! in the known order.
 
 use calculus::network::{
     Analyser, Analysis, AnalysisError, ArrivalBound, Flow, FlowId, FlowOfInterest, Multiplexing,

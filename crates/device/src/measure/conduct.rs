@@ -261,8 +261,8 @@ fn rate_searches(plan: &Plan, before: &Campaign) -> Vec<Resumed> {
     searches.filter(|resumed| resumed.search.end().is_none()).collect()
 }
 
-/// Returns a search that knows the results of earlier trials. It begins anew if they are not those
-/// of one search.
+/// Returns a search that knows the results of earlier trials, or a new search if these are not the
+/// trials of one search.
 fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearch {
     let begin = || RateSearch::new(rates.from, rates.precision);
     let mut search = begin();
@@ -275,15 +275,20 @@ fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearc
     search
 }
 
+/// The conductor of a campaign, with everything that it needs to measure a block.
 struct Conductor<'c> {
     plan: &'c Plan,
+    /// The name of each cell of the plan.
     names: Vec<String>,
     writer: &'c mut Writer,
     bench: &'c mut dyn Bench,
+    /// A clock that returns nanoseconds.
     now: &'c mut dyn FnMut() -> u64,
     watch: &'c mut dyn Watch,
+    /// The number of the last run, a series of packets that is measured without a pause.
     run: u32,
     steadiness: Steadiness,
+    /// The number of steps that are done, of all `of` steps.
     done: u64,
     of: u64,
 }
@@ -398,6 +403,7 @@ impl Conductor<'_> {
         self.plan.steady_machine.then(|| self.bench.yardstick()).flatten()
     }
 
+    /// Searches for the highest rate without loss of a cell, trial by trial.
     fn search(&mut self, resumed: Resumed) -> Result<ControlFlow<()>, ConductError> {
         let Resumed { cell: id, mut search } = resumed;
         let planned = self.cell(id).zip(self.plan.rates);

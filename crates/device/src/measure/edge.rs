@@ -1,5 +1,9 @@
-//! Runs a campaign on this machine: sets up threads, sockets, clocks and processes, and passes them
-//! to [`conduct`](super::conduct()), which measures.
+//! Measures the delays of a device from this machine.
+//!
+//! This module does everything that touches the operating system: it pins threads to cores, opens
+//! network interfaces, measures the error of the clock, and starts or connects to the device. The
+//! result is a [`Bench`], through which [`conduct`](super::conduct()) measures all cells of a
+//! campaign.
 
 mod contention;
 mod machine;
@@ -37,12 +41,12 @@ use p4runtime_switch::P4RuntimeSwitch;
 use software_switch::SoftwareSwitch;
 use wire::{Path as WirePath, WireBench};
 
-/// The parameters of a campaign that is to be measured on this machine.
+/// The parameters of [`measure`].
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'j> {
     /// The plan of the measurements.
     pub plan: &'j Plan,
-    /// The directory for the results, which must exist.
+    /// The directory for the results of the campaign, which must exist.
     pub directory: &'j Path,
     /// Whether the directory contains an interrupted campaign that is to be completed.
     pub resume: bool,
@@ -50,14 +54,14 @@ pub struct Job<'j> {
     pub program: &'j Path,
 }
 
-/// The results of a campaign that was measured.
+/// The results of [`measure`].
 #[derive(Debug)]
 pub struct Measured {
     /// All results of the campaign, including those of earlier, interrupted runs.
     pub campaign: Campaign,
-    /// Whether the campaign is complete or was stopped by the observer.
+    /// Whether the campaign is complete, or the observer ([`Watch`]) stopped it.
     pub ending: Ending,
-    /// Remarks on the drift and the noise of the machine, as sentences.
+    /// Remarks on how steady the machine was during the campaign, as sentences.
     pub stability: Vec<String>,
 }
 
@@ -99,7 +103,8 @@ pub enum MeasureError {
 /// Returns a [`MeasureError`] if the bench cannot be set up or fails, or if files cannot be read or
 /// written.
 pub fn measure(job: &Job<'_>, watch: &mut (dyn Watch + Send)) -> Result<Measured, MeasureError> {
-    // The thread enters a network namespace and is pinned to a core, so it must be a separate one.
+    // The measuring thread enters a network namespace and is pinned to a core. A thread of its own
+    // keeps both from the caller's thread.
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("measure".to_owned()).stack_size(8 << 20);
         let spawned = thread.spawn_scoped(scope, || on_thread(job, watch));
@@ -111,6 +116,8 @@ pub fn measure(job: &Job<'_>, watch: &mut (dyn Watch + Send)) -> Result<Measured
     })
 }
 
+/// Measures a campaign on the calling thread, which is pinned to a core and may be left in another
+/// network namespace.
 fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureError> {
     let Job { plan, directory, .. } = *job;
     let mut host = machine::facts();
@@ -181,8 +188,8 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
     Ok(Measured { campaign, ending, stability: remarks })
 }
 
-/// Checks that an interrupted campaign can be resumed with the present description. Returns the
-/// difference in words if it cannot.
+/// Checks that an interrupted campaign can be resumed with the present plan. Returns the difference
+/// between the two in words if it cannot.
 fn check_resumable(
     before: &Description,
     now: &Description,
@@ -203,10 +210,11 @@ fn check_resumable(
     Ok(())
 }
 
-/// A bench that is ready for a campaign, and the facts about the device and the machine that the
-/// campaign records.
+/// A bench that is ready to measure, and the facts about the device and the machine that are stored
+/// with the results.
 struct Ready {
-    /// The bench is declared before `_namespace`, so that it is dropped first.
+    /// The bench, which must be dropped before the network namespace of its sockets, so it is
+    /// declared before `_namespace`.
     bench: Box<dyn Bench>,
     clock: Clock,
     line_rate: Option<u64>,
@@ -215,8 +223,9 @@ struct Ready {
     _namespace: Option<packetio::namespace::Namespace>,
 }
 
-/// Sets up the bench for a campaign. The order of the steps matters: the thread moves between
-/// cores, and the clock is measured before a local switch is started.
+/// Sets up the bench for a campaign. The order of the steps matters: what the calling thread starts
+/// or opens belongs to the core that the thread is pinned to, and the error of the clock is
+/// measured before a local switch is started.
 fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let plan = job.plan;
     let secret: u64 = rand::rng().random();
@@ -241,15 +250,16 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let open = |send: &str, receive: &str| {
         WirePath::open(send, receive, plan.wire.timestamps, plan.wait, secret)
     };
-    // Processes inherit the core of the thread that starts them, so this thread first moves to the
-    // device's core.
+    // A process inherits the core of the thread that starts it, so this thread moves to the core
+    // that is reserved for the device before it starts the device.
     machine::stay_on(device)?;
     if namespace.is_some() {
         host.insert("core of the device".to_owned(), device.to_string());
     }
     let started = connect(plan)?;
-    // The delays of a path without a device show the error of the clock. The path is the first wire
-    // before its device starts, or the loop-back.
+    // The delays of a path without a device show the error of the clock. If the device will run on
+    // this machine, the path is its first virtual wire, before the device starts. Otherwise it is
+    // the loopback interface.
     machine::stay_on(generator)?;
     let (reference, tick, fastest) = {
         let (what, mut path) = match &namespace {
@@ -328,8 +338,8 @@ enum Started {
     OpenVSwitchLater(openflow::Version),
 }
 
-/// Connects to the device of a plan if it runs already. A switch that the campaign starts itself
-/// follows later.
+/// Connects to the device of a plan if it runs already. Returns [`Started::Later`] for a switch
+/// that this process must start.
 fn connect(plan: &Plan) -> Result<Started, BenchError> {
     Ok(match &plan.device {
         DeviceKind::OpenVSwitch { version } => Started::OpenVSwitchLater(*version),
@@ -348,8 +358,9 @@ fn connect(plan: &Plan) -> Result<Started, BenchError> {
     })
 }
 
-/// Returns the line rate R_max in bit/s for a plan that does not state it: for a virtual wire, the
-/// highest rate of the generator; for a network card, the speed that its driver reports.
+/// Returns the line rate R_max in bit/s for a plan that does not state it. For a virtual wire, it
+/// is the highest rate at which the generator can send (`fastest`, in packets per second); for a
+/// network card, the speed that its driver reports.
 fn line_rate(
     fastest: Option<f64>,
     plan: &Plan,
@@ -368,8 +379,8 @@ fn line_rate(
     Some(megabits * 1_000_000)
 }
 
-/// Returns a description of the clock of a campaign, and of the delays that it showed without a
-/// device, in one line.
+/// Returns a description of a campaign's clock in one line, with the delays that were measured by
+/// this clock without a device.
 #[must_use]
 pub fn clock_line(clock: &Clock) -> String {
     let source = clock.source;

@@ -24,6 +24,7 @@ pub struct PacketTracker {
     arrivals: Vec<u32>,
 }
 
+/// The times, in picoseconds, at which a packet was sent and arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Packet {
     /// Whether the packet was passed to the interface, or seen when it was sent.
@@ -54,8 +55,8 @@ pub struct Outcome {
 }
 
 impl PacketTracker {
-    /// Creates the record of a run of which no packet has been sent. The memory for arrivals is
-    /// reserved, because a reallocation between two packets would add to the delay of the next one.
+    /// Creates the record of a run before its first packet. The memory for arrivals is reserved,
+    /// because a reallocation between two packets would add to the delay of the next one.
     #[must_use]
     pub fn new(order: &RunOrder) -> Self {
         Self {

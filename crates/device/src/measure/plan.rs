@@ -30,6 +30,7 @@ struct PlanFile {
     rates: Option<RatesFile>,
 }
 
+/// The section `[device]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct DeviceFile {
@@ -73,6 +74,7 @@ enum Combinations {
     Training,
 }
 
+/// The section `[settings]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct SettingsFile {
@@ -82,6 +84,7 @@ struct SettingsFile {
     packets_per_second: Vec<f64>,
 }
 
+/// The section `[campaign]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct CampaignFile {
@@ -93,6 +96,7 @@ struct CampaignFile {
     wait_ms: u64,
 }
 
+/// The section `[wire]` of a plan.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct WireFile {
@@ -104,6 +108,7 @@ struct WireFile {
     keep_awake: Option<bool>,
 }
 
+/// The section `[rates]` of a plan.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RatesFile {
@@ -511,6 +516,7 @@ impl DeviceKind {
     }
 }
 
+/// Checks the section `[device]` and returns the kind of device that it describes.
 fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
     let version = || match file.openflow.as_deref() {
         None | Some("1.0") => Ok(openflow::Version::V1_0),

@@ -267,6 +267,7 @@ impl Fields {
         ETHERNET + tag + subject.shims() + IPV4 + UDP
     }
 
+    /// Returns a frame of this length with these field values.
     fn frame(self, subject: Subject, length: usize) -> Vec<u8> {
         let mut frame = Vec::with_capacity(length);
         frame.extend_from_slice(&value::DL_DST);

@@ -37,6 +37,7 @@ pub(crate) type LimitCallback = Arc<dyn Fn(SocketAddr, Limit) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct SharedAdmission(Arc<Shared>);
 
+/// The content of a [`SharedAdmission`].
 struct Shared {
     state: Mutex<State>,
     /// The number of open connections.
@@ -44,6 +45,7 @@ struct Shared {
     on_limit: LimitCallback,
 }
 
+/// The part of the admission state that a lock protects.
 struct State {
     admission: Admission,
     /// The signals that notify connections of their eviction.
@@ -60,6 +62,7 @@ impl State {
     }
 }
 
+/// A signal that notifies a connection of its eviction, and the address of its client.
 struct Signal {
     peer: SocketAddr,
     evicted: Arc<Notify>,
@@ -160,6 +163,7 @@ impl SharedAdmission {
 #[derive(Clone)]
 pub(crate) struct Peer(Arc<Inner>);
 
+/// The content of a [`Peer`].
 struct Inner {
     id: ConnectionId,
     address: Address,

@@ -51,6 +51,7 @@ pub(super) struct Turns {
     arrivals: u64,
 }
 
+/// The time that a party has used, and its connections that wait for a turn.
 #[derive(Debug, Default)]
 struct Account {
     /// The time that the party has used. The time that a party does not use while it is idle is not

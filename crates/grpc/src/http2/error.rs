@@ -10,8 +10,8 @@ use tonic::{
 use crate::admission::Limit;
 
 /// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). The
-/// mapping of reasons is that of RST_STREAM frames. A connection that ended, whatever the reason of
-/// its GOAWAY frame, makes its calls UNAVAILABLE, because they may be repeated on another
+/// mapping of reasons is that of RST_STREAM frames. A connection that ended, regardless of the
+/// reason of its GOAWAY frame, makes its calls UNAVAILABLE, because they may be repeated on another
 /// connection.
 pub fn status(error: &h2::Error) -> Status {
     let code = match error.reason() {

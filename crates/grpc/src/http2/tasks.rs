@@ -25,6 +25,7 @@ pub(crate) struct Ready {
     state: Mutex<State>,
 }
 
+/// The state of the queue, which a lock protects.
 #[derive(Debug, Default)]
 struct State {
     woken: VecDeque<Part>,
@@ -127,6 +128,7 @@ impl Ready {
     }
 }
 
+/// The waker of one part, which puts the part into the queue.
 struct Signal {
     part: Part,
     ready: Arc<Ready>,

@@ -103,6 +103,7 @@ pub(super) async fn serve<T, S: Services>(
     coop::unconstrained(turns).await;
 }
 
+/// A client's connection to the server, with the services that its calls reach.
 struct Served<T, S> {
     http2: h2::server::Connection<Watched<T>, Bytes>,
     services: S,
@@ -150,6 +151,7 @@ where
     }
 }
 
+/// An open call on a served connection.
 struct ServedCall<C> {
     kind: Kind<C>,
     /// The timer of the deadline that the client has set for the call, if it has set one.
@@ -159,6 +161,7 @@ struct ServedCall<C> {
     _open: OpenCall,
 }
 
+/// The kind of a call: a stream channel, or a call that is served as a future.
 enum Kind<C> {
     Channel(Box<C>),
     Other(Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>),

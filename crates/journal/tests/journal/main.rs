@@ -100,8 +100,9 @@ fn a_record_that_was_cut_off_is_set_aside() {
     }
 }
 
-/// Checks that no flipped bit loses data silently: the journal is not opened, and its file is
-/// unchanged. If the journal is opened, only the marks in its header may change.
+/// Checks that no flipped bit loses data silently. If the bit matters, the journal is not opened,
+/// its file is unchanged, and a repair loses only the record with the bit. If it does not matter,
+/// the journal is opened with all records, and only the start of its file may change.
 #[test]
 fn a_flipped_bit_is_damage() {
     let disk = SimulatedDisk::new(1);

@@ -1,3 +1,6 @@
+//! Tests of the OpenFlow handshake between a switch and a controller, both in memory: version
+//! negotiation, the features reply, and errors.
+
 use super::*;
 use crate::framing::Framer;
 use crate::v1_0::{Message, PhyPort, PortNo};

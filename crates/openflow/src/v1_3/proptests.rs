@@ -1,4 +1,4 @@
-//! Properties that must hold for all messages and all bytes.
+//! Property tests that hold for all messages and for all bytes.
 //!
 //! Messages are derived from a string of bytes that proptest generates and shrinks: every field
 //! consumes bytes from the front, and zeros once the string is exhausted. A failure therefore

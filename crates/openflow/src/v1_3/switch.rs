@@ -90,14 +90,14 @@ structure! {
 }
 
 impl SwitchConfig {
-    /// The value of `miss_send_len` with which whole packets are sent and none is buffered,
-    /// `OFPCML_NO_BUFFER`.
+    /// The value of `miss_send_len` with which packet-ins contain the whole packet and the switch
+    /// buffers none, `OFPCML_NO_BUFFER`.
     pub const NO_BUFFER: u16 = 0xffff;
 }
 
 impl Default for SwitchConfig {
-    /// Returns the initial configuration of a switch, whose packet-ins contain 128 bytes of a
-    /// buffered packet (section 7.3.2).
+    /// Returns the initial configuration of a switch (section 7.3.2): a packet-in contains the
+    /// first 128 bytes of a buffered packet.
     fn default() -> Self {
         Self { flags: ConfigFlags::FRAG_NORMAL, miss_send_len: 128 }
     }
@@ -129,8 +129,9 @@ structure! {
     }
 }
 
-/// The reasons for which a controller receives a kind of message, with one bit `1 << reason` each.
-/// There is one mask for each role.
+/// The reasons for which controllers receive one kind of asynchronous message, as a mask for each
+/// role. Bit `1 << reason` of a mask is set if a controller of the role receives messages with this
+/// reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsyncMasks {
     /// The mask for controllers of role equal or master.
@@ -181,14 +182,15 @@ impl AsyncConfig {
     }
 }
 
+/// Returns whether bit number `bit` of a mask is set. Numbers from 32 on have no bit.
 const fn has_bit(mask: u32, bit: u8) -> bool {
     bit < 32 && mask & (1 << bit) != 0
 }
 
 impl Default for AsyncConfig {
-    /// Returns the initial selection of messages of a switch: a master or equal receives everything
-    /// but packets with an invalid TTL, a slave receives port-status messages only. Open vSwitch
-    /// uses these values too.
+    /// Returns the initial configuration of a switch. A controller of role master or equal receives
+    /// all messages except packet-ins for an invalid TTL; a slave receives port-status messages
+    /// only. Open vSwitch uses these values too.
     fn default() -> Self {
         Self {
             packet_in: AsyncMasks { master: 0b011, slave: 0 },

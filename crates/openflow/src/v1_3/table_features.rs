@@ -1,5 +1,5 @@
-//! The features of flow tables, as reports and as requests: `ofp_table_features` (specification
-//! 1.3.5, section 7.3.5.5).
+//! The features of flow tables, which a switch reports and which a controller may request to
+//! change: `ofp_table_features` (specification 1.3.5, section 7.3.5.5).
 
 use super::actions::ActionType;
 use super::codec::{Wire, begin, end_then_pad, padding, put_u16, put_u32, refuse_known, tlv};
@@ -36,8 +36,9 @@ structure! {
 }
 
 impl TableFeatures {
-    /// Creates the features of a table of this name and size. It reads and writes all metadata, and
-    /// supports nothing else until properties are added. The name is truncated to 31 bytes.
+    /// Creates the features of a table with this name and size. The table can match and write all
+    /// bits of the metadata, and supports nothing else until properties are added. The name is
+    /// truncated to 31 bytes.
     pub fn new(table_id: TableId, name: &str, max_entries: u32) -> Self {
         Self {
             table_id,
@@ -52,8 +53,8 @@ impl TableFeatures {
 }
 
 open_enum! {
-    /// The type of a table property, `ofp_table_feature_prop_type`. The types with `MISS` concern
-    /// the table-miss entry, the others all entries.
+    /// The type of a table property, `ofp_table_feature_prop_type`. A type with `MISS` is about the
+    /// table-miss entry; the others are about all entries.
     pub TableFeaturePropertyType: u16 {
         /// Instructions.
         INSTRUCTIONS = 0,

@@ -1,5 +1,5 @@
-//! The header of every message of every version (`ofp_header`), and messages that consist of little
-//! more than a header.
+//! The header of all messages of all versions (`ofp_header`), and functions that write the messages
+//! with little more than a header: empty ones, echo replies and errors.
 
 use super::{array_at, header_bytes, message_length, u8_at, u16_at};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -9,7 +9,7 @@ use crate::{Version, Xid};
 pub const HEADER_LENGTH: usize = 8;
 
 open_enum! {
-    /// The values of `ofp_header.type` on which both versions agree.
+    /// The values of `ofp_header.type` that both versions define alike.
     ///
     /// The versions differ in the numbers 15 and above; the constants of each version are in its
     /// module.
@@ -118,8 +118,9 @@ pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
 
 /// Appends an error message with the type and code of a version.
 ///
-/// `data` depends on the code. It is mostly the message at fault, of which at least 64 bytes must
-/// be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.4.4). All of it is sent.
+/// The meaning of `data` depends on the code. For most codes it is the message at fault, of which
+/// at least the first 64 bytes must be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.4.4). All of
+/// `data` is sent.
 pub fn emit_error(
     version: Version,
     xid: Xid,

@@ -1,11 +1,11 @@
-//! The code that reads bytes from outside, run on arbitrary bytes. This is the body of the fuzz
-//! target, and of a test that needs no fuzzer.
+//! Runs the decoders, views, framer and handshake of this crate on arbitrary bytes. The fuzz target
+//! `openflow` consists of this code, and a test runs it without a fuzzer.
 //!
-//! Beside the absence of panics it checks that
-//! * a decodable message encodes again to equal length and equal bytes, except that padding is
-//!   zero, which the specifications require and decoding does not preserve;
-//! * the views agree with the decoded messages;
-//! * the framer yields equal messages however the stream is cut.
+//! None of them may panic. In addition, this code checks that
+//! * a message that can be decoded is encoded to the same bytes, except that padding becomes zero,
+//!   which the specifications require and decoding does not preserve;
+//! * the views of [`openflow::wire`] return the same values as the decoded messages;
+//! * the framer returns the same messages, however the stream is cut into pieces.
 
 use openflow::framing::{Framer, FramingError};
 use openflow::handshake::{Handshake, SwitchIdentity};
@@ -13,15 +13,15 @@ use openflow::v1_0::SwitchConfig;
 use openflow::wire::{FlowMod, Header, PacketIn, PacketOut};
 use openflow::{DatapathId, PortNumber, Version, v1_0, v1_3};
 
-/// The parts of `data` that were understood. A test uses them to make sure that not all of its
-/// input is rejected.
+/// The versions of OpenFlow in which `data` is a valid message. The test uses them to make sure
+/// that not all of its input is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Understood {
     pub(crate) v1_0: bool,
     pub(crate) v1_3: bool,
 }
 
-/// Reads `data` in every way. Panics if any two results disagree.
+/// Decodes `data` in every way. Panics if two results disagree.
 pub(crate) fn exercise(data: &[u8]) -> Understood {
     let decoded_v1_0 = v1_0::Message::decode(data).ok();
     let decoded_v1_3 = v1_3::Message::decode(data).ok();
@@ -136,8 +136,8 @@ fn views_v1_3(data: &[u8], decoded: Option<&v1_3::Message>) {
     }
 }
 
-/// Cuts the stream into pieces whose size its first byte determines, and compares the messages with
-/// those of the whole.
+/// Passes `data` to a framer as a whole, and to another in pieces, whose size the first byte
+/// determines. Panics if the two return different messages.
 fn framer(data: &[u8]) {
     let whole = frames(data, data.len().max(1));
     let size = usize::from(data.first().copied().unwrap_or(0)) % 32 + 1;
@@ -146,6 +146,8 @@ fn framer(data: &[u8]) {
     assert!(read <= data.len());
 }
 
+/// Passes a stream to a framer in pieces of `size` bytes. Returns the messages, the error that
+/// ended them, and the bytes that are left.
 fn frames(stream: &[u8], size: usize) -> (Vec<Vec<u8>>, Option<FramingError>, Vec<u8>) {
     let mut framer = Framer::new();
     let (mut frames, mut failure) = (Vec::new(), None);

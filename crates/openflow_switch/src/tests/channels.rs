@@ -1,5 +1,8 @@
 //! Tests of several controllers of one switch, of links that go down, and of packets that leave by
 //! ports.
+//!
+//! A switch has the state of one controller's connection at a time. `swap` exchanges it for the
+//! state of another connection, a [`Channel`], before that controller's messages are processed.
 
 use openflow::v1_3::{
     Action, ControllerRole, FlowMod, Instruction, Match, Message, MultipartRequestBody, PacketOut,
@@ -8,6 +11,7 @@ use openflow::v1_3::{
 
 use super::*;
 
+/// Returns a switch that runs its flow tables and keeps the packets that it sends out of ports.
 fn running(version: Version) -> OpenFlowSwitch {
     let options =
         SwitchOptions { flow_tables: FlowTables::Run, table_size: 10, ..options(version) };
@@ -16,6 +20,7 @@ fn running(version: Version) -> OpenFlowSwitch {
     switch
 }
 
+/// Requests a role for the current controller, and checks that the switch grants it.
 fn role(switch: &mut OpenFlowSwitch, role: ControllerRole, generation_id: u64) {
     let request = RoleMessage { role, generation_id };
     let (_, answers) = ask(switch, Message::RoleRequest(request));
@@ -33,7 +38,7 @@ fn a_slave_changes_nothing_and_hears_of_ports_alone() {
     let mut other = Channel::new(&switch.options);
     role(&mut switch, ControllerRole::MASTER, 1);
     assert!(switch.sends_packet_ins());
-    // The other controller requests to be the master, with a newer generation.
+    // The other controller connects and requests to be the master, with a newer generation.
     switch.swap(&mut other);
     assert_eq!(switch.role(), Role::Equal);
     let config = v1_0::SwitchConfig { flags: FragmentHandling::NORMAL, miss_send_len: 128 };

@@ -10,11 +10,13 @@ use openflow::v1_3::{
 
 use super::pipeline::GroupHit;
 
+/// The group table of a switch.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: BTreeMap<GroupId, Group>,
 }
 
+/// A group, with its counters.
 #[derive(Debug)]
 struct Group {
     group_type: GroupType,

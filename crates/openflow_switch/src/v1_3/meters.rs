@@ -10,11 +10,13 @@ use openflow::v1_3::{
     MeterStats,
 };
 
+/// The meter table of a switch.
 #[derive(Debug, Default)]
 pub(super) struct Meters {
     meters: BTreeMap<MeterId, Meter>,
 }
 
+/// A meter. The emulated switch stores meters but does not apply them.
 #[derive(Debug)]
 struct Meter {
     flags: MeterFlags,

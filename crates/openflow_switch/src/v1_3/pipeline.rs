@@ -177,8 +177,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Executes the instructions of an entry in the order of section 5.9, whatever their order in
-    /// the message. Returns the table to which the packet goes next, or `None` if it goes to no
+    /// Executes the instructions of an entry in the order of section 5.9, regardless of their order
+    /// in the message. Returns the table to which the packet goes next, or `None` if it goes to no
     /// other.
     fn instructions(&mut self, entry: &Entry, set: &mut ActionSet) -> Option<u8> {
         let instructions = &entry.instructions;
@@ -220,8 +220,8 @@ impl<'a> Walk<'a> {
         self.execute(set.actions, 0);
     }
 
-    /// Executes a list of actions as an action set: in the order of section 5.10, whatever their
-    /// order in the list.
+    /// Executes a list of actions as an action set: in the order of section 5.10, regardless of
+    /// their order in the list.
     fn execute(&mut self, mut actions: Vec<Action>, depth: u32) {
         // A group takes precedence over an output.
         if actions.iter().any(|action| matches!(action, Action::Group(_))) {

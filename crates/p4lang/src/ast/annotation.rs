@@ -1,4 +1,4 @@
-//! Annotations (§20).
+//! Annotations (P4_16 §20).
 //!
 //! The meaning of an unstructured annotation, `@name(...)`, depends on its name, so the tree stores
 //! its tokens. [`Annotation`] has methods to read a body that is a string, a list of arguments or

@@ -1,4 +1,4 @@
-//! Declarations (§11 to §14), among them tables.
+//! Declarations (P4_16 §11 to §14), among them tables.
 
 use super::{
     Annotation, Argument, Block, DeclarationId, Direction, Expression, Name, ParserState, Type,

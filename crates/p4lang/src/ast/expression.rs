@@ -1,4 +1,5 @@
-//! Expressions (§8), including the key sets of `select` and of table entries (§8.16, §14.2.1.4).
+//! Expressions (P4_16 §8), including the key sets of `select` and of table entries (§8.16,
+//! §14.2.1.4).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Statements (§12) and parser states (§13).
+//! Statements (P4_16 §12) and parser states (§13).
 
 use super::{
     Annotation, Argument, BinaryOperator, Declaration, DeclarationId, Expression, Name, Type,

@@ -1,4 +1,4 @@
-//! Type references (§7).
+//! Type references (P4_16 §7).
 
 use super::{Expression, Path, TypeId};
 use crate::source::Span;

@@ -1,16 +1,21 @@
-//! Traversal of the expressions inside a statement or expression, in source order.
+//! Traversal of the syntax tree: visits every expression in a block, statement, declaration or
+//! expression.
+//!
+//! Expressions are visited in source order, and each before its subexpressions.
 
 use crate::ast::{
     Argument, Block, Declaration, DeclarationKind, Expression, ExpressionKind, Statement,
     StatementKind, SwitchLabel, Type,
 };
 
+/// Visits all expressions in the statements of a block.
 pub(crate) fn block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expression)) {
     for inner in &block.statements {
         statement(inner, visit);
     }
 }
 
+/// Visits all expressions in a statement, including those in nested statements.
 pub(crate) fn statement<'a>(of: &'a Statement, visit: &mut dyn FnMut(&'a Expression)) {
     match &of.kind {
         StatementKind::Empty
@@ -82,12 +87,13 @@ fn arguments<'a>(arguments: &'a [Argument], visit: &mut dyn FnMut(&'a Expression
     }
 }
 
+/// Visits an expression, and then all of its subexpressions at any depth.
 pub(crate) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     visit(of);
     parts(of, &mut |part| expression(part, visit));
 }
 
-/// Calls `visit` with each direct subexpression of an expression.
+/// Visits the direct subexpressions of an expression, but not their own subexpressions.
 pub(crate) fn parts<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     match &of.kind {
         ExpressionKind::Boolean(_)

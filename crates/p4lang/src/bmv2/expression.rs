@@ -168,6 +168,7 @@ impl Loader<'_> {
         }
     }
 
+    /// Returns the range of the result of an operation.
     fn operation_range(
         &mut self,
         inner: &Json,
@@ -414,6 +415,7 @@ impl Loader<'_> {
         cast(value, wanted)
     }
 
+    /// Translates an operation to the low `width` bits of its result.
     fn truncated_operation(
         &mut self,
         inner: &Json,
@@ -563,6 +565,7 @@ impl Loader<'_> {
         }
     }
 
+    /// Translates a saturating cast to the low `width` bits of its result.
     fn saturated(
         &mut self,
         operator: &str,

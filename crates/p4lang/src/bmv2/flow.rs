@@ -69,6 +69,7 @@ pub(super) fn structured(nodes: &[Node], entry: Option<usize>) -> Result<Block, 
 
 /// Returns the nodes reachable from `entry` in post-order: each node follows its successors.
 fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'static str> {
+    /// The progress of the traversal at a node.
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -166,6 +167,7 @@ impl Writer<'_> {
         left
     }
 
+    /// Writes the nodes from `from` up to `until`, which is not included, as a block.
     fn write(
         &mut self,
         from: Option<usize>,

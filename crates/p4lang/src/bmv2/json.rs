@@ -35,16 +35,19 @@ pub(super) struct Document {
     pub(super) field_aliases: Vec<(String, (String, String))>,
 }
 
+/// The object `__meta__`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Meta {
     pub(super) version: (u32, u32),
 }
 
+/// An object of which only the name is read.
 #[derive(Debug, Deserialize)]
 pub(super) struct Named {
     pub(super) name: String,
 }
 
+/// An element of `header_types`.
 #[derive(Debug, Deserialize)]
 pub(super) struct HeaderType {
     pub(super) name: String,
@@ -55,6 +58,7 @@ pub(super) struct HeaderType {
     pub(super) max_length: Option<u64>,
 }
 
+/// An element of `headers`: an instance of a header type, which may be metadata.
 #[derive(Debug, Deserialize)]
 pub(super) struct Header {
     pub(super) name: String,
@@ -64,6 +68,7 @@ pub(super) struct Header {
     pub(super) metadata: bool,
 }
 
+/// An element of `header_stacks`.
 #[derive(Debug, Deserialize)]
 pub(super) struct HeaderStack {
     pub(super) name: String,
@@ -71,12 +76,14 @@ pub(super) struct HeaderStack {
     pub(super) header_ids: Vec<i64>,
 }
 
+/// An element of `header_union_types`.
 #[derive(Debug, Deserialize)]
 pub(super) struct UnionType {
     pub(super) name: String,
     pub(super) headers: Vec<(String, String)>,
 }
 
+/// An element of `header_unions`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Union {
     pub(super) name: String,
@@ -85,6 +92,7 @@ pub(super) struct Union {
     pub(super) header_ids: Vec<i64>,
 }
 
+/// An element of `header_union_stacks`.
 #[derive(Debug, Deserialize)]
 pub(super) struct UnionStack {
     pub(super) name: String,
@@ -92,6 +100,7 @@ pub(super) struct UnionStack {
     pub(super) header_union_ids: Vec<i64>,
 }
 
+/// An element of `field_lists` or `learn_lists`.
 #[derive(Debug, Deserialize)]
 pub(super) struct FieldList {
     pub(super) id: u64,
@@ -100,6 +109,7 @@ pub(super) struct FieldList {
     pub(super) elements: Vec<Value>,
 }
 
+/// An element of `parsers`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Parser {
     #[serde(default)]
@@ -108,6 +118,7 @@ pub(super) struct Parser {
     pub(super) parse_states: Vec<ParseState>,
 }
 
+/// A state of a parser.
 #[derive(Debug, Deserialize)]
 pub(super) struct ParseState {
     pub(super) name: String,
@@ -119,6 +130,7 @@ pub(super) struct ParseState {
     pub(super) transitions: Vec<Transition>,
 }
 
+/// A transition of a parser state.
 #[derive(Debug, Deserialize)]
 pub(super) struct Transition {
     #[serde(rename = "type", default)]
@@ -140,6 +152,7 @@ pub(super) struct Operation {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// The position in the P4 source from which an object was compiled.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct SourceInfo {
     #[serde(default)]
@@ -150,6 +163,7 @@ pub(super) struct SourceInfo {
     pub(super) column: Option<u32>,
 }
 
+/// An element of `parse_vsets`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ParseValueSet {
     pub(super) name: String,
@@ -158,6 +172,7 @@ pub(super) struct ParseValueSet {
     pub(super) max_size: Option<u64>,
 }
 
+/// An element of `deparsers`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Deparser {
     #[serde(default)]
@@ -200,6 +215,7 @@ pub(super) struct CounterArray {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// An element of `register_arrays`.
 #[derive(Debug, Deserialize)]
 pub(super) struct RegisterArray {
     pub(super) name: String,
@@ -219,6 +235,7 @@ pub(super) struct Calculation {
     pub(super) input: Vec<Value>,
 }
 
+/// An element of `actions`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Action {
     pub(super) name: String,
@@ -236,6 +253,7 @@ pub(super) struct RuntimeData {
     pub(super) bitwidth: u32,
 }
 
+/// An element of `pipelines`: the tables, conditions and action calls of a control.
 #[derive(Debug, Deserialize)]
 pub(super) struct Pipeline {
     pub(super) name: String,
@@ -253,6 +271,7 @@ pub(super) struct Pipeline {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// An action profile, or an action selector if it has `selector`.
 #[derive(Debug, Deserialize)]
 pub(super) struct ActionProfile {
     pub(super) name: String,
@@ -264,6 +283,7 @@ pub(super) struct ActionProfile {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// The hash by which an action selector chooses a member.
 #[derive(Debug, Deserialize)]
 pub(super) struct Selector {
     pub(super) algo: String,
@@ -271,6 +291,7 @@ pub(super) struct Selector {
     pub(super) input: Vec<Value>,
 }
 
+/// A table of a pipeline.
 #[derive(Debug, Deserialize)]
 pub(super) struct Table {
     pub(super) name: String,
@@ -300,6 +321,7 @@ pub(super) struct Table {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// A field of a table's key.
 #[derive(Debug, Deserialize)]
 pub(super) struct Key {
     pub(super) match_type: String,
@@ -310,6 +332,7 @@ pub(super) struct Key {
     pub(super) name: Option<String>,
 }
 
+/// The default entry of a table.
 #[derive(Debug, Deserialize)]
 pub(super) struct DefaultEntry {
     pub(super) action_id: i64,
@@ -321,6 +344,7 @@ pub(super) struct DefaultEntry {
     pub(super) action_entry_const: bool,
 }
 
+/// An entry that the program declares.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
     pub(super) match_key: Vec<MatchKey>,
@@ -331,6 +355,7 @@ pub(super) struct Entry {
     pub(super) source_info: Option<SourceInfo>,
 }
 
+/// The value that an entry has for one field of the key.
 #[derive(Debug, Deserialize)]
 pub(super) struct MatchKey {
     pub(super) match_type: String,
@@ -346,6 +371,7 @@ pub(super) struct MatchKey {
     pub(super) end: Option<String>,
 }
 
+/// The action of an entry, with its arguments.
 #[derive(Debug, Deserialize)]
 pub(super) struct ActionEntry {
     pub(super) action_id: i64,
@@ -372,6 +398,7 @@ pub(super) struct ActionCall {
     pub(super) next_node: Option<String>,
 }
 
+/// An element of `checksums`: a field that is verified or updated by a calculation.
 #[derive(Debug, Deserialize)]
 pub(super) struct Checksum {
     #[serde(default)]

@@ -326,6 +326,7 @@ impl Loader<'_> {
         })
     }
 
+    /// Translates a checksum to a call of the v1model function that verifies or updates it.
     fn checksum(&mut self, checksum: &super::json::Checksum, verify: bool) -> Outcome {
         let condition = match &checksum.if_cond {
             Some(condition) if !condition.is_null() => self.boolean(condition)?,

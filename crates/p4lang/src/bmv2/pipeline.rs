@@ -115,6 +115,8 @@ impl Loader<'_> {
         }
     }
 
+    /// Translates a pipeline, which is a graph of tables, conditions and action calls, to the body
+    /// of a control.
     fn pipeline(&mut self, control: ControlId, pipeline: &Pipeline) -> Outcome<ir::Block> {
         let mut names: HashMap<&str, usize> = HashMap::new();
         let all = pipeline
@@ -482,6 +484,7 @@ impl Loader<'_> {
         })
     }
 
+    /// Translates the action and the action data of an entry. `ids` are the actions of the table.
     fn action_call(&self, ids: &[ActionId], number: i64, data: &[String]) -> Outcome<ActionCall> {
         let Some(action) = self.actions.get(&number) else {
             return self.fail(format!("there is no action with id {number}"));
@@ -519,6 +522,8 @@ impl Loader<'_> {
         Ok(ActionCall { position: position as u32, arguments })
     }
 
+    /// Translates the entries of a table. The IR prefers the larger priority, and BMv2 the smaller
+    /// number.
     fn entries(
         &mut self,
         table: &json::Table,

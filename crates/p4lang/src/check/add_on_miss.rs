@@ -86,6 +86,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks the action that an added entry runs: it is in the table, is not the action that adds
+    /// the entry, and fits the given data.
     fn added_action(&mut self, table: DeclarationId, call: &AddEntryCall, span: Span, name: &str) {
         let named = self.out.tables.get(&table).and_then(|facts| {
             facts.actions.iter().map(|listed| listed.action).find(|id| *self.out.name(*id) == *name)

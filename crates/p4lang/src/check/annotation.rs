@@ -1,5 +1,5 @@
-//! Rules for annotations (§20). Structured annotations must contain constants, and `@__ref` and
-//! `@tableconfig` describe tables whose entries packets may write.
+//! Rules for annotations (P4_16 §20). Structured annotations must contain constants, and `@__ref`
+//! and `@tableconfig` describe tables whose entries packets may write.
 
 use super::checker::Checker;
 use super::{TableFacts, Type};
@@ -42,6 +42,7 @@ const WITH_STRING: &[&str] = &[
 ];
 
 impl Checker<'_, '_> {
+    /// Checks all annotations of a declaration, statement or other part of a program.
     pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
         for annotation in annotations {
             match &annotation.body {
@@ -74,6 +75,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks the name and the arguments of an annotation, and that `all`, the annotations of the
+    /// same part, may contain it.
     fn annotation_name(&mut self, annotation: &Annotation, all: &[Annotation]) {
         let name = annotation.name.as_str();
         if WITH_STRING.contains(&name) && annotation.string().is_none() {
@@ -284,6 +287,7 @@ impl Checker<'_, '_> {
         Some(configuration)
     }
 
+    /// Reads `@tableconfig`, and reports keys and values that it does not have.
     fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
         // These are the defaults of the original implementation, except for `store`, which the
         // backend chooses.

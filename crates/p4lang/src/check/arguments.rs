@@ -1,5 +1,5 @@
-//! Matching of arguments with parameters (§6.8, §8.20): positions and names, directions, types, and
-//! the inference of type arguments.
+//! Matching of arguments with parameters (P4_16 §6.8, §8.20): positions and names, directions,
+//! types, and the inference of type arguments.
 
 use std::collections::HashSet;
 
@@ -273,6 +273,7 @@ impl<'program> Checker<'program, '_> {
         Some(matched)
     }
 
+    /// Reports an argument whose type does not fit its parameter.
     fn argument_mismatch(
         &mut self,
         ty: &Type,
@@ -328,6 +329,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks that an argument can be written or is a constant if the direction of its parameter
+    /// requires this. Reports an error and returns false if not.
     fn check_direction(
         &mut self,
         signature: &Signature<'program>,

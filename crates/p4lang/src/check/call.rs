@@ -1,4 +1,4 @@
-//! Calls (§8.20): resolution of the callee, and checks that depend on the kind of callee.
+//! Calls (P4_16 §8.20): resolution of the callee, and checks that depend on the kind of callee.
 
 use std::sync::Arc;
 
@@ -40,6 +40,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks a call whose callee is a name: of a function, an action or the constructor of a type.
     fn call_path(
         &mut self,
         expression: &Expression,

@@ -86,6 +86,7 @@ pub(super) struct Context {
     /// The instance whose initializer block is being checked, to which `this` refers. `None`
     /// outside such blocks.
     pub(super) instance: Option<DeclarationId>,
+    /// The number of loops that enclose the current statement.
     pub(super) loops: u32,
     pub(super) in_key_set: bool,
     /// Whether the checker is in an argument of an action in a table's properties.
@@ -208,7 +209,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Returns whether several declarations of this kind may have the same name (§6.8.2).
+    /// Returns whether several declarations of this kind may have the same name (P4_16 §6.8.2).
     fn may_overload(&self, id: DeclarationId) -> bool {
         matches!(
             self.out.index.get_declaration(id).map(|declaration| &declaration.kind),
@@ -294,6 +295,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
+    /// Reports a declaration of the outer scopes that a new declaration hides.
     fn hidden_by(&mut self, id: DeclarationId, name: &Name, hides_own_parameters: bool) {
         let outer = self.scopes.get(..self.scopes.len() - 1).unwrap_or(&[]);
         let Some(hidden) = self.lookup_in(outer, name.as_str(), Wanted::Any).first().copied()

@@ -1,4 +1,4 @@
-//! Compile-time values (§18.1).
+//! Compile-time values (P4_16 §18.1).
 
 use std::sync::Arc;
 

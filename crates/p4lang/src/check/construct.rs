@@ -1,4 +1,4 @@
-//! Calls of constructors (§8.21, §11.3).
+//! Calls of constructors (P4_16 §8.21, §11.3).
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
+    /// Checks an expression that creates an instance of a type with this name.
     pub(super) fn construct_named(
         &mut self,
         expression: &Expression,
@@ -191,6 +192,8 @@ impl<'program> Checker<'program, '_> {
         false
     }
 
+    /// Checks the arguments of a constructor, and returns its call. Returns `None` if the call has
+    /// an error.
     fn constructed(
         &mut self,
         ty: Type,

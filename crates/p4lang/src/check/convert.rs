@@ -1,4 +1,4 @@
-//! Implicit conversions (§8.10.2), which are recorded for the lowering, and explicit casts
+//! Implicit conversions (P4_16 §8.10.2), which are recorded for the lowering, and explicit casts
 //! (§8.10.1).
 
 use std::sync::Arc;
@@ -186,6 +186,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Converts the elements of a list to the parts of `target`. Reports an error and returns false
+    /// if that is not possible.
     fn convert_list(
         &mut self,
         expression: &Expression,
@@ -251,6 +253,8 @@ impl Checker<'_, '_> {
         true
     }
 
+    /// Converts the fields of a record to those of `target`. Reports an error and returns false if
+    /// that is not possible.
     fn convert_record(
         &mut self,
         expression: &Expression,

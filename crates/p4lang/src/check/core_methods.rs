@@ -1,5 +1,5 @@
-//! Rules for individual methods and functions of core.p4 and the architectures, in addition to
-//! those of their signatures.
+//! Checks calls of single methods and functions of core.p4 and the architectures, such as `extract`
+//! and `static_assert`, by rules that their signatures do not express.
 
 use super::checker::Checker;
 use super::size::MAX_PARTS;
@@ -65,6 +65,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Reports a warning if a declaration that is used at `span` has the annotation `@deprecated`.
     pub(super) fn warn_if_deprecated(&mut self, id: DeclarationId, span: Span) {
         let Some(node) = self.out.index.get(id) else { return };
         let deprecated =
@@ -82,6 +83,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks that `extract` is called with a header, and with a second argument if and only if the
+    /// header has a `varbit` field.
     fn extract(&mut self, call: &Call, arguments: &[Argument]) {
         let Some(header) = call.given(0, arguments) else { return };
         let ty = self.out.type_of(header.id).clone();
@@ -137,6 +140,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks that the type argument of `lookahead` has a fixed width and is not a union.
     fn lookahead(&mut self, ty: &Type, span: Span) {
         if self.has_variables(ty) || ty.any(&mut |part| matches!(part, Type::Any | Type::Unknown)) {
             return;
@@ -156,6 +160,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks that a value of this type can be emitted. `budget` is the number of types that are
+    /// still examined, which bounds the work for nested types.
     fn emit(&mut self, ty: &Type, span: Span, budget: &mut u32) {
         let Some(left) = budget.checked_sub(1) else { return };
         *budget = left;
@@ -194,6 +200,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Evaluates the condition of a `static_assert`, and reports an error if it is false or not
+    /// known at compile time.
     fn static_assert(&mut self, expression: &Expression, call: &Call, arguments: &[Argument]) {
         let Some(condition) = call.given(0, arguments) else { return };
         match self.out.evaluate_own(condition) {

@@ -1,4 +1,4 @@
-//! Declarations (§6.7, §7.2, §11 to §14): constants, variables, externs, functions, actions,
+//! Declarations (P4_16 §6.7, §7.2, §11 to §14): constants, variables, externs, functions, actions,
 //! controls and parsers.
 
 use num_bigint::BigInt;
@@ -251,6 +251,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks that variables can have the type of this one, and checks its initial value.
     pub(super) fn variable(
         &mut self,
         declaration: &Declaration,
@@ -305,6 +306,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the declaration of a parser value set.
     fn value_set(&mut self, declaration: &'program Declaration, set: &'program ast::ValueSet) {
         let element = self.resolve_type(&set.element);
         let element = self.refuse_open(element, set.element.span);

@@ -38,6 +38,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Warns of calls of direct counters and meters that have no effect, because the object belongs
+    /// to no table or the action to another one.
     pub(super) fn direct_call_rules(&mut self) {
         for call in std::mem::take(&mut self.postponed.direct_calls) {
             let name = self.out.name(call.object).to_string();

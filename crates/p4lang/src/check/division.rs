@@ -1,6 +1,7 @@
 //! Rules for division at run time. P4 defines `/` and `%` only for `int`, whose values are known at
-//! compile time (§8.8). p4c's type checker also accepts them for `bit<W>`. Its later passes fold
-//! constants, replace divisions by powers of two with shifts, and refuse the divisions that remain.
+//! compile time (P4_16 §8.8). p4c's type checker also accepts them for `bit<W>`. Its later passes
+//! fold constants, replace divisions by powers of two with shifts, and refuse the divisions that
+//! remain.
 //!
 //! Which expressions p4c can fold depends on its passes. This module therefore reports an error
 //! only for a division that no pass can remove: one in the body of a control that is an argument of
@@ -24,6 +25,8 @@ use crate::source::Span;
 const RULE: &str = "P4 divides values known at compile time; p4c also turns divisions by powers of two into shifts";
 
 impl<'program> Checker<'program, '_> {
+    /// Reports divisions at run time. Those that no pass of p4c can remove are errors, the others
+    /// are warnings.
     pub(super) fn division_at_run_time(&mut self) {
         let mut refused = HashSet::new();
         for control in self.controls_of_main() {

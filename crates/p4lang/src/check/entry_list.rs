@@ -53,6 +53,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Warns of entries with the same key as an earlier one.
     fn repeated(&mut self, entries: &[Entry], facts: &TableFacts) {
         // Entries with priorities are equal only if their priorities are.
         if entries.iter().any(|entry| entry.priority.is_some()) {

@@ -1,4 +1,4 @@
-//! Evaluation of expressions at compile time (§18.1).
+//! Evaluation of expressions at compile time (P4_16 §18.1).
 //!
 //! The evaluator folds constants during the check. The lowering uses it again for each instance,
 //! with an [`Environment`] that has the values of constructor parameters. It uses the results of
@@ -42,6 +42,8 @@ impl Checked<'_> {
         self.default_value_within(ty, &mut { MAX_PARTS })
     }
 
+    /// Returns the default value of a type. `budget` is the number of types that may still be
+    /// visited.
     fn default_value_within(&self, ty: &Type, budget: &mut u32) -> Option<Constant> {
         *budget = budget.checked_sub(1)?;
         Some(match ty {
@@ -181,6 +183,7 @@ impl Evaluator<'_, '_> {
         Some(value)
     }
 
+    /// Evaluates an expression, and converts the value to the type that its context requires.
     fn converted(&self, expression: &Expression, depth: u32) -> Option<Constant> {
         if depth > DEEPEST {
             return None;
@@ -259,6 +262,7 @@ impl Evaluator<'_, '_> {
         Some(value)
     }
 
+    /// Evaluates an expression from the values of its parts, whose depth is `next`.
     fn computed(&self, expression: &Expression, next: u32) -> Option<Constant> {
         match &expression.kind {
             ExpressionKind::Boolean(value) => Some(Constant::Bool(*value)),
@@ -526,6 +530,7 @@ fn equal(left: &Constant, right: &Constant) -> Option<bool> {
     }
 }
 
+/// Applies a binary operator to two values of fixed width.
 fn fixed(operator: BinaryOperator, left: &Bits, right: &Bits) -> Option<Constant> {
     match operator {
         BinaryOperator::ShiftLeft => {
@@ -563,6 +568,7 @@ fn shift_amount(amount: &Bits) -> Option<u64> {
     (!amount.is_negative()).then(|| amount.shift_amount())
 }
 
+/// Applies a binary operator to integers, at least one of which is an `int` of unlimited width.
 fn integers(operator: BinaryOperator, left: &Constant, right: &Constant) -> Option<Constant> {
     // Only shifts may combine `int` with a type of fixed width.
     if let (BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight, Some(bits)) =

@@ -1,4 +1,4 @@
-//! Types of expressions (§8), and rules for their operands.
+//! Types of expressions (P4_16 §8), and rules for their operands.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -65,6 +65,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks an expression by its kind, and returns its type and what is known of its value.
     fn expression_kind(&mut self, expression: &Expression) -> Info {
         let span = expression.span;
         match &expression.kind {
@@ -224,6 +225,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks `base.member`, where the base is a value or a type.
     fn member(&mut self, expression: &Expression, base: &Expression, member: &Name) -> Info {
         let info = self.expression(base);
         let span = expression.span;
@@ -286,6 +288,7 @@ impl Checker<'_, '_> {
         Info::unknown()
     }
 
+    /// Checks a member of a type, such as that of an enum or of `error`.
     fn type_member(&mut self, expression: &Expression, ty: &Type, member: &Name) -> Info {
         match ty {
             Type::Error => match self.members.errors.get(&member.text).copied() {
@@ -359,6 +362,7 @@ impl Checker<'_, '_> {
         Info { ty: field.ty, place: base.place, known: base.known }
     }
 
+    /// Checks a member of the result of a table's `apply`: `hit`, `miss` or `action_run`.
     fn apply_result(
         &mut self,
         expression: &Expression,
@@ -395,6 +399,7 @@ impl Checker<'_, '_> {
         Info::value(ty)
     }
 
+    /// Checks a member of a header stack: `next`, `last`, `lastIndex` or `size`.
     fn stack_member(
         &mut self,
         expression: &Expression,
@@ -425,6 +430,7 @@ impl Checker<'_, '_> {
         Info { ty, place, known: builtin == Builtin::Size }
     }
 
+    /// Checks the access of an element of a header stack or tuple.
     fn index(&mut self, base: &Expression, index: &Expression) -> Info {
         let info = self.expression(base);
         let position = self.expression(index);
@@ -526,6 +532,7 @@ impl Checker<'_, '_> {
         value
     }
 
+    /// Checks a bit slice `base[high:low]`.
     fn slice(&mut self, base: &Expression, high: &Expression, low: &Expression) -> Info {
         let sliced = self.sliced(base);
         let high_value = self.slice_bound(high, "the upper bound");
@@ -568,6 +575,7 @@ impl Checker<'_, '_> {
         Info { ty: Type::bit(top - bottom + 1), place: info.place, known: info.known }
     }
 
+    /// Checks a bit slice with a variable start and a constant width.
     fn part_select(&mut self, base: &Expression, low: &Expression, width: &Expression) -> Info {
         let sliced = self.sliced(base);
         let start = self.expression(low);
@@ -713,6 +721,7 @@ impl Checker<'_, '_> {
         Info { ty, place: false, known: info.known }
     }
 
+    /// Checks a conditional expression `condition ? then : otherwise`.
     fn conditional(
         &mut self,
         condition: &Expression,
@@ -775,6 +784,7 @@ impl Checker<'_, '_> {
         Info { ty, place: false, known }
     }
 
+    /// Checks a list expression, and returns a tuple or a set of tuples as its type.
     fn list(&mut self, elements: &[Expression], default_rest: Option<Span>) -> Info {
         let mut known = true;
         let mut types = Vec::with_capacity(elements.len() + 1);
@@ -814,6 +824,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks an expression that lists the values of named fields.
     fn record_literal(&mut self, fields: &[NamedExpression], default_rest: Option<Span>) -> Info {
         let mut known = true;
         let mut seen = HashSet::new();

@@ -38,7 +38,7 @@ pub enum Resolution {
 /// A method or property that the language itself defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Builtin {
-    /// `header.isValid()`, `union.isValid()` (§8.17, §8.19).
+    /// `header.isValid()`, `union.isValid()` (P4_16 §8.17, §8.19).
     IsValid,
     /// `header.setValid()`.
     SetValid,

@@ -140,6 +140,7 @@ impl<'program> Index<'program> {
         }
     }
 
+    /// Adds a declaration and all declarations inside it to the index.
     fn declaration(&mut self, declaration: &'program Declaration, parent: Option<DeclarationId>) {
         let id = declaration.id;
         self.insert(id, Node::Declaration(declaration), parent);
@@ -236,6 +237,7 @@ impl<'program> Index<'program> {
         }
     }
 
+    /// Adds the declarations inside a statement to the index.
     fn statement(&mut self, statement: &'program Statement, parent: DeclarationId) {
         match &statement.kind {
             StatementKind::Declaration(declaration) => self.declaration(declaration, Some(parent)),

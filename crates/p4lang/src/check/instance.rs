@@ -1,4 +1,5 @@
-//! Instantiations (§11.3), and the functions that implement abstract methods.
+//! Checks of instantiations (P4_16 §11.3) and of the functions in their initializer blocks, which
+//! implement abstract methods of externs.
 
 use super::checker::{Checker, Context};
 use super::{Callee, Instance, Resolution, Type};
@@ -10,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
+    /// Checks an instantiation and records the instance in the output of the checker.
     pub(super) fn instantiation(
         &mut self,
         declaration: &'program Declaration,
@@ -116,6 +118,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the functions in the initializer block of an instance. Returns each implemented
+    /// abstract method with the function that implements it.
     fn implementations(
         &mut self,
         declaration: &'program Declaration,
@@ -213,6 +217,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Returns the calls in a function of methods of `this`: for each, the position of the called
+    /// method in `found`, and the location of the call.
     fn calls_of_this(
         &self,
         function: DeclarationId,
@@ -233,6 +239,8 @@ impl<'program> Checker<'program, '_> {
         calls
     }
 
+    /// Checks that the function `inner` has the parameters and the return type of the abstract
+    /// method that it implements. `bindings` are the type arguments of the instance's type.
     fn same_prototype(&mut self, inner: &Declaration, method: &Method, bindings: &super::Bindings) {
         let DeclarationKind::Function { prototype, .. } = &inner.kind else { return };
         let wanted = &method.prototype;
@@ -269,6 +277,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Reports an error for each abstract method that is not implemented, unless it is optional.
     fn all_implemented(
         &mut self,
         declaration: &Declaration,

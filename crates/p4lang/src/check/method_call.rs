@@ -1,5 +1,5 @@
-//! Calls of methods, both those of externs and those that the language defines (§8.17 to §8.19,
-//! §9).
+//! Calls of methods, both those of externs and those that the language defines (P4_16 §8.17 to
+//! §8.19, §9).
 
 use super::checker::{Checker, Info};
 use super::overload::Overloaded;
@@ -9,6 +9,8 @@ use crate::ast::{self, Argument, DeclarationId, DeclarationKind, Expression, Nam
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
+    /// Checks a call whose callee is a member: a method of an extern, or a method that the language
+    /// defines for headers, stacks, tables, parsers, controls or types.
     pub(super) fn call_member(
         &mut self,
         expression: &Expression,
@@ -184,6 +186,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the call of a method of an extern.
     fn call_method(
         &mut self,
         expression: &Expression,
@@ -303,6 +306,7 @@ impl<'program> Checker<'program, '_> {
         Info::known(Type::Integer)
     }
 
+    /// Checks `push_front` and `pop_front` of a header stack.
     fn push_or_pop(
         &mut self,
         expression: &Expression,

@@ -1,4 +1,4 @@
-//! Binary operators (§8.5 to §8.9).
+//! Binary operators (P4_16 §8.5 to §8.9).
 
 use num_bigint::BigInt;
 
@@ -9,6 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
+    /// Checks a binary operation, with the rules of its operator.
     pub(super) fn binary(
         &mut self,
         operator: BinaryOperator,
@@ -93,6 +94,8 @@ impl Checker<'_, '_> {
         Some(ty)
     }
 
+    /// Checks `==` and `!=`. Returns `bool` as the type of the result even if the operands cannot
+    /// be compared, so that errors do not multiply.
     fn equality(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         let incomparable = |ty: &Type| {
             matches!(
@@ -186,6 +189,7 @@ impl Checker<'_, '_> {
         Some(Type::Bool)
     }
 
+    /// Checks `++` of two strings or two numbers, and returns the type of the result.
     fn concatenation(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         if *a == Type::String && *b == Type::String {
             return Some(Type::String);
@@ -218,6 +222,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Checks an arithmetic or bitwise operation, and returns the type of the result.
     fn arithmetic(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         let operator = operands.operator;
         let Some(ty) = self.common(operands, a, b).filter(Type::is_numeric) else {
@@ -250,6 +255,8 @@ impl Checker<'_, '_> {
         Some(ty)
     }
 
+    /// Checks the operands of a division or modulo: they are neither signed nor negative, and the
+    /// divisor is not zero.
     pub(super) fn division(&mut self, operands: &Operands<'_>, ty: &Type) {
         let name = if operands.operator == BinaryOperator::Divide { "division" } else { "modulo" };
         if let Type::Bits { signed: true, .. } = ty {
@@ -288,6 +295,7 @@ impl Checker<'_, '_> {
             .and_then(Constant::to_integer)
     }
 
+    /// Checks a shift, and returns the type of the result.
     pub(super) fn shift(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
         // p4c also accepts amounts of new types, for which the specification would require a cast
         // (p4c#5087, p4c#5100).

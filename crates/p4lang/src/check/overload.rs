@@ -1,8 +1,8 @@
 //! Overload resolution: selects one of several declarations with the same name.
 //!
-//! The number and names of the arguments decide (§7.2.10.2, §10.1). If several declarations remain,
-//! the types decide, as in p4c: a declaration that takes all arguments without conversion is
-//! preferred over one that converts some of them.
+//! The number and names of the arguments decide (P4_16 §7.2.10.2, §10.1). If several declarations
+//! remain, the types decide, as in p4c: a declaration that takes all arguments without conversion
+//! is preferred over one that converts some of them.
 
 use super::arguments::could_match;
 use super::checker::{Checker, Info};

@@ -1,4 +1,5 @@
-//! Parameters and signatures: the permitted types and directions (§6.8, §7.2.9).
+//! Checks of parameters and signatures: which types, directions and default values are permitted
+//! (P4_16 §6.8, §7.2.9).
 
 use super::Type;
 use super::checker::Checker;
@@ -17,6 +18,8 @@ pub(super) enum ParametersOf {
 }
 
 impl<'program> Checker<'program, '_> {
+    /// Checks and declares the parameters of a declaration. In an action, those without a direction
+    /// must come last.
     pub(super) fn parameters(&mut self, parameters: &'program [Parameter], of: ParametersOf) {
         let mut directionless: Option<&Parameter> = None;
         for parameter in parameters {
@@ -43,6 +46,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the type, the direction and the default value of a parameter, and declares its name.
     pub(super) fn parameter(&mut self, parameter: &'program Parameter, of: ParametersOf) {
         self.annotations(&parameter.annotations);
         let ty = self.resolve_type(&parameter.ty);
@@ -115,8 +119,8 @@ impl<'program> Checker<'program, '_> {
                     format!("an `{}` parameter has no default value", parameter.direction.as_str()),
                 );
             }
-            // The type that a type parameter stands for is known only where the default value is
-            // used.
+            // If the type of the parameter contains type parameters, it is known only in a call
+            // that uses the default value.
             let generic = ty.any(&mut |part| matches!(part, Type::Variable(_)));
             let info =
                 if generic { self.expression(default) } else { self.expression_of(default, &ty) };
@@ -142,8 +146,8 @@ impl<'program> Checker<'program, '_> {
         self.code_knows(parameters);
     }
 
-    /// Reports parameters whose values or types a body could not know: optional ones, which may be
-    /// absent, and those with `_` in their type.
+    /// Reports an error for parameters that a declaration with a body must not have: optional ones,
+    /// which a call may leave out, and those with `_` in their type, which would be unknown.
     pub(super) fn code_knows(&mut self, parameters: &[Parameter]) {
         for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
             self.error(
@@ -154,7 +158,8 @@ impl<'program> Checker<'program, '_> {
         }
         for parameter in parameters {
             let ty = self.out.declared_type(parameter.id).clone();
-            // Extern objects are passed by each call, so `_` in their types may remain open.
+            // Each call passes an extern object with a type of its own, so `_` may remain in the
+            // types of such parameters.
             if !matches!(ty, Type::Extern(_)) {
                 let ty = self.refuse_open(ty, parameter.ty.span);
                 self.set_declared_type(parameter.id, ty);
@@ -162,6 +167,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the signature of a function or method and declares its parameters. Returns its return
+    /// type.
     pub(super) fn prototype(
         &mut self,
         prototype: &'program FunctionPrototype,

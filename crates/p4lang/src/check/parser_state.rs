@@ -1,4 +1,4 @@
-//! Parser states, transitions and key sets (§13, §8.16).
+//! Parser states, transitions and key sets (P4_16 §13, §8.16).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,6 +40,7 @@ impl<'program> Checker<'program, '_> {
         self.reachable(declaration, &states);
     }
 
+    /// Checks the statements and the transition of a parser state.
     fn state(
         &mut self,
         state: &'program ParserState,
@@ -157,6 +158,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks a `select` expression: its subjects and its cases.
     fn select(&mut self, subjects: &'program [Expression], cases: &'program [SelectCase]) {
         let mut types = Vec::with_capacity(subjects.len());
         for subject in subjects {
@@ -270,6 +272,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Converts a part of a key set, which is a value or a set of values, to the type of the key.
     fn convert_key_set(&mut self, part: &Expression, ty: &Type) {
         let own = self.out.type_of(part.id).clone();
         if own.is_unknown() || ty.is_unknown() || own == Type::Any {

@@ -1,4 +1,4 @@
-//! Sizes of types in bits (§9).
+//! Sizes of types in bits (P4_16 §9).
 
 use super::{Checked, Field, Type};
 
@@ -52,6 +52,7 @@ impl<'program> Checked<'program> {
         sizes
     }
 
+    /// Computes the sizes of a type. Returns `None` if a value of the type has no size in bits.
     fn new_sizes(&self, ty: &Type) -> Option<Sizes> {
         ir::meter::count(1);
         match ty {

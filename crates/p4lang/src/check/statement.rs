@@ -1,4 +1,4 @@
-//! Statements (§12): where each may occur, and whether control continues after it.
+//! Statements (P4_16 §12): where each may occur, and whether control continues after it.
 
 use super::checker::{Checker, Info};
 use super::operator::Operands;
@@ -27,6 +27,7 @@ impl<'program> Checker<'program, '_> {
         ends
     }
 
+    /// Checks a statement. Returns whether control never continues after it.
     fn statement(&mut self, statement: &'program Statement) -> bool {
         ir::meter::count(1);
         let span = statement.span;
@@ -123,6 +124,7 @@ impl<'program> Checker<'program, '_> {
         self.declaration(declaration);
     }
 
+    /// Checks an assignment, or an operation and assignment such as `+=`.
     fn assignment(
         &mut self,
         target: &Expression,
@@ -166,6 +168,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Reports that the target of an assignment cannot be written, and why.
     fn not_assignable(&mut self, target: &Expression, info: &Info) {
         let mut diagnostic =
             Diagnostic::error("not-a-place", target.span, "this cannot be assigned to")
@@ -196,6 +199,7 @@ impl<'program> Checker<'program, '_> {
         self.report(diagnostic);
     }
 
+    /// Checks the application of a parser or control by the name of its type, without an instance.
     fn direct_application(
         &mut self,
         target: &'program ast::Type,
@@ -263,6 +267,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks a loop over the elements of a range, header stack or list.
     fn for_in(
         &mut self,
         variable: &'program ast::Declaration,
@@ -312,6 +317,7 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
+    /// Checks a `switch` statement. Returns whether control never continues after it.
     fn switch(
         &mut self,
         subject: &'program Expression,
@@ -401,6 +407,7 @@ impl<'program> Checker<'program, '_> {
         ends && default.is_some() && last_has_body
     }
 
+    /// Checks a label of a `switch` over the action that a table ran.
     fn action_label(
         &mut self,
         table: ast::DeclarationId,
@@ -451,6 +458,7 @@ impl<'program> Checker<'program, '_> {
         self.set_type(label, Type::Callable);
     }
 
+    /// Checks a label of a `switch` over a value.
     fn value_label(
         &mut self,
         subject: &Type,

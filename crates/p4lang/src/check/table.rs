@@ -1,4 +1,4 @@
-//! Tables (§14.2): keys, actions, entries and properties.
+//! Tables (P4_16 §14.2): keys, actions, entries and properties.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -57,6 +57,7 @@ enum Place {
 }
 
 impl<'program> Checker<'program, '_> {
+    /// Checks a table: its keys and actions first, then its other properties.
     pub(super) fn table(&mut self, declaration: &'program Declaration, table: &'program Table) {
         let hides = std::mem::take(&mut self.hides_parameters);
         let outer = self.context.table.replace(declaration.id);
@@ -332,6 +333,8 @@ impl<'program> Checker<'program, '_> {
         Some((id, bound))
     }
 
+    /// Binds the arguments of an action where a table names it. Parameters without direction get
+    /// their values from the control plane in a list of actions, and from constants elsewhere.
     fn bind_action(
         &mut self,
         path: &Path,
@@ -560,6 +563,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks that the default action is one of the table's, and returns it with its arguments.
     fn default_action(
         &mut self,
         table: &'program Table,
@@ -599,6 +603,7 @@ impl<'program> Checker<'program, '_> {
 
     // Other properties.
 
+    /// Checks the value of a property other than the keys, actions, default action and entries.
     fn property(
         &mut self,
         property: &'program TableProperty,
@@ -654,6 +659,7 @@ impl<'program> Checker<'program, '_> {
 
     // Entries.
 
+    /// Checks the entries that a program gives to a table: their keys, priorities and actions.
     fn entries(
         &mut self,
         declaration: &Declaration,

@@ -83,6 +83,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks for each table in use its match kinds and the objects that its properties attach,
+    /// such as direct counters and action selectors.
     fn attachments(&mut self, attached: &[Attached]) {
         let mut direct: Vec<(DeclarationId, DeclarationId)> = Vec::new();
         let mut selectors: Vec<(DeclarationId, Vec<&'program Expression>)> = Vec::new();
@@ -120,7 +122,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Warns of match kinds of keys that no built-in architecture declares. Only architectures, not
-    /// programs, declare match kinds (§7.1.3).
+    /// programs, declare match kinds (P4_16 §7.1.3).
     fn known_match_kinds(&mut self, table: &Table) {
         for key in table.key().unwrap_or(&[]) {
             let kind = key.match_kind.as_str();

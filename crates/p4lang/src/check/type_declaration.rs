@@ -1,4 +1,4 @@
-//! Declarations of types (§7.2, §7.5, §7.6), and of the members of `error` and `match_kind`.
+//! Declarations of types (P4_16 §7.2, §7.5, §7.6), and of the members of `error` and `match_kind`.
 
 use std::collections::HashMap;
 
@@ -49,6 +49,8 @@ impl<'program> Checker<'program, '_> {
         );
     }
 
+    /// Checks the declaration of a struct, header or header union. `ty` is the type that it
+    /// declares.
     pub(super) fn composite(
         &mut self,
         declaration: &'program Declaration,
@@ -184,6 +186,7 @@ impl<'program> Checker<'program, '_> {
         )
     }
 
+    /// Checks the declaration of an enum with or without an underlying type.
     pub(super) fn enumeration(
         &mut self,
         declaration: &'program Declaration,
@@ -247,6 +250,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    /// Checks the value of a member of an enum with an underlying type.
     pub(super) fn enum_member(&mut self, member: &EnumMember, ty: &Type, value: &ast::Expression) {
         let info = self.expression(value);
         let Type::Bits { width, signed } = *ty else { return };

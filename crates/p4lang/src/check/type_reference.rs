@@ -1,4 +1,5 @@
-//! Resolution of type references (§7), and rules about where types may be used.
+//! Resolves type references, such as `bit<W>` or the name of a struct, to types (P4_16 §7), and
+//! checks that each type may be used where it is.
 
 use std::sync::Arc;
 
@@ -51,12 +52,15 @@ impl Checker<'_, '_> {
         resolved
     }
 
+    /// Records the type to which a type reference was resolved.
     pub(super) fn set_type_at(&mut self, ty: &ast::Type, resolved: Type) {
         if let Some(place) = self.out.types.get_mut(ty.id.index()) {
             *place = resolved;
         }
     }
 
+    /// Resolves a type by its kind. Reports an error and returns [`Type::Unknown`] if that is not
+    /// possible.
     fn resolve_kind(&mut self, ty: &ast::Type) -> Type {
         match &ty.kind {
             TypeKind::Boolean => Type::Bool,
@@ -101,7 +105,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Returns the type if its values are data, and otherwise reports that it cannot be used here.
+    /// Returns the type if its values are data. Otherwise reports an error that it cannot be
+    /// `what`, and returns [`Type::Unknown`].
     fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
         if matches!(
             ty,
@@ -117,6 +122,7 @@ impl Checker<'_, '_> {
         ty.clone()
     }
 
+    /// Resolves the name of a type.
     fn resolve_named(&mut self, path: &ast::Path) -> Type {
         let found = self.lookup(path, Wanted::Type);
         let Some(id) = found.first().copied() else {
@@ -146,8 +152,8 @@ impl Checker<'_, '_> {
             let ty = self.self_type(id);
             return self.with_fresh_variables(&ty);
         }
-        // `own` has the declaration's type parameters as arguments, which are not those of this
-        // use.
+        // In `own`, the type arguments are the declaration's own type parameters. They are removed,
+        // because this reference has other arguments or none.
         let own = self.self_type(id);
         let plain = Named::plain(id);
         match own {
@@ -169,6 +175,7 @@ impl Checker<'_, '_> {
             .is_some_and(|declaration| matches!(declaration.kind, ast::DeclarationKind::Typedef(_)))
     }
 
+    /// Resolves a generic type with its type arguments.
     fn resolve_specialized(
         &mut self,
         ty: &ast::Type,

@@ -88,7 +88,7 @@ pub enum Type {
     Callable,
     /// The name of a parser state.
     State,
-    /// A set of values of this type (§8.16): a mask, a range or a value set.
+    /// A set of values of this type (P4_16 §8.16): a mask, a range or a value set.
     Set(Arc<Type>),
     /// The type of `{#}`, `...` or `_` before conversion, and of `default` and `_` as key sets.
     Any,

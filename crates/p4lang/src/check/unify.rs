@@ -1,5 +1,5 @@
 //! Unification: whether one type fits another, and which types the type parameters must stand for
-//! (§8.20).
+//! (P4_16 §8.20).
 //!
 //! The variables are the inference variables of the current calls, [`Type::Inferred`]. An argument
 //! of type `int` binds a variable to `int` provisionally. A later `bit<W>` or `int<W>` replaces
@@ -160,6 +160,8 @@ impl<'program> Checker<'program, '_> {
         self.unify_within(destination, source, cast, 0)
     }
 
+    /// Unifies two types, and returns whether that was possible. With `cast`, a serializable enum
+    /// fits its underlying type. `depth` limits the recursion.
     fn unify_within(&mut self, destination: &Type, source: &Type, cast: bool, depth: u32) -> bool {
         if depth > DEEPEST {
             return false;
@@ -221,6 +223,7 @@ impl<'program> Checker<'program, '_> {
             .all(|(to, from)| self.unify_within(to, from, true, depth + 1))
     }
 
+    /// Unifies the parts of two composite types.
     fn unify_structure(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
         match (to, from) {
             (Type::Tuple(to), Type::Tuple(from)) => {

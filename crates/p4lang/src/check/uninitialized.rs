@@ -29,6 +29,7 @@ pub(super) fn warnings(checked: &Checked<'_>) -> Vec<Diagnostic> {
 /// The warnings found so far, at most one for each location and variable.
 type Found = BTreeMap<(Span, DeclarationId), Diagnostic>;
 
+/// Adds the warnings about a function, an action, or a control with all that is declared in it.
 fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     let mut walk = |parameters: &[Parameter], body: &Block, elsewhere: &BTreeSet<DeclarationId>| {
         let out = parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
@@ -115,6 +116,7 @@ impl Mentions<'_, '_> {
         }
     }
 
+    /// Collects what a statement may write.
     fn statement(&mut self, statement: &Statement) {
         match &statement.kind {
             StatementKind::Assign { target, .. } => self.place(target),
@@ -274,6 +276,7 @@ impl Flow<'_, '_> {
         false
     }
 
+    /// Follows a statement. Returns whether control never continues after it.
     fn statement(&mut self, statement: &Statement) -> bool {
         match &statement.kind {
             StatementKind::Declaration(declaration) => {
@@ -448,6 +451,7 @@ impl Flow<'_, '_> {
         parameters.iter().map(|parameter| parameter.direction).collect()
     }
 
+    /// Adds a warning for each variable without a value that an expression reads.
     fn read(&mut self, expression: &Expression) {
         match &expression.kind {
             ExpressionKind::Path(path) => {

@@ -29,6 +29,8 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Finds `main` and checks that it is an instance of a package. Warns if a program with parsers
+    /// or controls has none.
     fn main(&mut self) {
         if self.out.main.is_some() {
             return;

@@ -176,6 +176,8 @@ impl Flow<'_, '_> {
         vec![(self.add(Shape::Statements, label, &open), String::new())]
     }
 
+    /// Adds the nodes of a block after the open edges, and returns those that leave it. Statements
+    /// without influence on control flow share a node.
     fn block(&mut self, block: &Block, mut open: Open) -> Open {
         let mut lines = Vec::new();
         for statement in block {
@@ -206,6 +208,7 @@ impl Flow<'_, '_> {
         self.flush(&mut lines, open)
     }
 
+    /// Adds the nodes of a statement after the open edges, and returns the edges that leave it.
     fn statement(&mut self, statement: &Statement, open: Open) -> Open {
         match &statement.kind {
             StatementKind::If { condition, then, otherwise } => {

@@ -31,6 +31,7 @@ pub(super) fn resolve_added_actions(program: &mut Program) {
     }
 }
 
+/// Replaces the names in one block and the blocks inside it.
 fn resolve_in(block: &mut Block, named: &dyn Fn(&str) -> Option<ir::ActionId>) {
     for statement in block {
         match &mut statement.kind {

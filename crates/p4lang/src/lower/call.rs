@@ -208,6 +208,8 @@ impl<'a> Lowering<'a> {
         id
     }
 
+    /// Lowers a function for the type arguments and the instance of `key`. `objects` are the
+    /// objects that its parameters stand for.
     fn function_body(
         &mut self,
         declaration: &'a ast::Declaration,

@@ -178,6 +178,7 @@ impl<'a> Lowering<'a> {
         self.default_of(type_id)
     }
 
+    /// Returns the default value of a type.
     fn default_of(&mut self, type_id: ir::TypeId) -> Expression {
         let kind = match self.program.types.get(type_id) {
             ir::Type::Bool => ExpressionKind::Constant(Value::Bool(false)),

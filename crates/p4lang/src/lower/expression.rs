@@ -74,6 +74,8 @@ impl<'a> Lowering<'a> {
             && !self.checked.call(expression.id).is_some_and(is_pure)
     }
 
+    /// Lowers an expression to a value of its own type, before the conversion to the type that its
+    /// context requires.
     fn unconverted(
         &mut self,
         expression: &'a ast::Expression,
@@ -433,6 +435,8 @@ impl<'a> Lowering<'a> {
         read
     }
 
+    /// Lowers `condition ? then : otherwise`. Operands with effects become an `if` statement, so
+    /// that only one of them is evaluated.
     fn conditional(
         &mut self,
         condition: &'a ast::Expression,

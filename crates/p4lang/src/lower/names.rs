@@ -77,6 +77,7 @@ impl Lowering<'_> {
         self.name_of_expression(&key.expression).unwrap_or_else(|| format!("key{position}"))
     }
 
+    /// Returns the name of a key that has this expression, or `None` if the expression has no name.
     pub(super) fn name_of_expression(&self, expression: &Expression) -> Option<String> {
         if !matches!(expression.kind, ExpressionKind::Integer(_))
             && let Some(Constant::Integer(_) | Constant::Bits(_)) =

@@ -363,6 +363,8 @@ impl<'a> Lowering<'a> {
         self.assign(span, place, value);
     }
 
+    /// Lowers a `switch`. Of a subject that is known at compile time, only the case that it selects
+    /// remains.
     fn switch(&mut self, span: Span, subject: &'a ast::Expression, cases: &'a [ast::SwitchCase]) {
         let on_table = self.checked.switch_table(subject.id);
         if on_table.is_none()
@@ -554,6 +556,9 @@ impl<'a> Lowering<'a> {
         self.for_in_elements(span, &place, type_id, collection, body);
     }
 
+    /// Lowers a loop over the elements of a header stack or list to a loop with an index. The
+    /// elements of a list may have different types, so they are read in the cases of a `switch` on
+    /// the index.
     fn for_in_elements(
         &mut self,
         span: Span,

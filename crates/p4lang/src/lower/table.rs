@@ -478,6 +478,8 @@ impl<'a> Lowering<'a> {
         (arguments.len() == wanted).then_some(ir::ActionCall { position, arguments })
     }
 
+    /// Attaches the extern objects that a property names to a table. An object that the property
+    /// constructs itself is created later, with a name of its own.
     fn extern_property(
         &mut self,
         table: ir::TableId,

@@ -45,6 +45,7 @@ impl Lowering<'_> {
         id
     }
 
+    /// Returns the IR type of a type that was not lowered before.
     fn new_type(&mut self, ty: &Type) -> ir::TypeId {
         ir::meter::count(1);
         match ty {

@@ -175,6 +175,7 @@ impl<'a> Finder<'_, 'a> {
         }
     }
 
+    /// Visits what a declaration refers to.
     fn declaration(&mut self, id: DeclarationId) {
         let Some(node) = self.lowering.declaration(id) else { return };
         match &node.kind {

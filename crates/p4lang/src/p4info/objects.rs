@@ -510,6 +510,8 @@ impl<'p> Builder<'p> {
         }
     }
 
+    /// Adds the headers that packets from and to the controller have, which the annotation
+    /// `@controller_header` marks.
     pub(super) fn controller_headers(&mut self) {
         let program = self.program;
         for composite in &program.types.composites {

@@ -61,6 +61,7 @@ fn set_text(info: &mut PkgInfo, key: &str, value: Option<&AnnotationValue>, erro
     }
 }
 
+/// Sets the field of `info` that a key of the annotation `@platform_property` names.
 fn set_property(
     info: &mut PkgInfo,
     key: &str,

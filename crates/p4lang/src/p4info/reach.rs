@@ -85,6 +85,8 @@ fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
     }
 }
 
+/// Adds what a control that is part of the package reaches, in the order in which p4c would list
+/// it.
 fn one_control(
     program: &Program,
     control: ControlId,
@@ -198,9 +200,11 @@ struct Walk<'p> {
     /// The actions that controls call, once for each call. Actions that other actions call are not
     /// included.
     called: Vec<ActionId>,
+    /// Whether the statements that are being visited are those of an action.
     in_action: bool,
     functions: BTreeSet<FunctionId>,
     tables: BTreeSet<TableId>,
+    /// The types of the data in calls of v1model's `digest`, one for each call.
     digests: Vec<TypeId>,
     calls_extern_functions: bool,
 }

@@ -1,4 +1,4 @@
-//! Parsing of annotations (§20).
+//! Parsing of annotations (P4_16 §20).
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Parsing of functions, actions, externs and initializer blocks of instances (§10, §11.3, §14.1).
+//! Parsing of functions, actions, externs and initializer blocks of instances (P4_16 §10, §11.3,
+//! §14.1).
 
 use super::scope::Binding;
 use super::statement::Body;

@@ -1,4 +1,4 @@
-//! Parsing of controls (§14) and packages.
+//! Parsing of controls (P4_16 §14) and packages.
 
 use super::scope::Binding;
 use super::statement::Body;

@@ -1,4 +1,4 @@
-//! Parsing of declarations at top level, of types and of constants (§7.2, §11).
+//! Parsing of declarations at top level, of types and of constants (P4_16 §7.2, §11).
 
 use super::scope::Binding;
 use super::{Parse, Parser, is_name};

@@ -1,4 +1,4 @@
-//! Parsing of expressions (§8), by precedence climbing, and of key sets.
+//! Parsing of expressions (P4_16 §8), by precedence climbing, and of key sets.
 
 use super::scope::Binding;
 use super::{Parse, Parser, is_name, literal};

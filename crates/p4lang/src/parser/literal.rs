@@ -1,4 +1,4 @@
-//! Evaluation of literals (§6.4.3).
+//! Evaluation of literals (P4_16 §6.4.3).
 
 use num_bigint::BigUint;
 

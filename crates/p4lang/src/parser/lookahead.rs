@@ -19,8 +19,8 @@ pub(super) enum Start {
     Other,
 }
 
-/// A cache of the index after each list of type arguments, by the index of its `<`. A declaration
-/// of a name makes the cache invalid.
+/// A cache of lookaheads over type arguments. For the token index of a `<`, it stores the index
+/// after the `>` that closes it. A declaration of a name makes the cache invalid.
 #[derive(Debug, Default)]
 pub(super) struct LookedAhead {
     ends: RefCell<HashMap<usize, Option<usize>>>,
@@ -219,8 +219,8 @@ impl Parser<'_> {
         if self.token_at(open).kind != TokenKind::Less || depth > DEEPEST_NESTING {
             return None;
         }
-        // If a width turns out not to be a type, its tokens are examined one by one, each `<`
-        // again. The cache keeps this from taking exponential time.
+        // If the lookahead from one `<` fails, the tokens after it are examined one by one, and
+        // each later `<` is looked ahead again. The cache keeps this from taking exponential time.
         if let Some(known) = self.looked_ahead.at(open, &self.scopes) {
             return known;
         }

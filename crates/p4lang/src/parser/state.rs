@@ -1,4 +1,4 @@
-//! Parsing of P4 parsers and their states (§13).
+//! Parsing of P4 parsers and their states (P4_16 §13).
 
 use super::scope::Binding;
 use super::statement::Body;

@@ -1,4 +1,4 @@
-//! Parsing of statements (§12).
+//! Parsing of statements (P4_16 §12).
 
 use super::lookahead::Start;
 use super::scope::Binding;
@@ -75,7 +75,7 @@ impl Parser<'_> {
                 });
             }
             let kind = parser.statement_kind(&annotations, body)?;
-            // The annotations are stored in the declaration itself.
+            // Those of a declaration are stored in the declaration, not in the statement.
             let annotations = if matches!(kind, StatementKind::Declaration(_)) {
                 Vec::new()
             } else {
@@ -149,6 +149,7 @@ impl Parser<'_> {
     }
 
     /// Parses a declaration, an assignment or a call, without the semicolon that follows it.
+    /// `instances` states whether the declaration may be an instantiation.
     fn simple_statement(
         &mut self,
         annotations: &[Annotation],
@@ -217,7 +218,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the declaration of a variable or an instance, without the semicolon that follows it.
+    /// Parses the declaration of a variable or, if `instances` is true, an instance. The semicolon
+    /// that follows is not parsed.
     pub(super) fn variable_or_instance(
         &mut self,
         annotations: Vec<Annotation>,
@@ -251,8 +253,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses `if` and all `else if` branches that follow. This is a loop, because generated
-    /// programs have chains of thousands of them.
+    /// Parses an `if` statement with all of its `else if` branches. The branches are parsed in a
+    /// loop rather than by recursion, because generated programs have chains of thousands.
     fn if_statement(&mut self, body: Body) -> Parse<StatementKind> {
         let outer = self.alternatives;
         let result = self.alternatives(body);
@@ -260,6 +262,8 @@ impl Parser<'_> {
         result
     }
 
+    /// Parses the branches of an `if` statement and counts them in `self.alternatives`. The tree is
+    /// then built from the last branch to the first: each `else if` is nested in the one before.
     fn alternatives(&mut self, body: Body) -> Parse<StatementKind> {
         let mut chain = vec![self.alternative(body)?];
         let mut last = None;
@@ -289,7 +293,7 @@ impl Parser<'_> {
         Err(self.expected("`if`"))
     }
 
-    /// Parses `if (condition) statement`, without an `else`.
+    /// Parses `if (condition) statement`, without the `else` that may follow.
     fn alternative(&mut self, body: Body) -> Parse<(Span, Expression, Box<Statement>)> {
         let start = self.token().span;
         self.advance();
@@ -380,7 +384,9 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the rest of `for (T name in ...)`. The current token must be `in`.
+    /// Parses the rest of a statement `for (T name in ...) body`, from the token `in` on.
+    /// `declared` is what stands before `in`, and `first` is whether nothing stands before
+    /// `declared`.
     fn for_in(&mut self, declared: StatementKind, first: bool, body: Body) -> Parse<StatementKind> {
         let variable = match declared {
             StatementKind::Declaration(variable)

@@ -1,4 +1,4 @@
-//! Parsing of tables (§14.2).
+//! Parsing of tables (P4_16 §14.2).
 
 use super::scope::Binding;
 use super::{Parse, Parser, is_name};

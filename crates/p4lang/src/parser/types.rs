@@ -1,4 +1,4 @@
-//! Parsing of type references (§7), type parameters and parameters.
+//! Parsing of type references (P4_16 §7), type parameters and parameters.
 
 use super::lookahead::starts_base_type;
 use super::scope::Binding;

@@ -1,3 +1,6 @@
+//! Tests of client arbitration (P4Runtime specification, "Client Arbitration and Controller
+//! Replication"): by scenarios, and by random sequences that are compared with a simple model.
+
 use proptest::{prelude::*, test_runner::RngSeed};
 
 use super::*;

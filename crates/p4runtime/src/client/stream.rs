@@ -101,9 +101,9 @@ impl StreamSender {
     }
 
     /// Queues packet-outs and returns how many were queued; the others did not fit the queue and
-    /// are lost. The whole batch is encoded together and written at once, as far as the connection
-    /// accepts it. If other streams share the connection, the batch is written together with their
-    /// data.
+    /// are lost. The whole batch is encoded together and written in one go, as far as the
+    /// connection accepts it. If other streams share the connection, the batch is written together
+    /// with their data.
     pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
         let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
         self.outbox().push_all(requests, When::Alone)

@@ -64,6 +64,7 @@ pub(super) fn fields_of(
     Ok(found.into_iter().map(|(_, field)| field).collect())
 }
 
+/// Converts the match of one field, which must have the declared kind.
 fn matching(declared: &MatchField, field: &v1::FieldMatch) -> Result<Matching, EntityError> {
     let Some(found) = &field.field_match_type else {
         return Err(EntityError::invalid("the match is unset"));

@@ -51,6 +51,7 @@ pub(super) fn member_message(member: &Member) -> v1::ActionProfileMember {
     }
 }
 
+/// Converts a group of an action selector.
 pub(super) fn group(
     schema: &Schema,
     kind: UpdateKind,
@@ -81,6 +82,7 @@ pub(super) fn group(
     checked_group(profile, group).map_err(|error| error.within(place()))
 }
 
+/// Checks the size and the members of a group and converts it.
 fn checked_group(
     profile: &ActionProfile,
     group: &v1::ActionProfileGroup,

@@ -27,6 +27,7 @@ pub(super) struct Shapes {
     by_name: HashMap<String, ShapeId>,
 }
 
+/// The index of a [`Shape`] in [`Shapes`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeId(usize);
 
@@ -48,6 +49,7 @@ pub(super) struct Field {
     is_number: bool,
 }
 
+/// The collection that holds the elements of a repeated field.
 #[derive(Clone, Copy, Debug)]
 enum Collection {
     /// A vector, whose capacity starts at four and then doubles.

@@ -1,3 +1,6 @@
+//! Tests of the bound on the memory of a decoded request: it is never too low, malicious requests
+//! are refused, and realistic ones stay far below the limit.
+
 use bytes::BytesMut;
 use proptest::prelude::*;
 use prost::{

@@ -22,6 +22,7 @@ pub(super) struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// Validates an update and returns the change that applies it.
     pub(super) fn plan(&self, update: Update) -> Result<Change, EntityError> {
         let kind = update.kind;
         match update.entity {

@@ -7,6 +7,7 @@ use entities::{EntityError, Group, Member, ProfileUsage, UpdateKind};
 use super::change::Change;
 use super::state::{ProfileState, State};
 
+/// Validates an update of a member and returns the change that applies it.
 pub(super) fn plan_member(
     schema: &Schema,
     state: &State,
@@ -38,6 +39,7 @@ pub(super) fn plan_member(
     Ok(Change::Member { profile: profile.id, id, action })
 }
 
+/// Validates an update of a group and returns the change that applies it.
 pub(super) fn plan_group(
     schema: &Schema,
     state: &State,

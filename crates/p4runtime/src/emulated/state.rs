@@ -1,4 +1,5 @@
-//! The state of an emulated switch, and the application of planned changes.
+//! The state of an emulated switch. A [`Change`] is validated before it reaches this module, so
+//! applying it cannot fail; it returns the change that undoes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,8 +115,8 @@ pub(super) struct ProfileState {
     pub(super) groups: BTreeMap<GroupId, GroupState>,
     /// The number of entries with a one-shot group.
     pub(super) one_shots: u64,
-    /// The total size of all groups of the profile, including one-shot groups, in the unit that its
-    /// selector counts.
+    /// The total size of all groups of the profile, including one-shot groups: their members or the
+    /// sum of their weights, depending on the profile's selector.
     pub(super) total_size: u64,
 }
 
@@ -292,6 +293,7 @@ impl State {
         Arc::make_mut(self.profiles.entry(id).or_default())
     }
 
+    /// Updates the time of the next expiry for an entry that is about to be written.
     fn expect_expiry(&mut self, entry: Option<&Entry>) {
         let deadline = entry.and_then(|entry| entry.idle.as_ref()?.deadline());
         if let Some(deadline) = deadline {
@@ -352,6 +354,7 @@ impl State {
 }
 
 impl ProfileState {
+    /// Adds `by` to the number of groups that contain each member of a group.
     fn refer_members(&mut self, group: &Group, by: i32) {
         for member in &group.members {
             if let Some(member) = self.members.get_mut(&member.member) {
@@ -361,6 +364,7 @@ impl ProfileState {
     }
 }
 
+/// Inserts a value, or removes it if it is `None`. Returns the previous value.
 fn replace<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
     match value {
         Some(value) => map.insert(key, value),

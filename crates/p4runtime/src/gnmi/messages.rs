@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use prost::{Enumeration, Message, Oneof};
 
+/// An element of a path, with its keys.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct PathElem {
     #[prost(string, tag = "1")]
@@ -12,6 +13,7 @@ pub(crate) struct PathElem {
     pub(crate) key: HashMap<String, String>,
 }
 
+/// A path to a node of the data tree.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Path {
     #[prost(string, tag = "2")]
@@ -46,12 +48,14 @@ impl Encoding {
     }
 }
 
+/// The value of a leaf.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TypedValue {
     #[prost(oneof = "Value", tags = "1, 3, 4, 10, 11")]
     pub(crate) value: Option<Value>,
 }
 
+/// The encodings of a value that are supported.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum Value {
     #[prost(string, tag = "1")]
@@ -66,6 +70,7 @@ pub(crate) enum Value {
     JsonIetf(Vec<u8>),
 }
 
+/// A path and the value of the node there.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Update {
     #[prost(message, optional, tag = "1")]
@@ -74,6 +79,7 @@ pub(crate) struct Update {
     pub(crate) val: Option<TypedValue>,
 }
 
+/// Changes of nodes, or the values that a Get requested.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Notification {
     #[prost(int64, tag = "1")]
@@ -96,6 +102,7 @@ pub(crate) enum DataType {
     Operational = 3,
 }
 
+/// A request for values.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct GetRequest {
     #[prost(message, optional, tag = "1")]
@@ -110,18 +117,21 @@ pub(crate) struct GetRequest {
     pub(crate) use_models: Vec<ModelData>,
 }
 
+/// The response to a Get.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct GetResponse {
     #[prost(message, repeated, tag = "1")]
     pub(crate) notification: Vec<Notification>,
 }
 
+/// A message of a client on a Subscribe stream.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SubscribeRequest {
     #[prost(oneof = "Request", tags = "1, 3")]
     pub(crate) request: Option<Request>,
 }
 
+/// The kinds of messages of a client on a Subscribe stream.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum Request {
     #[prost(message, tag = "1")]
@@ -130,9 +140,11 @@ pub(crate) enum Request {
     Poll(Poll),
 }
 
+/// The request for the values of a subscription with mode `POLL`.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Poll {}
 
+/// The mode of a list of subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub(crate) enum Mode {
@@ -141,6 +153,7 @@ pub(crate) enum Mode {
     Poll = 2,
 }
 
+/// The subscriptions of a stream, and the options that they share.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SubscriptionList {
     #[prost(message, optional, tag = "1")]
@@ -157,6 +170,7 @@ pub(crate) struct SubscriptionList {
     pub(crate) updates_only: bool,
 }
 
+/// The mode of a subscription in a list with mode `STREAM`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub(crate) enum SubscriptionMode {
@@ -165,6 +179,7 @@ pub(crate) enum SubscriptionMode {
     Sample = 2,
 }
 
+/// The subscription of a path.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Subscription {
     #[prost(message, optional, tag = "1")]
@@ -181,12 +196,15 @@ pub(crate) struct Subscription {
     pub(crate) heartbeat_interval: u64,
 }
 
+/// A message of the server on a Subscribe stream.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SubscribeResponse {
     #[prost(oneof = "Response", tags = "1, 3")]
     pub(crate) response: Option<Response>,
 }
 
+/// The kinds of messages of the server on a Subscribe stream. `Sync` states that all initial values
+/// have been sent.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum Response {
     #[prost(message, tag = "1")]
@@ -205,6 +223,7 @@ impl SubscribeResponse {
     }
 }
 
+/// A request to change values.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SetRequest {
     #[prost(message, optional, tag = "1")]
@@ -220,6 +239,7 @@ pub(crate) struct SetRequest {
     pub(crate) union_replace: Vec<Update>,
 }
 
+/// The response to a Set.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SetResponse {
     #[prost(message, optional, tag = "1")]
@@ -230,6 +250,7 @@ pub(crate) struct SetResponse {
     pub(crate) timestamp: i64,
 }
 
+/// The kind of an operation of a Set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub(crate) enum Operation {
@@ -239,6 +260,7 @@ pub(crate) enum Operation {
     Update = 3,
 }
 
+/// The result of one operation of a Set.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct UpdateResult {
     #[prost(message, optional, tag = "2")]
@@ -247,9 +269,11 @@ pub(crate) struct UpdateResult {
     pub(crate) op: i32,
 }
 
+/// A request for the capabilities of the server.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CapabilityRequest {}
 
+/// The capabilities of the server.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CapabilityResponse {
     #[prost(message, repeated, tag = "1")]
@@ -260,6 +284,7 @@ pub(crate) struct CapabilityResponse {
     pub(crate) version: String,
 }
 
+/// A YANG model, with its version.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ModelData {
     #[prost(string, tag = "1")]

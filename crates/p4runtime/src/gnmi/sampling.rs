@@ -38,6 +38,7 @@ pub(super) struct Samples {
     raised: Option<Duration>,
 }
 
+/// A sampled subscription.
 #[derive(Debug)]
 struct Sampled {
     path: Path,
@@ -47,6 +48,7 @@ struct Sampled {
     redundancy: Option<Redundancy>,
 }
 
+/// The state by which unchanged values are suppressed.
 #[derive(Debug)]
 struct Redundancy {
     /// The state of each port when it was last sent, by name.

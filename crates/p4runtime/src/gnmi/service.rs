@@ -1,4 +1,5 @@
-//! The RPCs of gNMI. They are few, so they are dispatched by hand.
+//! The gNMI service: dispatches the RPCs Get, Set, Subscribe and Capabilities, and answers them
+//! from the ports of a device. There are only four, so no code is generated for the dispatch.
 
 use std::{
     collections::BTreeSet,
@@ -31,17 +32,18 @@ use crate::{
     status::{refusal, shortened},
 };
 
-/// The maximum size of a request in bytes. An empty path of two bytes takes a hundred bytes in
-/// memory.
+/// The maximum size of a request in bytes. It is small, because a decoded request can be fifty
+/// times as large: an empty path has two bytes on the wire and takes a hundred bytes in memory.
 const REQUEST_LIMIT: usize = 256 << 10;
-/// The maximum number of paths in a request. Each is stored together with the prefix.
+/// The maximum number of paths in a request. Each path is stored with a copy of the request's
+/// prefix.
 const PATHS: usize = 4096;
-/// The maximum length of a prefix in bytes.
+/// The maximum length of a request's prefix in bytes.
 const PREFIX_LIMIT: usize = 4096;
 /// The number of nodes in the answer to a Get at which further paths of the request are refused.
 const ANSWER_LIMIT: usize = 1 << 16;
-/// The approximate size of a leaf in JSON, in bytes, by which the number of nodes in a large JSON
-/// value is estimated.
+/// The approximate size of a leaf in JSON, in bytes. The number of nodes in a JSON value is
+/// estimated as its size divided by this one.
 const NODE_BYTES: usize = 32;
 
 /// A function that returns the device that a gNMI target names by its id. For an empty target it
@@ -64,7 +66,8 @@ impl GnmiServer {
         Self { devices, now, sampled: Arc::default() }
     }
 
-    /// Returns the device that the targets in a request's paths name.
+    /// Returns the device that a request's paths name as their target. Returns an error if the
+    /// paths name different targets, or one that does not exist.
     pub(super) fn find(&self, paths: &[Path]) -> Result<DeviceHandle, Status> {
         let mut targets = paths.iter().map(|path| path.target.as_str());
         let target = targets.find(|target| !target.is_empty()).unwrap_or_default();
@@ -77,7 +80,8 @@ impl GnmiServer {
             .ok_or_else(|| Status::not_found(shortened(format!("There is no target {target:?}."))))
     }
 
-    /// Returns the paths of a request joined with its prefix. Every path must select something.
+    /// Returns the paths of a request, each appended to the request's prefix. Returns an error if a
+    /// path has an unsupported origin or can select nothing on any port.
     pub(super) fn selecting<'a>(
         &self,
         prefix: Option<&Path>,
@@ -173,7 +177,8 @@ where
     Grpc::new(ProstCodec::new()).max_decoding_message_size(REQUEST_LIMIT)
 }
 
-/// Returns the paths of a request joined with its prefix.
+/// Returns the paths of a request, each appended to the request's prefix. Returns an error if there
+/// are too many, or if the prefix is too long.
 fn joined<'a>(
     prefix: Option<&Path>,
     named: impl ExactSizeIterator<Item = &'a Path>,

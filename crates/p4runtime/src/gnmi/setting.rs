@@ -87,7 +87,7 @@ fn target<'p>(ports: &'p [Port], path: &'p Path) -> Result<(&'p Port, Vec<&'p st
     Ok((port.ok_or_else(missing)?, nodes))
 }
 
-/// Returns the value of a Set request's update as JSON, whatever its encoding.
+/// Returns the value of a Set request's update as JSON, regardless of its encoding.
 fn json(update: &Update) -> Result<JsonValue, EntityError> {
     match update.val.as_ref().and_then(|val| val.value.as_ref()) {
         Some(Value::Flag(flag)) => Ok(JsonValue::from(*flag)),

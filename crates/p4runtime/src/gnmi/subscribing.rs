@@ -29,6 +29,7 @@ use crate::status::refusal;
 /// numbers.
 const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
 
+/// The RPC Subscribe, as a tonic service.
 pub(super) struct Subscribe(pub(super) GnmiServer);
 
 impl StreamingService<SubscribeRequest> for Subscribe {

@@ -1,4 +1,4 @@
-//! The selection of ports' leaves by paths.
+//! Selects leaves of ports by gNMI paths, for answers to Get and for notifications of changes.
 
 use super::{
     form::Form,

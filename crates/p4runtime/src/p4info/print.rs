@@ -15,6 +15,7 @@ pub(super) fn print(message: &DynamicMessage) -> String {
     text
 }
 
+/// Appends the fields of a message, in the order of their numbers.
 fn fields(text: &mut String, message: &DynamicMessage, depth: usize) {
     let mut present: Vec<(FieldDescriptor, &Value)> = message.fields().collect();
     present.sort_by_key(|(field, _)| field.number());
@@ -44,6 +45,7 @@ fn fields(text: &mut String, message: &DynamicMessage, depth: usize) {
     }
 }
 
+/// Appends one value of a field.
 fn one(text: &mut String, field: &FieldDescriptor, value: &Value, depth: usize) {
     let name = field.name();
     match value {

@@ -1,9 +1,10 @@
-//! The resolution of type specifications, which refer to each other by name, to types.
+//! Resolves the type specifications of a P4Info, which refer to each other by name, to
+//! [`DataType`]s.
 //!
-//! A hostile P4Info could use names for two attacks, which are refused: a type that contains
-//! itself, and a small description of an enormous value, such as a struct of two structs of two
-//! structs and so on. Every named type is resolved once, so the work is bounded by the size of the
-//! P4Info.
+//! A hostile P4Info could use these references for two attacks. Both are refused: a type that
+//! contains itself, and a short description of an enormous value, such as a struct of two structs
+//! that have two structs each, and so on. Every named type is resolved once, so the work is bounded
+//! by the size of the P4Info.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use crate::proto::config;
 use entities::{BitsType, DataType};
 
-/// The maximum number of scalars in a value.
+/// The maximum size of a value in scalars. A bit string, a boolean and the validity of a header are
+/// one scalar each, and a tuple or struct is one more than its members.
 const MAX_SCALARS: u64 = 1 << 12;
 /// The maximum nesting of types.
 const MAX_DEPTH: usize = 32;
@@ -30,6 +32,8 @@ pub(crate) struct Resolver<'a> {
     unions: HashMap<&'a str, Resolved<Union>>,
     enums: HashMap<&'a str, Arc<[String]>>,
     errors: Option<Arc<[String]>>,
+    /// The names of the structs that are being resolved, the outermost first. A struct that refers
+    /// to one of them contains itself.
     open: Vec<&'a str>,
 }
 
@@ -231,8 +235,9 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns the size of an enum value in scalars. The initial value is the name of the first member,
-/// so a long name counts as several scalars.
+/// Returns the size of an enum value in scalars. The initial value of the type
+/// ([`DataType::initial`]) is the name of its first member, so a long name counts as several
+/// scalars.
 fn name_scalars(members: &[String]) -> u64 {
     const BYTES: u64 = 8;
     1 + members.first().map_or(0, |name| name.len() as u64 / BYTES)

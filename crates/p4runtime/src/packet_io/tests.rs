@@ -1,3 +1,6 @@
+//! Tests of the metadata of packet-ins and packet-outs, for headers with different fields, widths
+//! and translated types.
+
 use proptest::{prelude::*, test_runner::RngSeed};
 
 use super::*;

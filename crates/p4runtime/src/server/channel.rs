@@ -154,6 +154,7 @@ pub(super) struct Recipient {
     pub(super) held: Held,
 }
 
+/// The receiving side of a stream channel.
 struct Receiving {
     requests: RecvStream,
     messages: Messages,

@@ -7,6 +7,7 @@ use std::{
 
 use crate::store::Nanos;
 
+/// The moment of the first use of the clock, as the steady clock and the system clock show it.
 static START: LazyLock<(Instant, Duration)> = LazyLock::new(|| {
     // If the system clock is set before 1970, timestamps start at zero. Nothing else depends on it.
     (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())

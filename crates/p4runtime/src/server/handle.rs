@@ -213,6 +213,7 @@ pub struct DeviceHandle {
     shared: Arc<Shared>,
 }
 
+/// The content of a [`DeviceHandle`], which all of its clones share.
 struct Shared {
     id: u64,
     observer: Arc<dyn DeviceObserver>,
@@ -222,6 +223,7 @@ struct Shared {
     ports: Mutex<Arc<dyn PortSource>>,
 }
 
+/// The device, and its open streams.
 struct Session {
     device: Device,
     streams: Vec<(StreamId, Arc<Outbox<Outgoing>>)>,
@@ -235,6 +237,7 @@ struct PacketInPath {
     receivers: Vec<Receiver>,
 }
 
+/// A stream that receives packet-ins, and the filter of its role if it has one.
 struct Receiver {
     outbox: Arc<Outbox<Outgoing>>,
     filter: Option<(PacketFilter, Arc<Pipeline>)>,
@@ -318,6 +321,8 @@ impl DeviceHandle {
         self.send_when(packets, When::Now)
     }
 
+    /// Queues packet-ins for all streams that receive them, and returns the number that fitted the
+    /// queues.
     fn send_when(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,

@@ -15,12 +15,14 @@ use crate::store::Nanos;
 /// Without it, each entry of a large table could cause a scan of the whole table.
 const SLACK: Duration = Duration::from_millis(5);
 
+/// The timer of one device.
 #[derive(Debug, Default)]
 pub(super) struct Timer {
     state: Mutex<State>,
     earlier: Notify,
 }
 
+/// The state of a timer, which a lock protects.
 #[derive(Debug, Default)]
 struct State {
     /// The runtime on which the timer's task is started. It is known from the first stream on.

@@ -46,6 +46,7 @@ pub struct ReadAnswer {
     rest: Rest,
 }
 
+/// The part of the response that has not been returned yet.
 #[derive(Debug)]
 enum Rest {
     Going(Box<Going>),
@@ -86,6 +87,7 @@ impl ReadMessage {
     }
 }
 
+/// A response in progress.
 #[derive(Debug)]
 struct Going {
     reading: Reading,
@@ -143,6 +145,7 @@ impl ReadAnswer {
 }
 
 impl Rest {
+    /// Continues the response until its next message is complete or other tasks should run.
     fn step(&mut self) -> ReadStep {
         let going = match self {
             Self::Going(going) => going,

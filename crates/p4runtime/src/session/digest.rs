@@ -25,6 +25,7 @@ pub(crate) struct Digests {
     last_list_id: u64,
 }
 
+/// The digests of one kind that wait to be sent or acknowledged.
 #[derive(Debug)]
 struct Buffer {
     digest: DigestId,
@@ -37,6 +38,7 @@ struct Buffer {
     unacknowledged: VecDeque<Sent>,
 }
 
+/// A list of digests that was sent and has not been acknowledged yet.
 #[derive(Debug)]
 struct Sent {
     list_id: u64,

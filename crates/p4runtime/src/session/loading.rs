@@ -47,10 +47,13 @@ pub struct PipelineLoad {
     pub(super) push: Push,
     pub(super) config: ForwardingPipelineConfig,
     pub(super) registry: Arc<PipelineRegistry>,
+    /// The encoding of metadata values in packet-ins.
     pub(super) form: ByteString,
     pub(super) target: Arc<dyn Target>,
     pub(super) rehearsal: Option<Arc<dyn Rehearsal>>,
+    /// The time of the request.
     pub(super) now: Nanos,
+    /// The maximum time that loading may take.
     pub(super) load_time: Duration,
 }
 

@@ -25,6 +25,7 @@ pub struct Reading {
     outcomes: Vec<Result<(), EntityError>>,
 }
 
+/// The requested entity whose matches are being visited.
 #[derive(Debug)]
 struct Current {
     query: Query,

@@ -1,4 +1,4 @@
-//! Clients that leave, send nothing or send nonsense, and servers that shut down.
+//! Tests of clients that leave, send nothing or send nonsense, and of servers that shut down.
 
 use p4runtime::{
     arbitration::ElectionId,
@@ -163,7 +163,7 @@ fn arbitration(device_id: u64, election_id: u128) -> v1::StreamMessageRequest {
     }
 }
 
-/// Returns a request stream that sends a few messages at once and then stays open.
+/// Returns a request stream that sends a few messages immediately and then stays open.
 fn stays_open(
     requests: impl IntoIterator<Item = v1::StreamMessageRequest>,
 ) -> impl futures_core::Stream<Item = v1::StreamMessageRequest> {

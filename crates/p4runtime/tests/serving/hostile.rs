@@ -1,4 +1,5 @@
-//! A well-behaved client is served while a thousand hostile connections try to exhaust the server.
+//! Tests that a well-behaved client is served while a thousand hostile connections try to exhaust
+//! the server.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -37,7 +38,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// The time within which the connections of a flood are established.
 const FLOOD_BEGINS: Duration = Duration::from_secs(10);
-/// The number of turns of connections within which a client is served beside a flood. The tests'
+/// The number of turns of connections within which a client is served during a flood. The tests'
 /// runtime looks for ready sockets every 61 turns, so a call can take twice that.
 const FEW_TURNS: usize = 150;
 
@@ -389,7 +390,7 @@ impl Urgency for Turns {
     }
 }
 
-/// Makes calls beside a flood of valid calls, and returns the turns of connections during each, in
+/// Makes calls during a flood of valid calls, and returns the turns of connections during each, in
 /// ascending order.
 async fn turns_beside_a_flood(from: &'static [u8], is_primary: bool) -> Vec<usize> {
     let _alone = ALONE.lock().await;

@@ -1,4 +1,4 @@
-//! Packets and digests, and their order, on a real stream.
+//! Tests that packet-ins, packet-outs and digests arrive complete and in order on a real stream.
 
 use bytes::Bytes;
 use p4runtime::{

@@ -1,5 +1,5 @@
-//! HTTP/2 clients that behave differently from this crate's client. They use h2 directly, so that
-//! every frame is chosen by hand.
+//! Tests with HTTP/2 clients that behave differently from this crate's client. They use h2
+//! directly, so that every frame is chosen by hand.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::{RecvStream, SendStream, client::SendRequest};

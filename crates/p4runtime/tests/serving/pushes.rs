@@ -1,4 +1,4 @@
-//! Pipelines that take long to load, or never finish loading.
+//! Tests of pipelines that take long to load, or never finish loading.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},

@@ -1,4 +1,4 @@
-//! Every RPC once over the transport, and the errors from their trailers.
+//! Tests that call every RPC once over the transport, and that read errors from the trailers.
 
 use p4runtime::{
     arbitration::ElectionId,

@@ -1,5 +1,5 @@
-//! This crate's client against servers that behave differently from this crate's server. They use
-//! h2 directly, or only bytes.
+//! Tests of this crate's client with servers that behave differently from this crate's server. They
+//! use h2 directly, or only bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::{RecvStream, SendStream, server::SendResponse};

@@ -1,4 +1,4 @@
-//! A served device that records its events.
+//! Support for the tests: a server with devices, whose events are recorded.
 
 use std::{
     net::SocketAddr,

@@ -75,7 +75,7 @@ impl<'d> Bench<'d> {
         Self { send, count, burst, packet: Vec::new(), done }
     }
 
-    /// Sets the packet of which later packets are copies.
+    /// Sets the packet that is copied for all packets from now on.
     pub(crate) fn set_packet(&mut self, packet: Vec<u8>) {
         self.packet = packet;
     }

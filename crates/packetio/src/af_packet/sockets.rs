@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group(Arc<Mutex<Option<Member>>>);
 
+/// The fanout group of one interface, by the kernel's id.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     ifindex: u32,

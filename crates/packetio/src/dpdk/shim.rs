@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 /// The largest number of packets that are received or sent at once.
 pub(super) const BURST: usize = 64;
 
+/// A port, as the C functions fill it.
 #[repr(C)]
 #[derive(Debug)]
 struct RawPort {
@@ -21,6 +22,7 @@ struct RawPort {
     pool: *mut Opaque,
 }
 
+/// A received packet, as the C functions fill it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RawPacket {
@@ -60,7 +62,7 @@ pub(super) struct Device {
 /// The devices of `net_memif` that were stopped, which [`Device::open`] restarts. Closing such a
 /// device (in DPDK 22.11) would leave a thread that forever accepts connections on a closed socket
 /// in freed memory. The lock is also held while a device is created or removed, because DPDK does
-/// not support doing so in several threads at once.
+/// not support doing so in several threads at the same time.
 static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
 /// The longest time until an end of a memory interface notices that the other end has left.
@@ -72,8 +74,8 @@ const TEARDOWN_TIME: Duration = Duration::from_millis(5);
 // SAFETY: DPDK permits calls on a port from any thread, as long as each queue is used by one thread
 // at a time. `Queue` ensures this, because its methods take `&mut self`.
 unsafe impl Send for Device {}
-// SAFETY: shared references only allow calls that DPDK permits from several threads at once; each
-// queue is used through `&mut Queue`.
+// SAFETY: shared references only allow calls that DPDK permits from several threads at the same
+// time; each queue is used through `&mut Queue`.
 unsafe impl Sync for Device {}
 
 /// The reason why a device cannot be opened.
@@ -126,9 +128,9 @@ impl Device {
 
     /// Stops a device of `net_memif`. DPDK 22.11 tears down a connection both on the thread that
     /// stops the device and on its own thread when that notices that the other end has left. If
-    /// both do so at once, memory is freed twice. If both ends are in this process, the second one
-    /// to stop therefore waits until it has noticed that the first has left, and until the driver
-    /// has finished.
+    /// both do so at the same time, memory is freed twice. If both ends are in this process, the
+    /// second one to stop therefore waits until it has noticed that the first has left, and until
+    /// the driver has finished.
     fn stop(&self, stopped: &[Self]) {
         let peer_has_left =
             self.socket().is_some() && stopped.iter().any(|other| other.socket() == self.socket());

@@ -24,6 +24,7 @@ pub(super) struct Headers {
     pub(super) protocol: u8,
 }
 
+/// The IP protocol numbers of the transport protocols.
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const SCTP: u8 = 132;

@@ -1,4 +1,4 @@
-//! Tests of the conversion of unfinished packets, with etherparse as the reference.
+//! Tests of the conversion of unfinished packets. The expected frames are built with etherparse.
 
 mod super_frames;
 
@@ -50,7 +50,8 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// Builds the packet with the given tags and payload, as the segment at `index`.
+    /// Builds the segment at `index` of the super-frame, with the given tags and payload. `last`
+    /// states whether it is the last segment.
     fn build(&self, vlans: &[u16], payload: &[u8], index: usize, last: bool) -> Vec<u8> {
         let identification = self.identification.wrapping_add(index as u16);
         let sequence = self.sequence.wrapping_add((index * usize::from(self.size)) as u32);
@@ -125,7 +126,8 @@ fn header(kind: u8, size: u16, start: u16, field: u16) -> [u8; VIRTIO_HEADER] {
     header
 }
 
-/// Returns the frames that a packet becomes, in bursts of the given capacity.
+/// Converts a packet and returns the resulting frames. They are taken in bursts of the given
+/// capacity.
 fn restored(
     header: &[u8; VIRTIO_HEADER],
     tag: Option<Tag>,

@@ -50,10 +50,13 @@ pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
     Ok(Port { queues: queues.collect(), name, counters, recording })
 }
 
+/// The queue of a port on capture files.
 #[derive(Debug)]
 struct CaptureQueue {
     name: String,
+    /// The capture that is being read; `None` after its end, and for all queues but the first.
     input: Option<CaptureReader<BufReader<File>>>,
+    /// The file that is read again at its end.
     repeated: Option<PathBuf>,
     /// The error because of which the input ended early.
     fault: Option<CaptureError>,
@@ -145,6 +148,7 @@ impl CaptureQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct SharedCapture(Arc<Mutex<Output>>);
 
+/// The content of a [`SharedCapture`].
 #[derive(Debug)]
 struct Output {
     writer: CaptureWriter<BufWriter<File>>,

@@ -48,6 +48,7 @@ const MAGICS: [[u8; 4]; 5] = [
     [0xa1, 0xb2, 0x3c, 0x4d],
     [0x34, 0xcd, 0xb2, 0xa1],
 ];
+/// The length of the header of a pcap file in bytes.
 const PCAP_HEADER: usize = 24;
 
 /// Returns whether a file begins like a capture.
@@ -97,6 +98,7 @@ enum Format {
     Pcapng(Section),
 }
 
+/// The format of a classic pcap file.
 #[derive(Clone, Copy, Debug)]
 struct Pcap {
     layout: PcapLayout,
@@ -104,6 +106,7 @@ struct Pcap {
     nanoseconds: bool,
 }
 
+/// The layout of record headers. `Modified` is that of Kuznetzov's variant.
 #[derive(Clone, Copy, Debug)]
 enum PcapLayout {
     LittleEndian,
@@ -111,12 +114,14 @@ enum PcapLayout {
     Modified,
 }
 
+/// The current section of a pcapng file.
 #[derive(Debug)]
 struct Section {
     big_endian: bool,
     interfaces: Vec<Interface>,
 }
 
+/// An interface that a pcapng section describes.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: LinkType,

@@ -2,8 +2,8 @@
 //! the packet's queue, or passes it to the kernel if there is no socket.
 //!
 //! The program has five instructions, which are encoded here, so that neither a compiler nor a
-//! loader is needed. It is attached by a link that lasts as long as its descriptor is open, so
-//! nothing is left behind, however this process ends.
+//! loader is needed. It is attached by a BPF link, which the kernel removes when its descriptor is
+//! closed. The program is therefore detached even if this process is killed.
 #![allow(unsafe_code, reason = "bpf(2) takes pointers; each passes what it borrows")]
 
 use crate::sys::check;
@@ -71,6 +71,7 @@ const BPF_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
+/// Creates the map from a queue to its socket.
 fn create_map(queues: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Create {
@@ -85,6 +86,7 @@ fn create_map(queues: u32) -> io::Result<OwnedFd> {
     owned(unsafe { bpf(BPF_MAP_CREATE, &attributes) }?)
 }
 
+/// Loads the program, which uses this map, into the kernel.
 fn load(map: RawFd) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Load {
@@ -113,7 +115,7 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
         // r1 = the map, in two halves
         instruction(0x18, 0x11, 0, map.cast_unsigned()),
         0,
-        // r3 = what to do where the map has no socket
+        // r3 = the action if the map has no socket for the queue
         instruction(0xb7, 0x03, 0, XDP_PASS),
         // return bpf_redirect_map(r1, r2, r3)
         instruction(0x85, 0, 0, REDIRECT_MAP),
@@ -134,6 +136,7 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
     owned(unsafe { bpf(BPF_PROG_LOAD, &attributes) }?)
 }
 
+/// Attaches a program to an interface by a BPF link.
 fn link(program: &OwnedFd, ifindex: u32, mode: Mode) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Link {
@@ -162,6 +165,7 @@ unsafe fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<u64> {
     check(unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, size_of::<T>()) })
 }
 
+/// Returns an owned descriptor for the result of bpf(2).
 fn owned(descriptor: u64) -> io::Result<OwnedFd> {
     let descriptor = RawFd::try_from(descriptor).map_err(io::Error::other)?;
     // SAFETY: bpf(2) has just opened the descriptor, with close-on-exec, and it has no other owner.

@@ -129,7 +129,8 @@ fn two_ends_of_a_memory_interface_meet() {
     }
     exchange(&mut server, &mut client);
 
-    // Both ends leave at once: one frees its connection while the other notices and frees its own.
+    // Both ends leave at the same time: one frees its connection while the other notices and frees
+    // its own.
     for round in 0..20 {
         if round % 2 == 0 {
             drop((server, client));

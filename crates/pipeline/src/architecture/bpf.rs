@@ -24,9 +24,11 @@ use ir::{ControlId, ParserId, TypeId};
 /// The reason that the trace shows if a packet is dropped because the parser rejects it.
 const REJECTED: &str = "the parser rejects";
 
+/// The blocks of a program for eBPF, uBPF or XDP.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks(Package);
 
+/// The package of a program for BPF: `ebpfFilter`, `ubpf` or `xdp`.
 #[derive(Clone, Debug)]
 enum Package {
     Filter { parser: TypedBlock<ParserId>, filter: TypedBlock<ControlId> },
@@ -34,6 +36,7 @@ enum Package {
     Xdp(Stages),
 }
 
+/// The blocks of a uBPF or XDP program.
 #[derive(Clone, Debug)]
 struct Stages {
     parser: TypedBlock<ParserId>,
@@ -150,6 +153,7 @@ impl Stages {
         self.leave(interpreter, headers, decided, port, outputs)
     }
 
+    /// Processes a packet by a uBPF program.
     fn user_space(
         &self,
         interpreter: &mut Interpreter<'_>,

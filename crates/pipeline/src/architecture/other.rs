@@ -16,6 +16,7 @@ use ir::{
 };
 use std::collections::{HashMap, HashSet};
 
+/// The blocks of a package that is not built in, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     blocks: Vec<Step>,
@@ -23,6 +24,7 @@ pub(crate) struct Blocks {
     emits: bool,
 }
 
+/// A block of the package.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Parser(ParserId),
@@ -46,6 +48,7 @@ impl Blocks {
         Ok(Self { blocks, emits })
     }
 
+    /// Runs the blocks of the package one after the other on a packet.
     pub(super) fn process(
         &self,
         interpreter: &mut Interpreter<'_>,

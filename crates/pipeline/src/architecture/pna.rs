@@ -14,6 +14,7 @@ use crate::layout::Layout;
 use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
 
+/// The blocks of `PNA_NIC`.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     parser: TypedBlock<ParserId>,

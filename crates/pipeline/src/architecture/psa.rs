@@ -26,12 +26,14 @@ use crate::trace::Event;
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
+/// The blocks of `PSA_Switch`.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     ingress: Pipeline,
     egress: Pipeline,
 }
 
+/// The blocks of `IngressPipeline` or `EgressPipeline`.
 #[derive(Clone, Debug)]
 struct Pipeline {
     parser: TypedBlock<ParserId>,
@@ -39,11 +41,13 @@ struct Pipeline {
     deparser: TypedBlock<ControlId>,
 }
 
+/// A pass that waits to run.
 enum Pass<V> {
     Ingress(Ingress<V>),
     Egress(Egress<V>),
 }
 
+/// A pass through ingress, with the values with which it starts.
 struct Ingress<V> {
     packet: Vec<u8>,
     port: u32,
@@ -55,6 +59,7 @@ struct Ingress<V> {
     generation: u32,
 }
 
+/// A pass through egress, with the values with which it starts.
 struct Egress<V> {
     packet: Vec<u8>,
     port: u32,
@@ -70,6 +75,8 @@ struct Egress<V> {
     shared: Shared<V>,
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     generation: u32,
 }
 
@@ -79,6 +86,8 @@ struct Passed {
     port: u32,
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     generation: u32,
 }
 
@@ -178,6 +187,7 @@ impl Blocks {
         Ok(())
     }
 
+    /// Runs the pass of a packet through ingress, and queues the passes that follow.
     fn ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -384,6 +394,7 @@ impl Blocks {
         })
     }
 
+    /// Runs the pass of a packet through egress, and outputs it or queues the passes that follow.
     fn egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,

@@ -39,6 +39,7 @@ use crate::trace::Event;
 use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
 
+/// The blocks of `V1Switch`.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     parser: TypedBlock<ParserId>,
@@ -84,6 +85,8 @@ struct Egress<V> {
     /// The priority queue of the port in which the packet waits. Larger numbers are sent first.
     priority: u128,
     path: &'static str,
+    /// The number of resubmissions, recirculations and clones that led from the received packet to
+    /// this one.
     generation: u32,
 }
 
@@ -288,6 +291,8 @@ impl Blocks {
         self.after_ingress(engine, passed, arguments, queue)
     }
 
+    /// Decides, by the packet's metadata, what happens to it after ingress: queues copies and
+    /// further passes.
     fn after_ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -503,6 +508,7 @@ impl Blocks {
         Ok(())
     }
 
+    /// Runs the pass of a packet through egress.
     fn egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -538,6 +544,7 @@ impl Blocks {
         self.after_egress(engine, passed, arguments, queue, outputs)
     }
 
+    /// Decides what happens to a packet after egress, deparses it and outputs it.
     fn after_egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,

@@ -59,12 +59,15 @@ pub(super) const NOWHERE: u64 = u64::MAX - 1;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Context {
+    /// The bytes of the received packet.
     pub(super) packet: *const u8,
     /// The length of the packet in bytes.
     pub(super) length: u64,
     /// The offset of the parser's cursor in the packet, in bytes.
     pub(super) cursor: u64,
+    /// The buffer for the bytes that the deparser emits.
     pub(super) emitted: *mut u8,
+    /// The number of bytes in the buffer `emitted`.
     pub(super) emitted_length: u64,
     /// The units of work that the packet may take until generated code must call [`refill`].
     pub(super) work_left: i64,
@@ -73,11 +76,15 @@ pub(super) struct Context {
     held: u64,
     /// The address of a flag that another thread sets to stop the worker, or null.
     stop: *const AtomicBool,
+    /// The number of the parser error, if the parser has rejected the packet.
     pub(super) error: u64,
+    /// The reason why the packet cannot be processed, after [`flow::FAULT`].
     pub(super) fault: u64,
     /// The number of bytes by which the packet has become longer because headers became valid, less
     /// those of headers that became invalid.
     pub(super) length_change: i64,
+    /// The number of bytes to which `truncate` of v1model limits the packet; `u64::MAX` for no
+    /// limit.
     pub(super) truncate: u64,
     /// PNA: the port of the last `send_to_port`. [`NOWHERE`] if the packet was dropped after it,
     /// and [`UNTOUCHED`] if neither has happened.
@@ -106,7 +113,10 @@ pub(super) struct Context {
     /// addresses were precomputed, and 0 otherwise. While it is 1, generated code computes the
     /// addresses again.
     pub(super) has_left: *const u64,
+    /// The worker's state inside the tables' gate, an [`Inside`]. Null if the program has no packed
+    /// tables.
     inside: *mut c_void,
+    /// The [`Host`], which host calls use.
     host: *mut c_void,
     /// The interpreter, which is an object apart from the host. Null if generated code leaves no
     /// statements to the interpreter.

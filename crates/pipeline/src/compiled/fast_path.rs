@@ -243,6 +243,7 @@ impl FastPath {
     }
 }
 
+/// The reasons for which programs of several architectures have no fast path.
 const OF_THE_USER: Refusal = "the program declares the architecture itself";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 

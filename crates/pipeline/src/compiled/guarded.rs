@@ -1,5 +1,7 @@
-//! Tests that run generated code on memory between guard pages. An access beyond the packet, the
-//! frame or the output buffer kills the process of the test.
+//! Tests that generated code accesses no memory outside the packet, the frame and the output
+//! buffer.
+//!
+//! These are placed between guard pages, so an access beyond them kills the process of the test.
 
 #[allow(dead_code, reason = "programs are not made smaller here")]
 #[path = "../../tests/compiled/differential/grammar.rs"]
@@ -36,15 +38,17 @@ const READ_AND_WRITE: c_int = 3;
 const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
 const PAGE: usize = 4096;
 
-/// The end of the accessible pages to which the memory is aligned, so that a guard page follows it
-/// or precedes it.
+/// The guard page that the memory touches. Unless the length of the memory is a multiple of the
+/// page size, it can touch only one of the two.
 #[derive(Clone, Copy)]
 enum Edge {
+    /// The guard page before the memory.
     Begin,
+    /// The guard page after the memory.
     End,
 }
 
-/// Memory between two guard pages, which cannot be accessed.
+/// Memory between two guard pages. Any access to a guard page is a segmentation fault.
 struct Guarded {
     pages: *mut u8,
     inner: usize,
@@ -104,6 +108,7 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     joined.inside(&switch.state, |inside| blocks(code, switch, packet, edge, Some(inside)))
 }
 
+/// Runs the blocks with all of their memory between guard pages. See [`run`] for the result.
 fn blocks(
     code: &Compiled,
     switch: &Switch,
@@ -133,8 +138,8 @@ fn blocks(
     let mut ran = 0;
     for position in 0..code.resolved.blocks.len() {
         interpreter.set_in_parser(position == 0);
-        // Output that the interpreter emits would go to its own buffer; these programs have no such
-        // steps in the deparser.
+        // Headers that the interpreter emits would go to another buffer, but no deparser of these
+        // programs has statements that are interpreted.
         context.emitted = output.pointer();
         context.emitted_length = 0;
         context.set_host(&mut host);
@@ -223,8 +228,8 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
                 outputs.into_iter().map(|output| output.packet).collect::<Vec<_>>()
             });
             let expected: Vec<Vec<u8>> = expected.flatten().collect();
-            // The fused function, the fused function with prefetched entries, and the two functions
-            // one after the other.
+            // The fused function runs first without prefetches and then with them. With a clock for
+            // the stages, the parser stage and the second stage run one after the other.
             let clock: fn() -> u64 = || 0;
             for (prefetch_threshold, clock) in
                 [(u64::MAX, None), (0, None), (u64::MAX, Some(clock))]

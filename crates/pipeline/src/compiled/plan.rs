@@ -493,6 +493,7 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Records what a lookup in a table and the call of its action read and write.
     fn table(&mut self, table: &Table) -> Outcome {
         self.block(&table.before_keys)?;
         if let Some(directs) = &table.directs {

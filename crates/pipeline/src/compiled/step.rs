@@ -83,6 +83,7 @@ impl Steps<'_, '_> {
         outcome
     }
 
+    /// Runs a step whose values have been loaded.
     fn work(&mut self, frame: &mut [u8], context: &mut Context, step: &Step) -> Result<(), Stop> {
         match &step.kind {
             StepKind::Statement(statement) => {

@@ -17,6 +17,7 @@ const MAX_WAITING: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Digests(Mutex<Waiting>);
 
+/// The content of [`Digests`], which a lock protects.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) configs: BTreeMap<DigestId, Option<DigestConfig>>,

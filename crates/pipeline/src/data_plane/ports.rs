@@ -25,6 +25,7 @@ use tables::{Applied, Lane};
 #[derive(Clone, Debug, Default)]
 pub struct Ports(Arc<Inner>);
 
+/// The content of [`Ports`], which all clones share.
 #[derive(Debug, Default)]
 struct Inner {
     runs: Mutex<Option<Arc<Shared>>>,
@@ -35,6 +36,7 @@ struct Inner {
     digests_dropped: AtomicU64,
 }
 
+/// The workers of the ports, and their packet counts.
 #[derive(Debug, Default)]
 struct Workers {
     /// The number of workers that were ever created for these ports.
@@ -83,6 +85,7 @@ pub struct PacketCounts {
     pub errors: BTreeMap<&'static str, u64>,
 }
 
+/// The packet counts of one worker, which other threads can read; see [`PacketCounts`].
 #[derive(Debug, Default)]
 struct Counts {
     received: AtomicU64,

@@ -111,6 +111,7 @@ impl<'a> Writer<'a> {
         })
     }
 
+    /// Inserts a table entry.
     fn insert(
         &mut self,
         table: &Table,
@@ -159,6 +160,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Changes a table entry.
     fn modify(
         &mut self,
         table: &Table,
@@ -223,6 +225,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Sets the default entry of a table, or restores that of the program.
     fn default_entry(&mut self, table: &Table, bound: &BoundTable, entry: TableEntry) -> Done {
         let runs = match &entry.action {
             Some(TableAction::Call(of)) => {
@@ -388,6 +391,7 @@ impl<'a> Writer<'a> {
         instance.ok_or_else(|| EntityError::invalid("the program has no such action profile"))
     }
 
+    /// Writes a member of an action profile.
     fn member(&mut self, kind: UpdateKind, member: Member) -> Done {
         let (profile, id) = (self.profile(member.profile)?, member.id.0);
         let instance = self.instance(profile.id)?;
@@ -456,6 +460,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Writes a group of an action selector.
     fn group(&mut self, kind: UpdateKind, group: Group) -> Done {
         let (profile, id) = (self.profile(group.profile)?, group.id);
         let instance = self.instance(profile.id)?;

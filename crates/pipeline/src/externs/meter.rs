@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+/// The number of units in a token.
 const PARTS: u128 = 1_000_000_000;
 
 /// The colour of a packet. The numbers are those of v1model; other architectures have their own.
@@ -52,6 +53,7 @@ pub(crate) struct Meter {
     running: Option<Running>,
 }
 
+/// The state of a meter with a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Running {
     config: MeterConfig,
@@ -60,6 +62,7 @@ struct Running {
     /// The tokens in the second bucket, in units of 10^-9 tokens: Tp of RFC 2698, or Te of RFC
     /// 2697.
     second: u128,
+    /// The time up to which tokens have been added.
     updated: Duration,
 }
 

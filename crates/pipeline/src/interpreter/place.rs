@@ -23,6 +23,7 @@ pub(crate) struct Resolved {
 /// The steps from a variable to a part of it. Few parts need more than four steps.
 type Steps = SmallVec<[Step; 4]>;
 
+/// A step from a value to a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Field(usize),

@@ -45,6 +45,7 @@ impl Alone {
     }
 }
 
+/// A part of the program that other parts call or apply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Callee {
     Action(ActionId),

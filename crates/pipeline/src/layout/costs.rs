@@ -187,6 +187,7 @@ impl<'l> Measure<'l> {
         in_caller
     }
 
+    /// Returns the cost of a parser. A parser with loops is charged state by state.
     fn parser(&mut self, parser: &Parser) -> u64 {
         let prologue = self.block(&parser.prologue);
         let costs = parser.states.iter().map(|state| {

@@ -2,7 +2,7 @@
 //!
 //! An architecture need not compute a number that no block reads, such as the length of a queue
 //! (`enq_qdepth`, `deq_qdepth`), and need not test a field that no block writes. A field is found
-//! by its name in whatever struct or header, so that copies of metadata count too.
+//! by its name in any struct or header, so that copies of metadata count too.
 
 use super::each_statement;
 use super::names::{MetadataField, Names};

@@ -219,6 +219,7 @@ impl Resolver<'_> {
         }
     }
 
+    /// Appends the pieces of a gather that read a place.
     pub(super) fn piece(&mut self, place: &Place, pieces: &mut Vec<Piece>) -> Outcome {
         if let Some(tail) = self.tail(place)? {
             pieces.push(tail);

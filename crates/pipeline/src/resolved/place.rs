@@ -101,6 +101,7 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves a projection of a place that is resolved already.
     fn step(&self, at: ResolvedPlace, step: &Projection) -> Outcome<ResolvedPlace> {
         let ResolvedPlace { address, shape, header, next, .. } = at;
         let is_member = matches!(shape, Shape::Union(..));

@@ -94,6 +94,7 @@ pub(crate) struct Header {
     pub(crate) tail: u32,
 }
 
+/// The position of a field in its header, in bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PackedField {
     pub(crate) bit: u32,
@@ -176,6 +177,7 @@ impl Shapes {
         shape
     }
 
+    /// Determines the shape of a type.
     fn make(&mut self, program: &Program, type_id: TypeId) -> Shape {
         let native = |width: u32, signed: bool| {
             let bytes = width.div_ceil(8).next_power_of_two();

@@ -255,6 +255,7 @@ impl Resolver<'_> {
         }
     }
 
+    /// Appends the emit statements for a value of this shape: one for each header in it.
     fn emit_shape(&self, address: Address, shape: &Shape, out: &mut Block) -> Outcome {
         match shape {
             Shape::Header(header) if header.tail > 0 => {
@@ -284,6 +285,7 @@ impl Resolver<'_> {
         }
     }
 
+    /// Resolves a call of an extern function.
     fn function(
         &mut self,
         function: &ExternFunction,

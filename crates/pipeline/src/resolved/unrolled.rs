@@ -98,6 +98,8 @@ impl Resolver<'_> {
         found
     }
 
+    /// Resolves a parser with a copy of each state for each combination of next indices of its
+    /// header stacks. Returns `None` if there are too many.
     fn all_ways(&mut self, parser: &ir::Parser, next: NextIndexes) -> Outcome<Option<Parser>> {
         let (steps, gathers) = (self.steps.len(), self.gathers.len());
         self.next = Some(next.clone());

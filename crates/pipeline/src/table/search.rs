@@ -131,6 +131,7 @@ impl Search {
         bucket.entries().iter().find(is_it)
     }
 
+    /// Adds an entry to the index.
     pub(super) fn insert(&mut self, entry: &Arc<Stored>) {
         let rank = self.rank(entry);
         let hash = self.hash_of_entry(&entry.matches);
@@ -161,6 +162,7 @@ impl Search {
         }
     }
 
+    /// Removes an entry from the index.
     pub(super) fn remove(&mut self, entry: &Stored) {
         let rank = self.rank(entry);
         let hash = self.hash_of_entry(&entry.matches);
@@ -341,6 +343,7 @@ impl BuildHasher for Passed {
     }
 }
 
+/// The hasher that [`Passed`] builds.
 struct PassedHasher(u64);
 
 impl Hasher for PassedHasher {

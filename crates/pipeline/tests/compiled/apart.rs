@@ -1,4 +1,4 @@
-//! Packets whose payload is kept apart, so that a program gets only their first bytes.
+//! Packets of which a program gets only the first bytes, because their payload is stored elsewhere.
 
 use pipeline::Heads;
 

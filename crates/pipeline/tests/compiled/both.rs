@@ -186,8 +186,9 @@ impl Both {
         batch.sent().len()
     }
 
-    /// Times the stages of every third call, which makes packets go from stage to stage. In the
-    /// other calls packets may take the fused function.
+    /// Varies the generated functions that packets take. Every third call times the stages, so its
+    /// packets take one stage after the other. In the other calls packets may take the fused
+    /// function.
     fn change_way(&mut self) {
         self.calls += 1;
         let clock: fn() -> u64 = || 0;

@@ -1,7 +1,8 @@
 //! Tests of programs that get only the first bytes of packets, and the length of the rest.
 //!
 //! The tests say for which programs the first bytes are enough, and check that the results of these
-//! programs are then the same. `both` and `differential` process every other batch in this way.
+//! programs are then the same. The tests in the modules `both` and `differential` process every
+//! other batch in this way.
 
 use crate::apart::Apart;
 use crate::both::Both;
@@ -23,10 +24,13 @@ fn ingress(statements: &str) -> String {
         .text()
 }
 
+/// Returns the number of first bytes that a program needs of each packet, or `None` if it needs
+/// whole packets.
 fn head(text: &str) -> Option<u64> {
     Switch::new(compile(text)).expect("a program that can be run").head_bytes()
 }
 
+/// Returns what [`head`] returns for a program with these parser states.
 fn with_parser(parser: &str) -> Option<u64> {
     let ingress = format!("apply {{ {FORWARD} }}");
     head(&V1model { declarations: HEADERS, parser, ingress: &ingress, ..V1model::default() }.text())
@@ -156,7 +160,7 @@ fn programs_that_depend_on_the_payload_are_refused() {
             switch.set_clone_session(5, Some(session));
             switch
         };
-        // Parsers read four bytes, and eight bytes of a copy.
+        // The parsers read four bytes of a received packet, and eight bytes of a copy.
         let mut packet: Vec<u8> = (0..100).collect();
         let summed = [&packet[..1], &packet[3..]].concat();
         packet[1..3].copy_from_slice(&internet_checksum(&summed).to_be_bytes());

@@ -1,5 +1,5 @@
 //! Tests that named arguments are evaluated, and copied out, in the order in which the call writes
-//! them (P4_16 specification, section 6.8), whatever the order of the parameters.
+//! them (P4_16 specification, section 6.8), regardless of the order of the parameters.
 
 use crate::both::{Both, V1model, compile};
 

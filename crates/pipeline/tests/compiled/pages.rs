@@ -1,4 +1,5 @@
-//! Tests that pages of machine code are first written and then executed, and never both at once.
+//! Tests that pages of machine code are first written and then executed, and never both at the same
+//! time.
 
 use crate::program::{V1model, compile};
 use pipeline::Switch;

@@ -1,5 +1,5 @@
-//! Two devices with the same pipeline: one that only stores what is written, and one that runs the
-//! pipeline.
+//! A pair of devices with the same pipeline, which must give the same answers: one that only stores
+//! what is written, and one that runs the pipeline.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Tests of single rules of BMv2. The expected bytes are derived by hand from the source that each
-//! test names (p4lang/behavioral-model, and the back end of p4c for it).
+//! Tests that programs behave as on BMv2 where BMv2 has rules of its own. Each test names the
+//! source file of BMv2 (p4lang/behavioral-model) or of p4c's back end for it that defines its rule.
+//! The expected bytes are derived by hand from this source.
 
 use super::support::{V1model, bits, call, entry, exact, outputs, packet};
 use pipeline::{EntryAction, FieldMatch, Group, GroupMember, MeterConfig, Switch, TableEntry};
@@ -13,8 +14,8 @@ fn program(ingress: &str) -> Switch {
     V1model { declarations: HEADERS, parser: PARSER, ingress, ..V1model::default() }.load()
 }
 
-/// `match_tables.cpp`, `apply_action`: the meter of an entry runs with the hit. Its colour is in
-/// the field before the action runs, whether or not the action reads it.
+/// `match_tables.cpp`, `apply_action`: a hit executes the direct meter of the entry and stores the
+/// colour in its field before the action runs, even if the action does not read the meter.
 #[test]
 fn direct_meters_run_on_every_hit() {
     let mut switch = program(
@@ -41,12 +42,13 @@ fn direct_meters_run_on_every_hit() {
         let colors: Vec<u8> = (0..3).map(|_| packet(&mut switch, 0, &[key, 9, 0, 0])[1]).collect();
         assert_eq!(colors, [0, 1, 2], "key {key}");
     }
-    // A miss runs no meter, so the default action reads no colour.
+    // A miss executes no meter, so the field keeps its value although the default action reads the
+    // meter.
     assert_eq!(packet(&mut switch, 0, &[3, 9, 0, 0])[1], 3);
 }
 
-/// The file `backends/bmv2/common/control.h` of p4c says "Target does not support default_action
-/// ... (due to action profiles)", and writes no default action.
+/// p4c writes no default action for such a table. It warns that the "Target does not support
+/// default_action ... (due to action profiles)" (`backends/bmv2/common/control.h`).
 #[test]
 fn a_table_with_an_action_profile_has_no_default_action() {
     let mut switch = program(
@@ -65,8 +67,9 @@ fn a_table_with_an_action_profile_has_no_default_action() {
     assert_eq!(packet(&mut switch, 0, &[1, 0, 0, 0]), [1, 0, 1, 0]);
 }
 
-/// `control.h` writes the algorithm and the input of a selector, but not its width.
-/// `action_profile.cpp` takes the whole hash modulo the size of the group.
+/// p4c (`control.h`) writes the algorithm and the input of a selector to the JSON, but not the
+/// width of its hash. Therefore BMv2 (`action_profile.cpp`) selects by the whole hash, modulo the
+/// size of the group.
 #[test]
 fn a_selector_uses_the_whole_hash() {
     let mut switch = program(
@@ -100,8 +103,8 @@ fn a_selector_uses_the_whole_hash() {
     assert_eq!(packet(&mut switch, 0, &[0, 0, 1, 3]), [0, 2, 1, 3]);
 }
 
-/// `primitives.cpp`, `modify_field_with_hash_based_offset`: the numbers have 64 bits, and a maximum
-/// of 0 counts as 1.
+/// `primitives.cpp`, `modify_field_with_hash_based_offset`: the base and the maximum of `hash` are
+/// cut to 64 bits, and a maximum of 0 counts as 1.
 #[test]
 fn hashes_are_computed_in_64_bits() {
     let hash = |base: &str, max: &str| {
@@ -119,7 +122,7 @@ fn hashes_are_computed_in_64_bits() {
     assert_eq!(hash("80w0x10000000000000001", "80w0x10000000000000003"), (0, 3));
 }
 
-/// `primitives.cpp`, `modify_field_rng_uniform`: the numbers of `random` have 64 bits.
+/// `primitives.cpp`, `modify_field_rng_uniform`: the bounds of `random` are cut to 64 bits.
 #[test]
 fn random_numbers_are_of_64_bits() {
     let mut switch = program(

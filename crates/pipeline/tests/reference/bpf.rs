@@ -1,4 +1,5 @@
-//! Tests of programs for eBPF, uBPF and XDP, with scripts in the form of p4c's runner for eBPF.
+//! Tests of programs for the architectures ebpf_model, ubpf_model and xdp_model. The scripts are
+//! STF scripts in the form that p4c's test runner for eBPF accepts.
 
 use super::support::{load, outputs};
 use stf::{self, Options, Report, Script};
@@ -40,7 +41,8 @@ const COUNTING: &str = "CounterArray(4, false) dense; CounterArray(4, true) spar
 
 #[test]
 fn a_filter_lets_packets_pass_as_they_came() {
-    // The lookup uses the value that the control wrote, but the packet keeps its own value.
+    // The table matches the value 0 that the control wrote to the header, but the packet leaves
+    // unchanged.
     let script = "
         add pipe.t e.kind:1 e.value:0/0 pass(index:3)
         packet 5 01 aa bb
@@ -149,7 +151,7 @@ fn packets_that_a_parser_of_ubpf_rejects_are_passed_on() {
     for statements in ["h.e.value = 0xee;", "h.e.value = 0xee; mark_to_drop();"] {
         let text = user_space(statements)
             .replace("state start { p.extract(h.e); transition accept; }", rejecting);
-        // The model from before May 2020 has no standard metadata.
+        // The uBPF model of p4c before May 2020 had no standard metadata.
         let older = text
             .replace(
                 "#include <ubpf_model.p4>",

@@ -1,4 +1,4 @@
-//! Tests random programs of calls with side effects on variables that are read beside them. A
+//! Tests random programs of calls with side effects on variables that the same expressions read. A
 //! second implementation of the rules of the P4_16 specification, version 1.2.4, determines the
 //! results: operands are evaluated from left to right (section 8.1.1), arguments are copied in and
 //! out in order (6.8), and `exit` takes effect after copying out (12.5).

@@ -181,7 +181,7 @@ fn packets_write_entries_that_packets_added() {
     }
 }
 
-/// Sections 7.1 and 7.2: if the table has no timeout, an entry stays, whatever its profile.
+/// Sections 7.1 and 7.2: if the table has no timeout, an entry stays, regardless of its profile.
 #[test]
 fn entries_expire_as_the_table_says() {
     let run = |idle: &str, again: &[u64]| {

@@ -101,7 +101,7 @@ fn one_digest_leaves_with_the_values_at_the_end_of_ingress() {
 }
 
 /// `lookup_structures.cpp`, `EntryList::lookup`: in a ternary table the first entry with the best
-/// priority wins, whatever its prefix.
+/// priority wins, regardless of its prefix.
 #[test]
 fn prefixes_do_not_count_beside_priorities() {
     let mut switch = program(

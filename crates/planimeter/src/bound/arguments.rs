@@ -18,6 +18,7 @@ use crate::output::ForPapers;
 use crate::parsers::one_of;
 use crate::threshold;
 
+/// The largest width of the help in columns.
 const WIDTH: usize = 100;
 
 const ABOUT: &str = "Bound delay and backlog in a network, exactly";

@@ -18,6 +18,7 @@ const SWITCHES: u32 = 8;
 /// The length in bytes that the demo assumes for packet-ins when it computes delay bounds.
 pub(super) const PACKET_BYTES: u32 = 64;
 
+/// Measures the reference controllers and returns their part of the report.
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
     let mut results: Vec<(Protocol, RunResult)> = Vec::new();
     for protocol in Protocol::BOTH {
@@ -122,6 +123,7 @@ fn notes(results: &[(Protocol, RunResult)]) -> Vec<String> {
     }
 }
 
+/// Returns the section of the report about the controllers.
 fn section(results: &[(Protocol, RunResult)]) -> Section {
     let mut table = Table::of_values(
         "Rates that the search tried, means over trials with 95 % confidence intervals where there were several; times from \

@@ -70,6 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the server that stands for a device in a network file.
 fn of_device(model: &Path, arguments: &Arguments) -> Result<Server, Failure> {
     let model: Model = predict::read(model)?;
     let under = arguments.setting.of(&model)?;

@@ -72,6 +72,7 @@ fn one() -> u32 {
     1
 }
 
+/// The match and the action of a cell, as the user writes them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Names {
@@ -80,6 +81,7 @@ struct Names {
     action: Option<String>,
 }
 
+/// The table `[[cell]]`: the functions of a cell, and the files with its measurements.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct CellSources {
@@ -98,6 +100,7 @@ struct CellSources {
     identity: Option<IdentityOf>,
 }
 
+/// The unit of the delays in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Unit {
@@ -136,6 +139,8 @@ impl Unit {
     }
 }
 
+/// The bytes of a packet by which it is recognised in both captures: the last `tail` bytes, or
+/// `length` bytes from an offset on.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum IdentityOf {

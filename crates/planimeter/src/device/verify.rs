@@ -82,6 +82,7 @@ const METRICS: [(&str, Metric, Unit); 6] = [
     ("refuted", Metric::Refuted, Unit::Count),
 ];
 
+/// A metric of [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Metric {
     MeanError,

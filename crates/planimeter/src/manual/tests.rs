@@ -1,3 +1,6 @@
+//! Tests of the man pages, the shell completions and the reference manual, and of the commands in
+//! all documentation pages, which must parse.
+
 #[path = "../../tests/verbs/pages.rs"]
 mod pages;
 

@@ -2,7 +2,7 @@
 //!
 //! The flags are generated from the table of settings, one per key. clap only splits the command
 //! line; values are checked together with the configuration files, so that the user sees all errors
-//! at once.
+//! together.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;

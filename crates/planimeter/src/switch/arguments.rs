@@ -14,6 +14,7 @@ use softswitch::V1ModelSettings;
 use crate::failure::Failure;
 use crate::storage::Stored;
 
+/// The largest width of the help in columns.
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a P4 program as a switch";
 
@@ -404,7 +405,8 @@ fn thrift_address(text: &str) -> Result<SocketAddr, String> {
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     if matches.get_flag("no-p4") {
-        // simple_switch_grpc ignores a program beside this flag; `check` reports it.
+        // simple_switch_grpc ignores a program that is given together with this flag; `check`
+        // reports it.
         return None;
     }
     path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))

@@ -71,6 +71,7 @@ struct DevicesFile {
     device: Vec<DeviceTable>,
 }
 
+/// A table `[[device]]` of the file that `--devices` names.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct DeviceTable {
@@ -114,6 +115,7 @@ pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
     devices.collect()
 }
 
+/// A device as the command line or the file describes it.
 struct Wanted<'a> {
     id: u64,
     cpu_port: u32,

@@ -1,4 +1,5 @@
-//! `--top`: displays the activity of a switch on a terminal, once per second.
+//! The display of `planimeter switch --top`: the rates of devices, ports and tables, redrawn on the
+//! terminal once per second.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use softswitch::{DeviceState, PortState};
 
-/// The interval at which the display is drawn again.
+/// The interval at which the display is redrawn.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 /// The escape sequence that switches the terminal to its alternate screen and hides the cursor.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
@@ -14,15 +15,16 @@ const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?1049l";
 /// The escape sequence that moves the cursor to the upper left corner.
 const HOME: &str = "\x1b[H";
-/// The end of a line: clears the rest of the line and moves the cursor to the next one.
+/// The escape sequence that ends a line: clears the rest of it and moves the cursor to the next.
 const CLEAR_LINE: &str = "\x1b[K\r\n";
 /// The escape sequence that clears the screen after the cursor.
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// A display of a switch's activity on the alternate screen of the terminal. The terminal leaves
-/// that screen when this value is dropped.
+/// A display of a switch's activity on the alternate screen of the terminal. Dropping it restores
+/// the normal screen.
 #[derive(Debug)]
 pub(super) struct Top {
+    /// The state of the devices when the display was last drawn, from which rates are computed.
     before: Vec<DeviceState>,
 }
 
@@ -32,8 +34,8 @@ impl Top {
         Self { before: state }
     }
 
-    /// Draws the activity of all devices of the switch. Rates are averages over `elapsed`, the time
-    /// since the last call.
+    /// Draws `head` and, below it, the activity of all devices. Rates are averages over `elapsed`,
+    /// which must be the time since the display was last drawn.
     pub(super) fn draw(&mut self, head: &str, state: Vec<DeviceState>, elapsed: Duration) {
         let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
         let text = picture(&self.before, &state, elapsed);
@@ -55,13 +57,14 @@ impl Drop for Top {
     }
 }
 
-/// Writes text to the terminal. Errors are ignored, because forwarding must continue without a
-/// terminal.
+/// Writes text to the terminal. Errors are ignored, because the switch must forward packets even if
+/// the terminal is gone.
 fn put(text: &str) {
     let mut stdout = io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
+/// Returns the text of the display, given the states of the devices at both ends of `elapsed`.
 fn picture(before: &[DeviceState], now: &[DeviceState], elapsed: Duration) -> String {
     let mut out = String::new();
     for device in now {
@@ -180,8 +183,8 @@ fn write_port(
     }
 }
 
-/// Returns `name` if it has at most `most` characters, and so fits beside the figures. Otherwise
-/// writes it to `out` on a line of its own, and returns an empty name.
+/// Returns the name for the first column of a table row. If `name` has more than `most` characters,
+/// writes it to `out` on a line of its own and returns an empty name for the row.
 fn beside<'n>(
     out: &mut String,
     indent: &str,
@@ -195,8 +198,8 @@ fn beside<'n>(
     Ok("")
 }
 
-/// Formats a rate: below 1,000 as an integer, otherwise with three significant digits and a prefix
-/// such as `k` or `M`.
+/// Formats a rate: below 1,000 as an integer, otherwise with three significant digits and the unit
+/// prefix k, M or G.
 fn rate(value: f64) -> String {
     let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     match units.iter().find(|(size, _)| value >= *size * 0.9995) {
@@ -272,8 +275,7 @@ mod tests {
         insta::assert_snapshot!(text);
     }
 
-    /// On a terminal of 80 columns, no line of the display is wrapped or cut. A long name has its
-    /// own line.
+    /// The display fits on a terminal of 80 columns, because long names have lines of their own.
     #[test]
     fn no_line_is_wider_than_80_columns() {
         let mut busy = state(u64::from(u32::MAX));

@@ -44,6 +44,7 @@ pub(super) struct Subject {
     pub(super) name: String,
     /// The layout of the table's entries, or the reason why no design can store the table.
     pub(super) layout: Result<Layout, String>,
+    /// The requirements that the program has on the table's design.
     pub(super) asks: Requirements,
 }
 
@@ -56,6 +57,7 @@ struct Question {
 }
 
 impl Question {
+    /// Returns the prediction for a table and the recommended design, as text.
     fn answer(&self, subject: &Subject) -> String {
         let layout = match &subject.layout {
             Ok(layout) => layout,
@@ -226,6 +228,7 @@ fn actions<'p>(program: &'p Program, table: &'p Table) -> impl Iterator<Item = &
     table.actions.iter().filter_map(|reference| program.actions.get(reference.action.index()))
 }
 
+/// Returns the layout of a table's entries, or the reason why no design can store the table.
 fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
     let keys = || table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
     if keys().next().is_none() {

@@ -162,8 +162,8 @@ fn pcap(packets: impl Iterator<Item = (u32, [u8; 121])>) -> Vec<u8> {
     file
 }
 
-/// Ten packets arrive at once at a node of 1 Gbit/s that adds 300 ns. A packet has 125 bytes with
-/// its check sequence, which take a microsecond.
+/// Ten packets arrive at the same time at a node of 1 Gbit/s that adds 300 ns. A packet has 125
+/// bytes with its check sequence, which take a microsecond.
 #[test]
 fn captures_become_a_server_that_bounds_their_delays() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Inputs that no user intends: endless devices, and lines of megabytes.
+//! Tests of inputs that no user intends, such as endless devices and lines of megabytes.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The command's verbs, run as a user runs them: their output, reports, exit status, and the
-//! commands that the documentation shows.
+//! Tests of the verbs of the command as a user runs them: their output, reports and exit status,
+//! and the commands that the documentation shows.
 //!
 //! DPDK's virtual devices need libdpdk-dev and a build that has them:
 //!

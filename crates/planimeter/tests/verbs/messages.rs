@@ -1,5 +1,6 @@
-//! The page of messages, `messages.txt`: every text of the source that a user may read, by crate
-//! and file, so that texts can be read together and a change of one is seen in review.
+//! Keeps the page of messages, `messages.txt`, up to date. It lists every text of the source that a
+//! user may read, by crate and file, so that texts can be read together and a change of one is seen
+//! in review.
 //!
 //! A text is a string literal of at least two words outside of tests, assertions, panics and
 //! generated files. The help of the command is not among them, since `docs/reference` is its page.

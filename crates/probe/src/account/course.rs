@@ -117,6 +117,7 @@ impl Undisturbed {
 }
 
 impl Course {
+    /// Computes the course of a trial from the records of the engine threads.
     pub(super) fn of(observed: &Observed, window: Window, spells: &[Spell]) -> Self {
         let intervals = &observed.intervals;
         let entries = intervals.entries();

@@ -76,6 +76,7 @@ fn is_refused(evidence: &Evidence<'_>) -> bool {
     count as f64 > NOTABLE * evidence.wanted() as f64
 }
 
+/// Decides the verdict of a trial with open-loop traffic.
 fn open(evidence: &Evidence<'_>) -> Verdict {
     let explained = explain(evidence);
     let words = Words { evidence, explained: &explained };

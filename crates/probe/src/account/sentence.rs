@@ -46,6 +46,7 @@ impl Words<'_> {
         text
     }
 
+    /// Explains a verdict that the controller was the limit.
     fn controller(&self, apart: &[&SwitchOutcome]) -> String {
         let Hindered { held_back, refused, cut_off } = self.evidence.observed.hindered;
         let due = grouped(self.evidence.wanted());
@@ -126,6 +127,7 @@ impl Words<'_> {
         )
     }
 
+    /// Explains a verdict that the probe was the limit.
     fn probe(&self) -> String {
         let course = &self.explained.course;
         let seconds = self.evidence.seconds();

@@ -31,7 +31,7 @@ const LOOPBACK: f64 = 50e-6;
 pub(super) enum Spacing {
     Even,
     Random,
-    /// Events come in groups of the given size, and all events of a group happen at once.
+    /// Events come in groups of the given size, and all events of a group happen at the same time.
     Bursts(u64),
 }
 
@@ -176,6 +176,9 @@ pub(super) struct Outcome {
     pub(super) not_left: Edges,
 }
 
+/// An event of the simulation: a packet-in arrives at the controller, the server of a station has
+/// finished one, an answer arrives at the probe, the controller closes its connections, or an
+/// engine thread has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// An edge of the window, at which the simulation counts the outstanding packet-ins.
@@ -197,14 +200,20 @@ enum Event {
     Wake(usize),
 }
 
+/// An engine thread of the simulated probe.
 #[derive(Default)]
 struct Thread {
+    /// The due times that are still to come, each with its switch.
     schedule: VecDeque<(u64, usize)>,
     /// The switches that have packet-ins to send, in the order of the due times.
     waiting: VecDeque<usize>,
+    /// The answers in the thread's sockets: the switch and the sequence number of each.
     unread: VecDeque<(usize, u64)>,
+    /// The earliest time of the next packet-in, if the thread sends at a limited rate.
     next_send: u64,
+    /// The earliest time at which the thread reads the next answer.
     next_read: u64,
+    /// The time at which the thread last polled its sockets.
     looked: u64,
     /// The time at which the thread wakes by itself to send or read more.
     alarm: u64,
@@ -218,6 +227,7 @@ struct Station {
     busy: bool,
 }
 
+/// The state of the simulation: the probe, the network and the controller.
 struct World<'a> {
     scenario: &'a Scenario,
     /// The generators of random numbers, one for each purpose, so that a delay of the probe changes
@@ -225,16 +235,23 @@ struct World<'a> {
     due: StdRng,
     service: StdRng,
     drops: StdRng,
+    /// The pending events by time. Simultaneous events happen in the order in which they were
+    /// added.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// The number of events so far.
     order: u64,
     recorders: Vec<Recorder>,
     threads: Vec<Thread>,
     stations: [Station; 2],
     /// The number of packet-ins that wait at the controller, by switch.
     at_controller: Vec<usize>,
+    /// The number of packet-ins in the network.
     on_their_way: u64,
+    /// The time at which the network can carry the next packet-in, if its rate is limited.
     link_free: u64,
+    /// The number of answers in the sockets of all threads.
     unread: u64,
+    /// What the samples of the sockets have shown so far.
     sockets: InSockets,
     /// The time of the last sample of the sockets, and whether the sockets were full then.
     looked: (u64, bool),
@@ -311,6 +328,7 @@ impl World<'_> {
         self.events.push(Reverse((at, self.order, event)));
     }
 
+    /// Schedules the events that are known before the simulation starts.
     fn plan(&mut self, window: Window) {
         self.push(window.from, Event::Edge(true));
         self.push(window.to, Event::Edge(false));
@@ -348,6 +366,7 @@ impl World<'_> {
         }
     }
 
+    /// Handles an event.
     fn happens(&mut self, at: u64, event: Event) {
         match event {
             Event::Edge(is_start) => self.counts_at_edge(at, is_start),
@@ -443,6 +462,7 @@ impl World<'_> {
         self.recorders[thread].sample(at);
     }
 
+    /// Lets an engine thread take the packet-ins that are due by its schedule or by a closed loop.
     fn takes_due(&mut self, thread: usize, at: u64) {
         let count = self.threads.len();
         let gone = self.scenario.controller.gone;
@@ -475,6 +495,8 @@ impl World<'_> {
         }
     }
 
+    /// Lets an engine thread send packet-ins, until a connection accepts no more or the thread has
+    /// reached its rate.
     fn sends(&mut self, thread: usize, at: u64) {
         while let Some(switch) = self.threads[thread].waiting.front().copied() {
             let member = switch / self.threads.len();
@@ -604,6 +626,7 @@ impl World<'_> {
         self.serves(station, at);
     }
 
+    /// Ends the simulation, and returns its outcome with the true numbers.
     fn concludes(self, window: Window, end: u64) -> Outcome {
         let scenario = self.scenario;
         let mut counts = Counts::default();

@@ -72,6 +72,7 @@ fn isolate(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks that the traffic mode and the settings that depend on it agree.
 fn mode(draft: &Draft, report: &mut Report<'_>) {
     let p4runtime = draft.protocol == Protocol::P4Runtime;
     if draft.traffic.mode == ModeName::Flood && p4runtime {
@@ -171,6 +172,7 @@ fn frame(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks that there are enough addresses for all hosts, and enough hosts for the traffic.
 fn hosts(draft: &Draft, report: &mut Report<'_>) {
     let per_switch = u64::from(draft.switches.hosts);
     let counts: &[&'static str] =
@@ -208,6 +210,7 @@ fn hosts(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks that the topology can be built with all numbers of switches of the plan.
 fn topology(draft: &Draft, report: &mut Report<'_>) {
     if draft.switches.topology == TopologySource::None {
         return;
@@ -319,6 +322,8 @@ fn ids(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks that every switch begins to send before the traffic ends, and that samples are frequent
+/// enough.
 fn delays(draft: &Draft, report: &mut Report<'_>) {
     let timing = &draft.timing;
     let traffic = timing.traffic();
@@ -348,6 +353,7 @@ fn delays(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks that overrides are for switches that exist, and leave them time to send.
 fn overrides(draft: &Draft, report: &mut Report<'_>) {
     let count = draft.most_switches();
     let traffic = draft.timing.traffic();
@@ -385,6 +391,7 @@ fn overrides(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks that the settings of the plan agree.
 fn plan(draft: &Draft, report: &mut Report<'_>) {
     let plan = &draft.plan;
     let open = draft.traffic.mode == ModeName::Open;
@@ -504,6 +511,7 @@ fn total_of_a_point(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks the settings of P4Runtime.
 fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
     let own = &draft.p4runtime;
     if own.device_config.0.is_some() && own.p4info.0.is_none() {
@@ -583,6 +591,7 @@ fn onos(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
+/// Checks the settings of TLS.
 fn tls(draft: &Draft, report: &mut Report<'_>) {
     let tls = &draft.tls;
     match (&tls.certificate.0, &tls.key.0) {

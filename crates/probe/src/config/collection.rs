@@ -1,9 +1,9 @@
 //! The collection of settings from several sources, and their resolution to a configuration.
 //!
 //! Texts are collected first and checked last. Precedence depends on the kind of a source (default,
-//! peer's file, TOML file, flag), not on the order in which sources are read. A value that is
-//! overridden is never checked, so a flag can replace a path that does not exist on this host. All
-//! problems are reported together.
+//! file of OFCProbe or P4RCProbe, TOML file, flag), not on the order in which sources are read. A
+//! value that is overridden is never checked, so a flag can replace a path that does not exist on
+//! this host. All problems are reported together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -359,7 +359,7 @@ pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) 
         Origin::Flag | Origin::Default => {
             rejection.remedy(setting.example).as_deref().map(as_flags)
         }
-        // A peer's file has a syntax of its own, in which the example is no advice.
+        // The example is no advice here, because these files have a syntax of their own.
         Origin::Legacy { .. } => None,
     };
     Problem { name: name_of(setting.key, &origin), origin, message: rejection.message, remedy }
@@ -370,11 +370,13 @@ pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) 
 pub struct Resolved {
     /// The configuration that the engines read.
     pub config: Config,
-    /// Notes on settings of a peer's file that this probe does not have, or interprets differently.
+    /// Notes on settings in a file of OFCProbe or P4RCProbe that this probe does not have, or
+    /// interprets differently.
     pub notes: Vec<String>,
     values: Vec<(&'static Setting, ResolvedValue)>,
 }
 
+/// The value of a setting as text, and the texts of its elements if it is a list.
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedValue {
     pub(super) text: String,

@@ -37,6 +37,7 @@ pub(super) struct Draft {
     pub(super) tls: TlsDraft,
 }
 
+/// The settings of the section `controller`.
 #[derive(Debug, Default)]
 pub(super) struct ControllerDraft {
     pub(super) address: ControllerAddress,
@@ -52,6 +53,7 @@ pub(super) struct ControllerDraft {
     pub(super) list_file: OutputFile,
 }
 
+/// The settings of the section `switches`.
 #[derive(Debug, Default)]
 pub(super) struct SwitchesDraft {
     pub(super) count: u32,
@@ -66,6 +68,7 @@ pub(super) struct SwitchesDraft {
     pub(super) overrides: Overrides,
 }
 
+/// The settings of the section `traffic`.
 #[derive(Debug, Default)]
 pub(super) struct TrafficDraft {
     pub(super) mode: ModeName,
@@ -86,6 +89,7 @@ pub(super) struct TrafficDraft {
     pub(super) outstanding_limit: usize,
 }
 
+/// The settings of the section `timing`.
 #[derive(Debug, Default)]
 pub(super) struct TimingDraft {
     pub(super) connect_timeout: Auto<Duration>,
@@ -105,6 +109,7 @@ impl TimingDraft {
     }
 }
 
+/// The settings of the section `plan`.
 #[derive(Debug, Default)]
 pub(super) struct PlanDraft {
     pub(super) kind: PlanName,
@@ -121,6 +126,7 @@ pub(super) struct PlanDraft {
     pub(super) thresholds: Thresholds,
 }
 
+/// The settings of the section `rfc8456`.
 #[derive(Debug, Default)]
 pub(super) struct Rfc8456Draft {
     pub(super) interval: Duration,
@@ -132,6 +138,7 @@ pub(super) struct Rfc8456Draft {
     pub(super) northbound: Unsettable,
 }
 
+/// The settings of the section `output`.
 #[derive(Debug, Default)]
 pub(super) struct OutputDraft {
     pub(super) directory: OutputDirectory,
@@ -139,6 +146,7 @@ pub(super) struct OutputDraft {
     pub(super) json: bool,
 }
 
+/// The settings of the section `p4runtime`.
 #[derive(Debug, Default)]
 pub(super) struct P4RuntimeDraft {
     pub(super) listen: ServerAddress,
@@ -155,6 +163,7 @@ pub(super) struct P4RuntimeDraft {
     pub(super) cpu_port: u32,
 }
 
+/// The settings of the section `tls`.
 #[derive(Debug, Default)]
 pub(super) struct TlsDraft {
     pub(super) ca: InputFile,

@@ -1,3 +1,5 @@
+//! Tests of the configuration of a run. This module has the functions that its submodules share.
+
 mod checks;
 mod messages;
 mod round_trip;

@@ -30,6 +30,7 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
     }
 }
 
+/// A reader of one TOML file, which adds its values to the settings.
 struct Reader<'a> {
     settings: &'a mut Settings,
     text: &'a str,
@@ -86,7 +87,7 @@ impl Reader<'_> {
         let origin = self.at(span);
         match item.as_value() {
             Some(Value::Array(array)) if setting.kind == Kind::List => {
-                // An empty array still replaces what a peer's file gave.
+                // An empty array still replaces the values from a file of OFCProbe or P4RCProbe.
                 if array.is_empty() {
                     self.settings.push_empty(setting, &origin);
                 }
@@ -147,6 +148,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Converts one table `[[switch]]` to the text of an override.
     fn switch(&mut self, setting: &'static Setting, table: &dyn TableLike, origin: Origin) {
         let mut entry = Entry::new(String::new(), origin);
         let mut index = None;

@@ -1,8 +1,9 @@
 //! Parsing and formatting of values.
 //!
 //! Every type of a setting implements [`Value`]: it is parsed from the text of a flag, a TOML value
-//! or a peer's file, and formats itself in one canonical form that parses to the same value. Paths
-//! are formatted as absolute paths, so that a resolved configuration can be run from any folder.
+//! or a file of OFCProbe or P4RCProbe, and formats itself in one canonical form that parses to the
+//! same value. Paths are formatted as absolute paths, so that a resolved configuration can be run
+//! from any folder.
 
 mod domain;
 mod list;

@@ -44,6 +44,7 @@ pub enum Phase {
     Done,
 }
 
+/// All phases, in order. [`Live`] stores a phase as its index.
 const PHASES: [Phase; 7] = [
     Phase::Idle,
     Phase::Connecting,

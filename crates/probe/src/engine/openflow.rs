@@ -78,6 +78,7 @@ pub(crate) fn start(
     Ok((threads, own))
 }
 
+/// Creates an emulated switch with its connection, which is not open yet.
 fn member(plan: &TrialPlan, switch: u32) -> Result<Member, StartError> {
     let config = &plan.config;
     let options = SwitchOptions {

@@ -1,5 +1,5 @@
 //! The timing of one engine thread, for switches of either protocol: when it sends packet-ins and
-//! announcements, checks time-outs, takes samples, and ends.
+//! announcements, checks timeouts, takes samples, and ends.
 //!
 //! This module sends nothing and has no sockets. The thread's loop asks it which events are due,
 //! and for how long the thread may sleep.

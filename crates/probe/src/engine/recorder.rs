@@ -41,19 +41,25 @@ pub(crate) struct Sums {
     pub(crate) outstanding: Vec<u64>,
 }
 
+/// The record of one engine thread over a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Recorder {
     pub(crate) tally: Tally,
     pub(crate) switches: Vec<SwitchRecord>,
     pub(crate) sums: Sums,
+    /// Whether rates over time are recorded for each switch.
     detailed: bool,
     sample_every: u64,
     /// The numbers of packet-ins that left and of first answers since the counters for progress
     /// reports were last updated.
     unpublished: (u64, u64),
     closed_at: Option<u64>,
+    /// The longest time in the window for which the thread did not poll its sockets, if it was
+    /// notable.
     absent: u64,
+    /// The time before the end of the window for which the thread did not poll its sockets.
     away_at_end: u64,
+    /// The shortest time in which a connection was established.
     network_rtt: Option<u64>,
     /// The time within the window for which connections were blocked, summed over all switches.
     blocked: u64,

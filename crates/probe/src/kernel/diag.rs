@@ -17,7 +17,7 @@ use rustix::net::{
 /// The size of the read buffer. The kernel sends as much of its reply at a time as the buffer
 /// holds, up to 32 KiB.
 const CHUNK: usize = 64 * 1024;
-/// The read time-out. The kernel replies immediately, so a longer wait means that no reply comes.
+/// The read timeout. The kernel replies immediately, so a longer wait means that no reply comes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;

@@ -94,7 +94,7 @@ impl Watch {
 
     fn take(&mut self, at: u64, found: Vec<Connection>) {
         let before = self.looks.last().copied();
-        // The counters of the previous sample continue; all other values are summed anew.
+        // The counters continue from the previous sample; all other values are summed from zero.
         let mut look = Look { at, ..before.unwrap_or_default().counters() };
         let span = at.saturating_sub(before.map_or(0, |before| before.at)) as f64;
         let mut rtts = Vec::new();

@@ -108,6 +108,7 @@ fn by_switch(file: &Path, properties: Properties, found: &mut Found) -> BTreeMap
     switches
 }
 
+/// A reader of the keys of one switch.
 struct Reader<'a> {
     file: &'a Path,
     keys: &'a Keys,

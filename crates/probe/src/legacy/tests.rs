@@ -1,3 +1,5 @@
+//! Tests of the translation of OFCProbe's and P4RCProbe's configuration files.
+
 use std::fs;
 use std::time::Duration;
 

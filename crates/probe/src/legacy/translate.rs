@@ -113,6 +113,7 @@ struct Network {
     hosts: Option<f64>,
 }
 
+/// The translation in progress of one `config.ini`.
 struct Translator {
     file: PathBuf,
     properties: Properties,

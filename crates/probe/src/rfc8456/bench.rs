@@ -112,6 +112,7 @@ pub(crate) struct Preparation {
     pub(crate) announces: bool,
 }
 
+/// The phase of a trial.
 enum Phase {
     New,
     Connecting { until: u64 },

@@ -12,7 +12,7 @@ use super::seen::{Census, Hop};
 use crate::config::{Config, Protocol};
 use crate::netcfg;
 
-/// The time-out of one request.
+/// The timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The priority of the rules of provisioned paths.
 const PRIORITY: u16 = 100;

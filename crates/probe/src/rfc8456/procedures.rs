@@ -25,7 +25,7 @@ pub(super) struct Terms {
     pub(super) duration: u64,
     /// The time between two queries of the northbound interface.
     pub(super) interval: u64,
-    /// The time-out of an operation in progress.
+    /// The timeout of an operation in progress.
     pub(super) patience: u64,
     /// The time between two packets of a stream, or between two new flows.
     pub(super) spacing: u64,

@@ -90,6 +90,7 @@ pub fn run(
     Ok(runner.finish())
 }
 
+/// The state of a run of RFC 8456 tests.
 struct Runner<'a> {
     config: &'a Config,
     context: RunContext,

@@ -179,6 +179,7 @@ impl Plan {
         }
     }
 
+    /// Creates the procedure of the test.
     fn procedure(&self, config: &Config, northbound: bool) -> Box<dyn Procedure> {
         let (timing, rfc8456) = (&config.timing, &config.rfc8456);
         let second = Duration::from_secs(1);

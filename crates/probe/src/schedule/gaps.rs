@@ -138,8 +138,8 @@ impl Drawn {
 
     /// Draws the time that a switch that starts at time 0 waits for its first packet-in.
     ///
-    /// Switches that all began with a whole gap would send their first packet-ins almost at once
-    /// where gaps vary little. The wait is therefore a uniformly drawn part of a gap. An
+    /// Switches that all began with a whole gap would send their first packet-ins almost at the
+    /// same time where gaps vary little. The wait is therefore a uniformly drawn part of a gap. An
     /// exponential gap is memoryless and stays whole, so that arrivals are exactly a Poisson
     /// process.
     pub(super) fn draw_first(&self, rng: &mut impl Rng) -> f64 {

@@ -22,6 +22,7 @@ pub struct SchedulePlan {
     switches: Vec<Parameters>,
 }
 
+/// The parameters of one switch's schedule.
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,
@@ -42,6 +43,7 @@ impl SchedulePlan {
         Self::of(&config.traffic, &config.timing, &config.switches, seed)
     }
 
+    /// Computes the parameters of all switches from the settings.
     pub(super) fn of(
         traffic: &Traffic,
         timing: &Timing,

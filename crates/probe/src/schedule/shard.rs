@@ -27,6 +27,7 @@ pub struct ShardSchedule {
 /// A due time in the upper bits, and an index into `switches` in the lower 32.
 type Entry = u128;
 
+/// The number of bits of the index in an [`Entry`].
 const PLACE_BITS: u32 = 32;
 
 impl ShardSchedule {

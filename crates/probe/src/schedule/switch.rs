@@ -22,6 +22,7 @@ pub struct SwitchSchedule {
     pace: Pace,
 }
 
+/// The source of a switch's due times.
 #[derive(Debug)]
 enum Pace {
     Constant { start: u64, offset: f64, interval: f64, count: u64 },

@@ -111,6 +111,7 @@ impl Votes {
     }
 }
 
+/// The outcome of a check so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Open,
@@ -129,6 +130,7 @@ pub(super) struct Measured {
     student: f64,
 }
 
+/// The stage of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     /// Rates double or halve until one has passed and one has failed.
@@ -180,6 +182,7 @@ pub(super) struct Bracket {
     pub(super) by_probe: bool,
     /// The answers per second and switch at the rate that failed.
     answered: f64,
+    /// Whether votes have confirmed the loss-free and the lossy rate.
     low_holds: bool,
     high_holds: bool,
     /// Whether a rate that failed was already tried again.
@@ -346,6 +349,7 @@ impl Bracket {
         self.narrow();
     }
 
+    /// Decides what follows the trials made so far in the measurement under overload.
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
         if self.votes.by_probe > 0 {
@@ -531,6 +535,7 @@ impl Bracket {
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
     }
 
+    /// Decides what follows the votes so far on the upper end of the bracket.
     fn take_votes_high(&mut self) {
         match self.votes.sign_test(self.votes.fails) {
             Check::Open => {}

@@ -14,6 +14,7 @@ use crate::engine::intervals::Intervals;
 use crate::ledger::{Hindered, Window};
 use crate::outcome::{Counts, Latency, Trial};
 
+/// The phases of a simulated trial, in seconds.
 const WARM_UP: f64 = 0.5;
 const MEASURE: f64 = 4.0;
 const DRAIN: f64 = 1.5;
@@ -45,6 +46,7 @@ struct Kind {
     away: f64,
 }
 
+/// A controller whose times are constant, from which the other kinds differ.
 const PLAIN: Kind = Kind {
     name: "deterministic",
     random_arrivals: false,

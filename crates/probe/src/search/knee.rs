@@ -5,7 +5,7 @@
 //! communications", ICC 1979). Below the knee, one percent more load costs less than one percent
 //! more response time; above it, more. Unlike measures of curvature, the power depends neither on
 //! the range of the rates tried nor on the scale of the axes: for an M/M/1 queue its maximum is at
-//! half of the capacity whatever range is examined.
+//! half of the capacity, for any examined range.
 //!
 //! The power is flat at its top and single trials are noisy, so a knee is stated with an interval:
 //! it extends to the neighbours of every rate whose power cannot be distinguished from the highest.

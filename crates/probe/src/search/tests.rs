@@ -1,3 +1,6 @@
+//! Tests of the search for the loss-free rate, the highest answer rate and the knee, against
+//! functions that stand for controllers.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -85,7 +88,8 @@ fn repetitions_vote_and_totals_are_over_all_switches() {
 
 #[test]
 fn where_overload_shows_no_rate_fresh_votes_decide_at_both_ends() {
-    // The controller loses one packet-in in a hundred above 380 per second, whatever its capacity.
+    // The controller loses one packet-in in a hundred above 380 per second, regardless of its
+    // capacity.
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
     run(&mut search, |rate| observation(rate, if rate > 380.0 { 0.01 } else { 0.0 }));
     let result = search.result();

@@ -2,11 +2,11 @@
 //!
 //! The reader takes the nodes and edges of the first `graph` element (GraphML Primer, sections "The
 //! Graph" and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the
-//! order of the file, whatever their labels and coordinates, and edges become links in the order of
-//! the file. An undirected edge is one link; parallel edges are parallel links. A directed edge and
-//! its reverse are the two directions of one link. A directed edge without a reverse is also a
-//! link, because emulated links have no direction. A self loop is not a link: it is dropped, and a
-//! note says so.
+//! order of the file, regardless of their labels and coordinates, and edges become links in the
+//! order of the file. An undirected edge is one link; parallel edges are parallel links. A directed
+//! edge and its reverse are the two directions of one link. A directed edge without a reverse is
+//! also a link, because emulated links have no direction. A self loop is not a link: it is dropped,
+//! and a note says so.
 //!
 //! OFCProbe and P4RCProbe read these files differently: they merge nodes at nearly equal
 //! coordinates, skip nodes without coordinates, and keep only a spanning tree of shortest paths.
@@ -100,6 +100,7 @@ impl Graph {
         Self::parse(&String::from_utf8_lossy(&bytes), path)
     }
 
+    /// Parses a GraphML document.
     fn parse(text: &str, path: &Path) -> Result<Self, TopologyError> {
         let walk = Walk { path, text, line: 1, counted_to: 0 };
         let mut parser = Parser::new(walk);
@@ -208,6 +209,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Handles the start tag of an element.
     fn open(&mut self, element: &BytesStart<'_>, empty: bool) -> Result<(), TopologyError> {
         let name = element.local_name();
         if !self.root_seen {

@@ -43,6 +43,7 @@ fn read(path: &Path) -> Result<String, TopologyError> {
     input::read_text(path).map_err(|source| TopologyError::Read { path: path.to_owned(), source })
 }
 
+/// Parses a file of links.
 fn parse(
     text: &str,
     path: &Path,

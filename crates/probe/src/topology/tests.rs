@@ -1,3 +1,5 @@
+//! Tests of the links between emulated switches: generated topologies, link files and GraphML.
+
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;

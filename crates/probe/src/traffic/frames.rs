@@ -95,6 +95,8 @@ struct Peers {
     count: u32,
 }
 
+/// A frame whose variable fields are zero, with the sums of its constant bytes and the offsets of
+/// the fields.
 #[derive(Debug)]
 struct Template {
     bytes: Vec<u8>,
@@ -240,6 +242,7 @@ impl FrameSource {
         self.hosts.port(self.switch, turn)
     }
 
+    /// Returns the variable fields of the frame with this sequence number.
     fn fields(&self, sequence: u64, turn: u32) -> Fields {
         let own = self.hosts.per_switch();
         let source = self.switch.wrapping_mul(own).wrapping_add(turn);
@@ -390,6 +393,7 @@ impl Template {
         }
     }
 
+    /// Appends the frame with these fields and this packet id to `out`.
     fn write(&self, fields: &Fields, (tag, check): (u64, u32), out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);

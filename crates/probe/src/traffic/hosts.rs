@@ -18,6 +18,7 @@ use crate::topology::{Port, SwitchIndex, Topology};
 /// The maximum number of hosts: the addresses of 10.0.0.0/8 without the first and the last.
 pub(super) const MAX_HOSTS: u32 = (1 << 24) - 2;
 
+/// The network of the hosts' addresses, 10.0.0.0/8.
 const NETWORK: u32 = 0x0a00_0000;
 
 /// The length of an ARP frame: the shortest Ethernet frame, without the FCS.

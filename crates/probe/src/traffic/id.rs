@@ -24,6 +24,7 @@ pub(super) const TRAILER: usize = 12;
 /// a header with 12 bytes of options.
 const SYN_TAIL: usize = 28;
 
+/// The number of bits of the sequence number in a packet id.
 const SEQUENCE_BITS: u32 = 40;
 const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 

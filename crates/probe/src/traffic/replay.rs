@@ -77,6 +77,7 @@ enum Checksum {
     Udp(Sum),
 }
 
+/// A checksum that is adjusted when the packet id is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     /// The offset of the checksum in the frame.
@@ -88,6 +89,7 @@ struct Sum {
 }
 
 impl Recording {
+    /// Reads the frames of a capture file.
     pub(super) fn read(path: &Path) -> Result<Self, FrameError> {
         let mut reader = CaptureReader::open(path)?;
         let mut recording =

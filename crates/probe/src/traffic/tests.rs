@@ -1,3 +1,6 @@
+//! Tests of the frames in packet-ins. This module has the functions that its submodules share; they
+//! parse frames with `etherparse`, an independent implementation.
+
 mod frames;
 mod hosts;
 mod id;

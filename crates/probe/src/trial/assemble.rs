@@ -109,6 +109,7 @@ pub(super) struct Parts {
     pub(super) ready_at_end: u32,
 }
 
+/// Computes the result of a trial from the records of its engine threads.
 pub(super) fn trial(
     plan: &TrialPlan,
     setting: TrialSetting,
@@ -422,6 +423,7 @@ fn add_each(into: &mut Vec<u64>, from: &[u64]) {
     }
 }
 
+/// Adds the counts of one record to a sum.
 fn add_counts(sum: &mut Counts, one: &Counts) {
     // The pattern has no `..`, so that a new field cannot be forgotten.
     let Counts {

@@ -25,6 +25,7 @@ pub(super) struct Processes {
     seen: Vec<(u32, String)>,
 }
 
+/// The processes to observe: one with an id, or all with a name.
 #[derive(Debug)]
 enum Choice {
     Pid(u32),

@@ -70,6 +70,7 @@ pub(super) struct Meter {
     before: Option<Before>,
 }
 
+/// The previous snapshot, from which the next sample counts.
 #[derive(Debug)]
 struct Before {
     at: Duration,

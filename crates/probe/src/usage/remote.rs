@@ -32,6 +32,7 @@ const SAID_LIMIT: usize = 1000;
 /// The time that a shell that closed its output may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The observation of processes on another host.
 #[derive(Debug)]
 pub(super) struct Remote {
     target: String,
@@ -46,6 +47,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
+    /// Starts the observation, and waits for the greeting of the script.
     pub(super) fn start(
         command: Command,
         target: &str,
@@ -131,6 +133,7 @@ struct Shell {
 }
 
 impl Shell {
+    /// Starts a shell on the other host and passes it the script.
     fn spawn(
         mut command: Command,
         script: String,
@@ -245,6 +248,7 @@ fn read(
     }
 }
 
+/// A complete part of the script's output.
 enum Event {
     Units(Units),
     Snapshot(Snapshot),
@@ -265,6 +269,8 @@ impl Stream {
         self.units.is_some()
     }
 
+    /// Handles a line of the script's output. Returns the part that it completes, if it completes
+    /// one.
     fn line(&mut self, line: &str) -> Option<Event> {
         let Some(units) = self.units else {
             let mut words = line.strip_prefix(GREETING)?.split_ascii_whitespace();

@@ -85,6 +85,7 @@ fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
         }
 }
 
+/// A TCP socket, as `/proc/net/tcp` lists it.
 struct Socket {
     local: SocketAddr,
     remote: SocketAddr,
@@ -92,6 +93,7 @@ struct Socket {
     inode: u64,
 }
 
+/// Returns the ids of the processes that own the wanted sockets.
 fn owners(
     what: &'static str,
     address: SocketAddr,

@@ -1,3 +1,6 @@
+//! Tests of the sampling of CPU time and memory, with processes that the tests start; a script
+//! replaces `ssh`.
+
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};

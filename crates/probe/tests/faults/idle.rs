@@ -1,4 +1,4 @@
-//! Tests of idle time-outs as load, against a controller with configurable behaviour.
+//! Tests of idle timeouts as load, against a controller with configurable behaviour.
 
 use std::time::Duration;
 

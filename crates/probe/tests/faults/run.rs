@@ -1,4 +1,4 @@
-//! Runs of the probe that must end within a time limit.
+//! Runs the probe for tests, and fails if a run does not end within a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! Tests of whole trials against the stand-in for ONOS, which dials, pushes pipelines and answers.
+//! Tests of complete runs of the probe against the stand-in for ONOS ([`controllers::onos`]), which
+//! connects to the switches, pushes pipelines and answers packet-ins as ONOS does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +20,9 @@ use crate::{NoWatcher, free_port};
 const BASIC: &str = "org.onosproject.pipelines.basic";
 const TUTORIAL: &str = "p4-tutorial-pipeconf";
 
-/// A stand-in that runs until it is dropped.
+/// A stand-in for ONOS that runs on a thread until it is dropped.
 struct StandIn {
+    /// The URL of its REST interface.
     base: String,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -40,7 +42,7 @@ impl StandIn {
         Self { base, stop, thread: Some(thread) }
     }
 
-    /// Runs two switches with known ids.
+    /// Runs the probe against the stand-in, with two switches and with the settings `more`.
     fn run(&self, more: &[(&str, &str)]) -> RunResult {
         let port = free_port().to_string();
         let usual = [
@@ -62,7 +64,7 @@ impl StandIn {
         probe::run(&resolved.config, context(&resolved), &mut NoWatcher).expect("a result")
     }
 
-    /// Returns the number of devices that it reports, or the status of its error.
+    /// Returns the number of devices that the stand-in reports, or the HTTP status of its error.
     fn devices(&self) -> Result<usize, u16> {
         let agent: ureq::Agent =
             ureq::Agent::config_builder().http_status_as_error(false).build().into();
@@ -123,7 +125,7 @@ fn onos_answers_all_and_is_whole_after_it_was_made_to_forget() {
             assert_eq!(trial.counts.answered, trial.counts.due, "{:?}", trial.counts);
             assert_eq!(trial.handshake.ready, 2);
         }
-        // If the netcfg had been removed before the devices, it would answer 404.
+        // The stand-in would answer 404 if the probe had removed the netcfg before the devices.
         assert_eq!(onos.devices(), Ok(0));
     }
     onos.run(&[]);
@@ -147,7 +149,7 @@ fn a_run_whose_switches_got_another_pipeconf_than_asked_says_so_and_is_partial()
     assert!(reason.contains("--between") && reason.contains("--first-id"), "{reason}");
     let verdict = &trials(&second)[0].verdict.because;
     assert!(verdict.contains(&format!("The switches ran the pipeline {TUTORIAL}, ")), "{verdict}");
-    // For ids that it has not seen, it uses the configured pipeconf.
+    // For devices with new ids, the stand-in uses the requested pipeconf.
     let third =
         onos.run(&[forgetful, ("controller.onos-pipeconf", BASIC), ("switches.first-id", "100")]);
     assert_eq!(third.completion, Completion::Complete);
@@ -155,8 +157,9 @@ fn a_run_whose_switches_got_another_pipeconf_than_asked_says_so_and_is_partial()
     assert!(matches!(names[..], [name] if name.starts_with(BASIC)), "{names:?}");
 }
 
-/// A small version of Fig. 6a and 7 of the P4RCProbe paper: packet-ins arrive four times as fast as
-/// they are answered, and none is dropped, so that the backlog and the round-trip time grow.
+/// A small version of the experiment of Fig. 6a and 7 of the P4RCProbe paper. Packet-ins arrive
+/// four times as fast as they are answered, and none is dropped, so the backlog and the round-trip
+/// time grow.
 #[test]
 fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
     let onos = StandIn::start(ServiceTime::constant(Duration::from_millis(10)));
@@ -172,8 +175,8 @@ fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
     let trial = trials(&result)[1];
     assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
     let backlog = trial.verdict.backlog.expect("a backlog");
-    // The controller serves at most 100/s, and fewer where the host withholds a core. The other
-    // figures follow from the rate.
+    // The controller answers at most 100 packet-ins per second, and fewer if the host withholds a
+    // core. The other figures follow from the rate.
     let rate = backlog.answer_rate;
     assert!(rate <= 105.0 && (rate - trial.rates.received).abs() < 2.0, "{backlog:?}");
     assert!((backlog.growth_rate - (400.0 - rate)).abs() < 30.0, "{backlog:?}");
@@ -188,7 +191,8 @@ fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
     assert!(trial.fairness.is_some_and(|fairness| fairness > 0.95), "{:?}", trial.fairness);
 }
 
-/// Each trial of the plan makes ONOS forget the previous trial, and no state is left behind.
+/// With `controller.onos-forget`, each trial makes ONOS forget the devices of the previous one, and
+/// no device is left after the last. Without it, the devices remain.
 #[test]
 fn the_tests_of_rfc_8456_have_onos_forget_the_switches() {
     struct NoWatcher;

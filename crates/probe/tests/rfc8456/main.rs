@@ -1,4 +1,4 @@
-//! The tests of RFC 8456 over real sessions, against the reference controller that provisions
+//! Runs the tests of RFC 8456 over real sessions, against the reference controller that provisions
 //! paths.
 //!
 //! Times depend on the machine and are not checked. The tests check that there are figures, and

@@ -1,5 +1,5 @@
-//! The tests over P4Runtime: the controller dials the switches, which run the program that it
-//! pushes.
+//! Runs the tests of RFC 8456 over P4Runtime: the controller connects to the switches, which run
+//! the program that it pushes.
 
 use std::net::TcpListener;
 use std::sync::Arc;

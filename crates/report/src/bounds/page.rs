@@ -208,6 +208,7 @@ fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
     ]
 }
 
+/// Returns the table of servers.
 fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
     use describe::Round::Up;
     let columns = [

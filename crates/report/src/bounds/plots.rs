@@ -26,6 +26,7 @@ pub(super) fn figure(bounds: &Bounds<'_>, assessed: &Assessed) -> Figure {
     Figure::plot(plot(bounds, assessed), "").with_data(Data::Extremes)
 }
 
+/// Returns the plot of a flow's arrival curve, residual service curves and output arrival curve.
 fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     let bound = &assessed.bound;
     let flow = bounds.network.flow(bound.flow);

@@ -299,6 +299,7 @@ impl Sweep<'_> {
         columns
     }
 
+    /// Returns the table of all points for the page.
     fn page_table(&self) -> Block {
         let (time, data) = (&self.time_unit, &self.data_unit);
         let mut table = Table::new(
@@ -340,6 +341,7 @@ impl Sweep<'_> {
         Block::Table(table)
     }
 
+    /// Returns the plot of the delays or backlogs against the varied parameter.
     fn figure(&self, what: What) -> Figure {
         let (name, unit) = match what {
             What::Delay => ("delay", &self.time_unit),

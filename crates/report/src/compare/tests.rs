@@ -1,3 +1,6 @@
+//! Tests of comparisons of results: which results are comparable, the intervals of differences, and
+//! judged conditions.
+
 use provenance::Provenance;
 use statistics::{Condition, Estimate, Unit};
 

@@ -1,4 +1,4 @@
-//! Prints a comparison of results on the terminal.
+//! Formats a comparison of results as text for the terminal.
 
 use super::finding::{certainty, finding};
 use super::gate::alarms;
@@ -47,13 +47,14 @@ pub(super) const METHOD: &str = "Differences are the other result less the basel
 /// The number of compared figures above which the terminal shows only those that differ.
 const MANY: usize = 60;
 
+/// Formats the comparison of one result with the base.
 fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> String {
     let mut out = String::new();
     for doubt in &against.doubts {
         out.push_str(&layout.paragraph("  ", doubt, Paint::Warn));
     }
     let found = finding(against, base);
-    // Below an alarm, nothing appears in the colour of good news.
+    // If there is an alarm, good news is not highlighted.
     let tone = if alarming && found.tone == Tone::Good { Tone::Plain } else { found.tone };
     out.push_str(&layout.paragraph("  ", &found.summary, tone.into()));
     let mut shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
@@ -104,9 +105,11 @@ pub(super) fn place(row: &Row<'_>) -> String {
     }
 }
 
-/// The name of what was measured, the three cells of figures in words, and the compared figure.
+/// A line of the table: the name of what was measured, the texts of the three cells with figures,
+/// and the compared figure.
 type Line<'a> = (String, [String; 3], Row<'a>);
 
+/// Formats a table of compared figures.
 fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left(title).indent(2),
@@ -127,8 +130,8 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
         2 + widest(&|row| row.1[at].chars().count()).unwrap_or(0).max(heading.len())
     });
     let words = 2 + widest(&|row| conclusion(&row.2).0.chars().count()).unwrap_or(0);
-    // Figures and words are never shortened. If they leave too little room, the place has a line of
-    // its own.
+    // Figures and conclusions are never shortened. If they leave too little width for the names,
+    // each name has a line of its own.
     let room = layout.columns().saturating_sub(2 + words + figures.sum::<usize>());
     let above = widest(&|row| row.0.chars().count()).unwrap_or(0) > room;
     for (label, [base, other, change], row) in rows {
@@ -202,8 +205,8 @@ pub(super) fn figures_in_words(row: &Row<'_>) -> String {
     format!("{} → {}; ratio {}", stated(row.base), stated(row.other), ratio(row))
 }
 
-/// Returns the compared figures of a result that reports show by default. Those that differ come
-/// first, with the surest at the top; the others keep their order.
+/// Returns the compared figures that reports show by default. Figures that differ come first, in
+/// descending order of certainty; the others keep their order.
 pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>> {
     let shown = || against.rows.iter().filter(|row| is_shown(row));
     let mut rows: Vec<&Row<'_>> = shown().filter(|row| row.change.is_shown()).collect();
@@ -212,8 +215,8 @@ pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>>
     rows
 }
 
-/// Returns how a figure compares with the base in a word or two, such as `higher` or `not shown`,
-/// and the tone of that news.
+/// Returns the conclusion from a compared figure in a word or two, such as `higher` or `not shown`,
+/// and whether it is good or bad news.
 pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
     let same = row.change.value == 0.0;
     match row.change.interval {

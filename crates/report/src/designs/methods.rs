@@ -144,6 +144,7 @@ pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks
 }
 
+/// Returns the table of all measured update methods.
 fn all(methods: &[&Measured], place: &str) -> Table {
     let mut columns = vec![
         Column::words("method"),

@@ -101,8 +101,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Adds to the top of a page whether the run is complete, whether each design kept its promises,
-/// which design suits best, and remarks.
+/// Adds to the top of a page the extent of the run, alarms if the run is incomplete or a design has
+/// lost updates that it must keep, the findings, and remarks.
 fn lead(page: &mut Page, run: &Run<'_>) {
     let findings = run.findings;
     page.fact(format!(
@@ -178,6 +178,7 @@ fn case_row(one: &Measured, counted: bool, uneven: bool) -> Vec<Cell> {
     cells
 }
 
+/// Returns the table of the settings and the machine.
 fn setting(run: &Run<'_>) -> Block {
     let (settings, machine) = (&run.findings.settings, &run.findings.machine);
     let on = settings.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");

@@ -41,6 +41,7 @@ pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
     figures
 }
 
+/// The cases with one combination of key and parameter sizes, from which plots are drawn.
 struct Drawing<'a> {
     findings: &'a Findings,
     measured: &'a [&'a Measured],

@@ -20,7 +20,7 @@ use crate::{describe, plot};
 enum Against {
     /// The number of packet-ins that all switches together offer per second.
     Offered,
-    /// The number of switches that are connected at once.
+    /// The number of switches that are connected at the same time.
     Switches,
 }
 
@@ -215,6 +215,7 @@ fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     groups
 }
 
+/// Groups the points into lines: those that agree in all settings but the one of the x axis.
 fn grouped<'a>(
     points: &[Labelled<'a>],
     against: Against,

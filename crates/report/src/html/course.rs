@@ -1,5 +1,5 @@
-//! Plots a single point of a sweep: its course over time, the distribution of its latencies, and
-//! its switches.
+//! The plots of one point of a sweep: its rates, outstanding packet-ins, CPU and memory over time,
+//! the distribution of its latencies, and the rates of its switches.
 
 use hdrhistogram::Histogram;
 use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
@@ -16,8 +16,8 @@ use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decad
 const MAX_COLOURED: usize = 8;
 const MAX_LINES: usize = 64;
 
-/// Returns all plots of a single point for which there is data. Those over time show the first
-/// usable trial, and distributions cover all trials.
+/// Returns the plots of a point. Plots over time show its first usable trial, and distributions
+/// cover all of its trials.
 pub(super) fn figures(point: &Point) -> Vec<Figure> {
     let Some(trial) = usable(point).next() else { return Vec::new() };
     let trials = point.trials.len();
@@ -45,9 +45,10 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
     Plot { lines, span, ..Plot::new(title, description, x, y) }
 }
 
+/// Draws the rates of each second of a trial.
 fn rates(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
-    // The traffic ends within a second, whose count would look like a dip.
+    // The second in which the traffic ends is left out, because its count would look like a dip.
     let end = series.measure_to_s;
     let is_cut = |second: f64| second < end && end < second + 1.0;
     let per_second = |name: &str, values: &[u64], style: Style| {
@@ -230,9 +231,8 @@ fn round_trip(point: &Point) -> Figure {
         "of it, read delay of the probe, at most",
         Style { dashed: true, ..Style::series(3) },
     );
-    // There are many more samples of the queue than packets, so the curve ends at the last
-    // percentile of the packets. Most samples are zero because nothing waited, and these are left
-    // out.
+    // There are many more samples of the read delay than packets, so its curve is cut at the last
+    // percentile of the packets. Most samples are zero, because no answer waited, and are left out.
     let beyond = unread.points.iter().find(|dot| dot.x > farthest).map(|dot| dot.y);
     unread.points.retain(|dot| dot.x <= farthest);
     unread.points.extend(beyond.map(|y| Dot::new(farthest, y)));
@@ -285,7 +285,7 @@ fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
     }
 }
 
-/// Returns a thin line for the latencies of each trial; none if there is only one trial.
+/// Returns a thin line for the latencies of each trial, or no line if there is only one trial.
 fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
@@ -298,7 +298,7 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// Returns the line of the distribution of a latency, for the samples of all trials together.
+/// Returns a line with the distribution of a latency over the samples of all trials together.
 pub(super) fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
     let mut histograms = usable(point).map(|trial| histogram(kind, &trial.histograms));
     let mut pool = histograms.next().cloned().unwrap_or_else(|| Histograms::default().send_lag);

@@ -54,6 +54,7 @@ fn confidence(estimate: &Estimate) -> String {
     }
 }
 
+/// Returns the most important figures of a single point.
 fn of_point(point: &Point) -> Vec<Tile> {
     let tile = |name: &str, metric_name: &str, unit, remark: &dyn Fn(&Estimate) -> String| {
         metric(point, metric_name).map(|value| Tile {
@@ -126,6 +127,7 @@ fn of_search(search: &SearchOutcome) -> Vec<Tile> {
     tiles
 }
 
+/// Returns the most important figures of several points, such as those of a sweep or a search.
 fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let protocols = describe::distinct(points.iter().map(|p| p.protocol.as_str()));
@@ -231,6 +233,7 @@ fn search(page: &mut Page, result: &RunResult) {
     }
 }
 
+/// Adds the table of thresholds to the top of a page.
 fn thresholds(page: &mut Page, result: &RunResult) {
     if result.thresholds.is_empty() {
         return;

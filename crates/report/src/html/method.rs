@@ -122,6 +122,7 @@ pub(super) fn add(page: &mut Page, result: &RunResult, configuration: &str) {
     page.method(own, Some(&result.provenance.host), definitions, files);
 }
 
+/// Returns the table of how the trials were made.
 fn trials(result: &RunResult) -> Block {
     let all: Vec<&Trial> = result.points.iter().flat_map(|p| &p.trials).collect();
     let mut rows = vec![("Trials", describe::effort(result))];

@@ -157,6 +157,7 @@ fn rates(point: &Point) -> Table {
     table
 }
 
+/// Returns the table of latencies of a point.
 fn times(point: &Point) -> Table {
     let kinds = estimates::kinds(point);
     let columns = kinds.iter().map(|(_, name)| Column::figures(*name));

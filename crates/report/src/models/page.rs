@@ -120,6 +120,7 @@ fn tiles(verification: &Verification) -> Vec<Tile> {
     tiles
 }
 
+/// Returns the table of errors by level.
 fn levels(verification: &Verification) -> Block {
     let names = [
         "mean |e| %",
@@ -175,6 +176,7 @@ fn levels(verification: &Verification) -> Block {
     Block::Table(table)
 }
 
+/// Returns the table of the measured costs of functions.
 fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
     let Some(under) = run.model.settings.iter().find(|under| under.setting == verification.setting)
     else {

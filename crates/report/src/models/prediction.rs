@@ -29,6 +29,7 @@ pub fn prediction_table(
     out
 }
 
+/// Formats the predicted delays.
 fn delays(composition: &Composition, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left("level").indent(2),
@@ -88,6 +89,7 @@ fn unions(composition: &Composition, layout: Layout) -> String {
         + &grid.render(layout)
 }
 
+/// Formats the predicted service curves.
 fn services(curves: &Curves, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left("level").indent(2),

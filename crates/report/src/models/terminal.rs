@@ -39,6 +39,7 @@ pub fn model_table(model: &Model, layout: Layout) -> String {
     out
 }
 
+/// Formats the table of the costs of functions.
 fn costs(model: &Model, under: &SettingModel, layout: Layout) -> String {
     let mut columns = vec![Column::left("function").indent(2)];
     columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
@@ -206,6 +207,7 @@ fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> 
     out
 }
 
+/// Formats the table of errors by level.
 fn levels(verification: &::device::verify::Verification, layout: Layout) -> String {
     let mut grid = Grid::new(vec![
         Column::left("level").indent(2),

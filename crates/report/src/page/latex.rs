@@ -42,6 +42,7 @@ pub(crate) fn files(page: &Page) -> Vec<TableFile> {
         .collect()
 }
 
+/// Collects the tables of blocks, each with its caption and the remarks below it.
 fn collect<'a>(blocks: &'a [Block], heading: &'a str, found: &mut Vec<Remarked<'a>>) {
     let mut heading = heading;
     for (place, block) in blocks.iter().enumerate() {
@@ -71,6 +72,7 @@ fn collect<'a>(blocks: &'a [Block], heading: &'a str, found: &mut Vec<Remarked<'
     }
 }
 
+/// Returns the LaTeX source of a table.
 fn text(remarked: &Remarked<'_>, stem: &str) -> String {
     let Remarked { caption, table, .. } = remarked;
     let columns: String = (0..table.columns.len()).map(|place| column(table.kind(place))).collect();

@@ -223,6 +223,7 @@ pub(super) fn sign(tone: Tone) -> Option<&'static str> {
     }
 }
 
+/// Renders figures, and adds the drawings to `drawn`, whose length numbers them.
 fn figures(all: &[Figure], drawn: &mut Vec<Drawn>) -> Markup {
     let mut parts = Vec::new();
     for figure in all.iter().filter(|figure| !figure.is_empty()) {

@@ -1,4 +1,4 @@
-//! Tables of a page.
+//! Tables of a report page, independent of the format in which the page is written.
 
 use super::text::{Text, Tone};
 use crate::format::printable;
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Figures,
     Words,
     Prose,
-    /// The cells contain figures if all of them are values, otherwise sentences.
+    /// Figures if all cells of the column are values, and prose if a cell contains text.
     Values,
 }
 
@@ -72,7 +72,8 @@ impl Table {
         Self::new(printable(&caption.into()), columns)
     }
 
-    /// Returns what the cells of the column at this index contain.
+    /// Returns the kind of the column at this index, with `Kind::Values` replaced by what its cells
+    /// contain.
     pub(super) fn kind(&self, place: usize) -> Kind {
         let kind = self.columns.get(place).map_or(Kind::Words, |column| column.kind);
         let is_text = |row: &Vec<Cell>| {
@@ -85,7 +86,7 @@ impl Table {
         }
     }
 
-    /// Returns all rows of the table, whatever their group.
+    /// Returns all rows of the table, regardless of their group.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.groups.iter().flat_map(|group| &group.rows)
     }
@@ -118,7 +119,7 @@ impl Column {
         Self { name: name.into(), kind: Kind::Figures }
     }
 
-    /// Returns a column for words.
+    /// Returns a column for short text.
     pub fn words(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: Kind::Words }
     }
@@ -130,12 +131,12 @@ impl Column {
 }
 
 impl Cell {
-    /// Returns a cell that stands out as good or bad news.
+    /// Returns a cell of text that is highlighted by a tone, for example as bad news.
     pub fn toned(tone: Tone, text: impl Into<Text>) -> Self {
         Self { tone, ..Self::from(text) }
     }
 
-    /// Returns a cell of words.
+    /// Returns a cell of plain text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::from(printable(&text.into()))
     }

@@ -111,12 +111,15 @@ impl DrawingError {
     }
 }
 
+/// The state of the reader.
 #[derive(Default)]
 struct State {
     drawing: Drawing,
     /// The names and classes of the SVG elements that are open.
     open: Vec<(String, String)>,
+    /// The rectangle of the last clip path: left, top, width and height.
     clip: [f64; 4],
+    /// The text element that is open.
     pending: Option<Text>,
 }
 

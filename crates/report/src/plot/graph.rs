@@ -1,7 +1,9 @@
-//! Graphs: boxes joined by paths. A box is the darker the larger its value is.
+//! Drawings of a graph: boxes that are joined by paths, such as the servers and flows of a network.
+//! A box with a larger value has a darker fill.
 //!
-//! If there are few paths, each has a colour, so that the eye can follow it. Otherwise each line is
-//! labelled with the number of paths that take it.
+//! If there are few paths, each is drawn in a colour of its own, so that the eye can follow it.
+//! Otherwise each pair of consecutive boxes is joined by one line, which is labelled with the
+//! number of paths that contain the pair.
 
 mod layout;
 
@@ -13,11 +15,12 @@ use crate::page::escape;
 use crate::put::put;
 use layout::{HEIGHT, Layout, Place};
 
-/// The largest number of paths of which each has its own colour.
+/// The largest number of paths that are drawn in different colours.
 const COLOURED: usize = super::palette::SERIES;
 /// The distance in pixels between the lines of paths that run side by side.
 const APART: f64 = 3.4;
-/// The length in pixels of the line beside a box with which a path begins or ends.
+/// The length in pixels of the short line that leads into the first box of a path, and of the one
+/// that leads out of its last box.
 const STUB: f64 = 12.0;
 
 /// A graph of boxes that are joined by paths, such as servers and flows.
@@ -25,13 +28,13 @@ const STUB: f64 = 12.0;
 pub struct Graph {
     /// The title of the graph.
     pub title: String,
-    /// A sentence or two for those who cannot see the graph.
+    /// A description of the graph in one or two sentences, for screen readers.
     pub description: String,
-    /// The word for what boxes stand for, such as `server`.
+    /// The noun for a box, such as `server`.
     pub node_title: String,
-    /// The word for what paths stand for, such as `flow`.
+    /// The noun for a path, such as `flow`.
     pub way_title: String,
-    /// The word for the value of a box, such as `load`. A value of 1 means full.
+    /// The noun for the value of a box, such as `load`.
     pub value_title: String,
     /// The boxes of the graph.
     pub nodes: Vec<GraphNode>,
@@ -44,7 +47,7 @@ pub struct Graph {
 pub struct GraphNode {
     /// The name of the box.
     pub name: String,
-    /// The value of the box as a share; above 1, the box is overloaded.
+    /// The value of the box, such as the load of a server: 1 is full, and more is overload.
     pub value: f64,
     /// The tool tip of the box.
     pub tip: String,
@@ -61,7 +64,7 @@ pub struct GraphWay {
 }
 
 impl GraphWay {
-    /// Returns the pairs of boxes that follow each other directly on the path.
+    /// Returns the pairs of consecutive boxes on the path, without those that are not drawn.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, usize)> {
         self.nodes.windows(2).filter_map(|pair| match pair {
             [Some(from), Some(to)] => Some((*from, *to)),
@@ -116,7 +119,7 @@ impl Graph {
         self.ways.len() <= COLOURED
     }
 
-    /// Draws each path in its own colour, with a dot where it begins and an arrow where it ends.
+    /// Draws each path in its own colour, with a dot at its start and an arrow at its end.
     fn coloured_ways(&self, svg: &mut String, layout: &Layout) {
         for (number, way) in self.ways.iter().enumerate() {
             let aside = (number as f64 - (self.ways.len() as f64 - 1.0) / 2.0) * APART;
@@ -141,8 +144,8 @@ impl Graph {
         }
     }
 
-    /// Draws one line for each pair of boxes that follow each other on a path, labelled with the
-    /// number of such paths.
+    /// Draws one line for each pair of consecutive boxes on a path, labelled with the number of
+    /// paths that contain the pair.
     fn counted_ways(&self, svg: &mut String, layout: &Layout) {
         for (step, count) in layout::steps(self) {
             let name = |node: usize| self.nodes.get(node).map_or("", |node| node.name.as_str());
@@ -165,8 +168,8 @@ impl Graph {
         }
     }
 
-    /// Draws the legend of the colours of boxes. Returns the y coordinate below it, at which the
-    /// graph begins.
+    /// Draws the legend, which explains the fill of boxes and the colours or labels of paths.
+    /// Returns the y coordinate below the legend, at which the graph begins.
     fn legend(&self, svg: &mut String, edge: f64) -> f64 {
         svg.push_str("<g class=\"legend\">");
         let (mut x, mut y) = (8.0, 4.0);
@@ -251,7 +254,8 @@ fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
     svg.push_str("</g>");
 }
 
-/// Draws a rectangle in the colour of a box's value. Values above 1 have a colour of their own.
+/// Draws a rectangle that is filled by the value of a box: darker from 0 to 1, and in another
+/// colour above 1.
 fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     if value <= 1.0 {
         let Rectangle { left: x, top: y, width, height } = *place;
@@ -267,7 +271,8 @@ fn filled(svg: &mut String, place: &Rectangle, value: f64) {
     );
 }
 
-/// Draws an arrowhead. It points to the right if `across` is 1, to the left if it is -1.
+/// Draws an arrowhead with its tip at (`x`, `y`). It points to the right if `across` is 1, and to
+/// the left if it is -1.
 fn arrow(svg: &mut String, x: f64, y: f64, across: f64) {
     let back = x - 6.0 * across;
     put!(
@@ -278,8 +283,8 @@ fn arrow(svg: &mut String, x: f64, y: f64, across: f64) {
     );
 }
 
-/// Shortens the name of a box to at most `letters` letters. Its beginning and its end, which often
-/// has a number, remain.
+/// Shortens a name to at most `letters` characters, by replacing its middle with an ellipsis. The
+/// end often has the number that distinguishes the name from others.
 fn cut(name: &str, letters: usize) -> String {
     let count = name.chars().count();
     if count <= letters {

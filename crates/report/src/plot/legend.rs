@@ -21,6 +21,7 @@ pub(super) struct Legend {
     notes: Vec<String>,
 }
 
+/// An entry of the legend.
 struct Entry {
     /// The name of the legend's entry, wrapped into lines.
     name: Vec<String>,
@@ -28,6 +29,7 @@ struct Entry {
     width: f64,
 }
 
+/// The sample beside the name of an entry.
 #[derive(Clone, Copy, PartialEq)]
 enum Sample {
     Line(Style),
@@ -102,6 +104,8 @@ fn height(row: &[Entry]) -> f64 {
 }
 
 impl Sample {
+    /// Draws the sample of an entry of the legend, with its left end at `left` and its centre at
+    /// the height `middle`.
     fn draw(self, svg: &mut String, left: f64, middle: f64) {
         match self {
             Self::Line(style) if style.marker == Marker::Dot => {

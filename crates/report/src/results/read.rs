@@ -1,4 +1,7 @@
-//! Reads the `result.json` of any command in the form in which results are compared.
+//! Reads the `result.json` of any command and returns its figures in the common form
+//! ([`Recorded`]) in which results are compared.
+//!
+//! There is one function for each schema of a result.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +34,7 @@ pub enum ReadError {
     },
 }
 
-/// Reads the text of a `result.json` of any command. `name` becomes the name of the result.
+/// Reads the text of a `result.json` of any command. Comparisons show the result as `name`.
 ///
 /// # Errors
 /// Returns a [`ReadError`] if the text is not a result that this version can read.
@@ -53,6 +56,8 @@ pub fn read(name: &str, text: &str) -> Result<Recorded, ReadError> {
     Ok(Recorded { name: printable(name), ..result })
 }
 
+/// Returns a JSON string in a form that can be printed on one line, or an empty string if the value
+/// is not a string.
 pub(super) fn words(value: &Value) -> String {
     value.as_str().map(printable).unwrap_or_default()
 }
@@ -65,11 +70,13 @@ fn numbers(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
     values.iter().filter_map(of).collect()
 }
 
-/// The percentiles of latencies that are compared, each with its name in conditions and in results.
+/// The percentiles of latencies that are compared: for each, the name that `--threshold` accepts
+/// and the key in `result.json`.
 const PERCENTILES: [(&str, &str); 3] = [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")];
 
-/// Reads the fields that all results except those of controller benchmarks have in common.
-/// `settings` names the settings that influence figures.
+/// Returns a result with the fields that are read in the same way from all results except those of
+/// controller benchmarks, and without figures. `settings` names the settings that influence the
+/// figures.
 pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
     let host = &value["host"];
     let processor = words(&host["cpu_model"]);
@@ -94,7 +101,8 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
     }
 }
 
-/// A measured object (a case, cell or flow), from whose JSON figures are read.
+/// The fields that all figures of one measured case, cell or flow have in common. They are those of
+/// [`Quantity`].
 struct Place {
     subject: String,
     place: String,
@@ -127,8 +135,10 @@ impl Place {
         Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
     }
 
-    /// Returns a percentile as the mean over repetitions. If repetitions are not distinguished or
-    /// one has too few samples, it is the percentile of all samples, without an interval.
+    /// Returns a percentile of latencies, which the result states in nanoseconds. `each` has that
+    /// of each repetition, and `pooled` is that of the samples of all repetitions together. Returns
+    /// the mean of `each`, or `pooled` without an interval if a repetition has too few samples for
+    /// the percentile or the result does not distinguish repetitions.
     fn percentile(&self, metric: &str, each: Vec<&Value>, pooled: &Value) -> Option<Quantity> {
         let seconds = |value: &Value| Some(value.as_f64()? / 1e9);
         let of_each: Option<Vec<f64>> = each.into_iter().map(seconds).collect();
@@ -139,6 +149,8 @@ impl Place {
     }
 }
 
+/// Returns a number of table entries in words, and as the parameter of a sweep
+/// ([`Quantity::across`]).
 fn entries(value: &Value) -> (String, Option<(&'static str, f64)>) {
     let count = value.as_f64().unwrap_or(0.0);
     let text = power_of_two(count).unwrap_or_else(|| count.to_string());
@@ -227,8 +239,8 @@ fn program(value: &Value) -> Recorded {
 fn device(value: &Value) -> Recorded {
     let about = format!("device {}, driver {}", words(&value["device"]), words(&value["driver"]));
     let mut recorded = recorded(value, Kind::Device, about, &[]);
-    // The host in the result is the one that verified the model. The delays are those of the
-    // device, on whichever host they were processed.
+    // The host in the result is the one on which the model was verified. The delays were measured
+    // on the device, so they do not depend on that host.
     recorded.machine = None;
     recorded.settings =
         BTreeMap::from([("confidence".to_owned(), value["confidence"].to_string())]);

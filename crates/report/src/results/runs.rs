@@ -62,6 +62,7 @@ impl Recorded {
     }
 }
 
+/// Returns the figures of a point that can be compared with those of other results.
 fn figures(point: &Point) -> Vec<Quantity> {
     let doubt = (verdict::of_point(point).side == Saturated::Probe)
         .then(|| "the probe was the limit: no statement about the controller".to_owned());

@@ -50,6 +50,7 @@ pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
     GROUPS.iter().filter_map(|group| figure_of(candidates, group)).collect()
 }
 
+/// Returns the plot of a group of tests, or `None` if none of them has measurements.
 fn figure_of(candidates: &[Candidate<'_>], group: &Group) -> Option<Figure> {
     let Group { title, sections, unit, label } = *group;
     let is_shown = |(section, name): &(String, String)| {

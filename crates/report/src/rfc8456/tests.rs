@@ -1,4 +1,4 @@
-//! Tests the results of RFC 8456 in every output format.
+//! Tests of the output of the benchmarks of RFC 8456 in every format.
 
 use probe::outcome::Completion;
 use probe::rfc8456::Test;

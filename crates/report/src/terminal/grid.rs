@@ -163,6 +163,7 @@ impl Grid {
         }
     }
 
+    /// Appends one line of the grid, with the columns that are shown.
     fn line(
         &self,
         out: &mut String,

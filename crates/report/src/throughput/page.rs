@@ -185,6 +185,7 @@ fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
     })
 }
 
+/// Returns a table with a row for each case that has rates.
 fn all(run: &Run<'_>) -> Block {
     let with_methods = has_methods(run);
     let seen: &[&str] = if with_methods { &["seen p50", "seen p99"] } else { &[] };

@@ -1,4 +1,5 @@
-//! Tests the output of bounds for people and for programs.
+//! Tests of the output of network-calculus bounds: the text for a terminal, the page of a run
+//! directory, drawings of curves, and JSON.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Tests the output of a comparison of table designs for people and for programs.
+//! Tests of the output of a comparison of table designs: the table for a terminal, the page, CSV
+//! and JSON.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! Tests the output of the verification of a device model for people and for programs.
+//! Tests of the output of the verification of a device model: the page, the text for a terminal,
+//! JSON and CSV.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

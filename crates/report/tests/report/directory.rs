@@ -1,4 +1,4 @@
-//! Tests the run directory.
+//! Tests of the run directory, which has the report, the results and the settings of a run.
 
 use std::fs;
 

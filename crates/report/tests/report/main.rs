@@ -1,4 +1,5 @@
-//! Tests the output for people, made from results of every kind.
+//! Tests of the output of controller benchmarks: the text for a terminal, pages, figures,
+//! comparisons and run directories.
 
 mod compare;
 mod directory;

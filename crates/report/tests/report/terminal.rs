@@ -1,4 +1,4 @@
-//! Tests the table at the end of a run, in the form that people see.
+//! Tests of the table that a controller benchmark prints on the terminal at its end.
 
 use report::{Layout, table};
 

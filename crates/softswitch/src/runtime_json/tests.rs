@@ -1,3 +1,5 @@
+//! Tests of `runtime.json` files, whose names are resolved with a small P4Info.
+
 use super::*;
 use p4runtime::p4info::text;
 

@@ -1,4 +1,4 @@
-//! Several devices behind one address.
+//! Tests of several devices behind one address.
 
 use crate::support::{CPU_PORT, Controller, Names, PROGRAM, lines, options, pushed};
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;

@@ -1,4 +1,4 @@
-//! Entities that controllers write and read while packets are processed.
+//! Tests of entities that controllers write and read while packets are processed.
 
 use crate::support::{Bench, Controller, Names, PROGRAM};
 use p4runtime::client::WriteError;

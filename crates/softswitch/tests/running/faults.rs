@@ -1,5 +1,5 @@
-//! Controllers that disconnect, compete for mastership or do not read their streams, and packets of
-//! any shape.
+//! Tests of controllers that disconnect, compete for mastership or do not read their streams, and
+//! of packets of any shape.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
 use p4runtime::arbitration::ElectionId;
@@ -86,7 +86,7 @@ async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
     assert!(controller.next_update().await.is_some(), "the stream is still there");
 }
 
-/// No packet stops a worker, whatever its length and bytes.
+/// No packet stops a worker, regardless of its length and bytes.
 #[tokio::test]
 async fn packets_of_any_shape_do_no_harm() {
     let mut bench = Bench::new(2);

@@ -1,5 +1,5 @@
-//! A switch in a process of its own that is killed at random moments: everything that it answered
-//! is there after the next start.
+//! Tests of a switch in a process of its own that is killed at random moments. Everything that it
+//! acknowledged must be there after the next start.
 
 use crate::hostile;
 use crate::restart::entries;

@@ -1,4 +1,4 @@
-//! The metrics that Prometheus fetches.
+//! Tests of the metrics that Prometheus fetches.
 
 use crate::support::{Bench, Controller, Names, PROGRAM};
 use std::io::{Read, Write};

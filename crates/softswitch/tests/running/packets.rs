@@ -1,4 +1,4 @@
-//! Packets between ports, and between ports and controllers.
+//! Tests of packets between ports, and between ports and controllers.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
 use p4runtime::proto::v1::{self, entity::Entity as Kind, stream_message_response::Update};

@@ -1,4 +1,4 @@
-//! Programs that are pushed, refused and replaced.
+//! Tests of programs that are pushed, refused and replaced.
 
 use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM, pushed};
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;

@@ -1,4 +1,4 @@
-//! Ports that go down, are disabled, are replaced, or whose captures end.
+//! Tests of ports that go down, are disabled, are replaced, or whose captures end.
 
 use crate::metrics::get;
 use crate::support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM};

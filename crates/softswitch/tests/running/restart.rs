@@ -1,4 +1,4 @@
-//! The state that is restored after a restart.
+//! Tests of the state that a switch restores after a restart.
 
 use crate::support::{Bench, Controller, Names, PROGRAM, options, pushed};
 use p4runtime::proto::v1::{

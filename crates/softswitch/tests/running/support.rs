@@ -1,4 +1,5 @@
-//! The switch with in-memory ports, and the controller, that the tests share.
+//! Support for tests of a running switch: a switch whose ports are in memory, a P4 program for it,
+//! and a P4Runtime controller that connects over TCP.
 
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, StreamReceiver, StreamSender};
@@ -20,9 +21,11 @@ use std::time::{Duration, Instant};
 
 pub(crate) const DEVICE: u64 = 7;
 pub(crate) const CPU_PORT: u32 = 255;
+/// The time after which a test fails if an expected event has not happened.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program that forwards by the first byte. An unknown byte produces a packet-in and a digest.
+/// A program that forwards packets by their first byte. For a byte without a table entry, it sends
+/// a packet-in and a digest.
 pub(crate) const PROGRAM: &str = r#"
 #include <v1model.p4>
 @controller_header("packet_in") header packet_in_t { bit<9> ingress_port; bit<7> _pad; }
@@ -73,7 +76,8 @@ control d(packet_out b, in headers h) {
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// Returns a program as a controller pushes it, in source form.
+/// Compiles a program, and returns the configuration with which a controller pushes it. Its device
+/// configuration is the source text.
 pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
     let program =
         p4lang::device_config::from_device_config(source.as_bytes()).expect("it compiles");
@@ -81,10 +85,11 @@ pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
     v1::ForwardingPipelineConfig { p4_device_config: source.to_owned().into(), ..compiled }
 }
 
-/// A switch and the far ends of its ports, which are numbered from 1.
+/// A running switch, and the ports at the other ends of the lines to its own ports.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) switch: Switch,
+    /// The port that is connected to each port of the switch. The first is connected to port 1.
     pub(crate) lines: Vec<Port>,
 }
 
@@ -108,7 +113,7 @@ impl Bench {
         (Self::start(ports, None, Options { metrics, thrift, log, ..options() }), logged)
     }
 
-    /// Starts a switch that keeps its state in a file.
+    /// Starts a switch that records its pipeline and entries in a state file.
     pub(crate) fn with_state(ports: u32, state: &Path) -> Self {
         Self::try_start(ports, state).expect("it starts")
     }
@@ -150,7 +155,7 @@ impl Bench {
         self.lines[port - 1].queues[0].flush();
     }
 
-    /// Returns the next `count` packets that leave by a port.
+    /// Waits for the next `count` packets that leave the switch by a port, and returns them.
     pub(crate) fn receive(&mut self, port: usize, count: usize) -> Vec<Vec<u8>> {
         let mut burst = Burst::new(count);
         let start = Instant::now();
@@ -162,7 +167,7 @@ impl Bench {
     }
 }
 
-/// The text of a log.
+/// A log that is kept in memory. Its clones share one text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
@@ -197,7 +202,8 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// Returns the far ends of `ports` ports, and the near ends with their numbers from 1.
+/// Creates lines in memory. Returns their far ends, and their near ends with the numbers that they
+/// have as ports of a switch, from 1.
 pub(crate) fn lines(ports: u32) -> (Vec<Port>, Vec<(u32, Port)>) {
     let numbered = (1..=ports).map(|number| {
         let [near, far] = memory::line(&format!("port{number}-"), 1 << 20);
@@ -206,7 +212,7 @@ pub(crate) fn lines(ports: u32) -> (Vec<Port>, Vec<(u32, Port)>) {
     numbered.unzip()
 }
 
-/// A primary controller.
+/// A controller that is the primary of a device.
 pub(crate) struct Controller {
     pub(crate) client: Client,
     pub(crate) sender: StreamSender,
@@ -228,7 +234,8 @@ impl Controller {
         controller.expect("it listens, and nobody else is there")
     }
 
-    /// Does what [`Self::at`] does, or returns why the switch refused it.
+    /// Connects to a switch and becomes the primary of a device. If the switch refuses, returns its
+    /// error as text.
     pub(crate) async fn try_at(
         address: &str,
         device: u64,
@@ -241,8 +248,9 @@ impl Controller {
         Ok(Self { client, sender, receiver })
     }
 
-    /// Does what [`Self::at`] does beside hostile connections. They come from the same address, so
-    /// the switch may refuse this controller at first.
+    /// Connects to a switch and becomes the primary of a device, and tries again while the switch
+    /// refuses. A switch may refuse at first if a test has opened hostile connections from the same
+    /// address.
     pub(crate) async fn at_last(address: SocketAddr, device: u64, election_id: u128) -> Self {
         let (address, start) = (address.to_string(), Instant::now());
         loop {
@@ -254,7 +262,7 @@ impl Controller {
         }
     }
 
-    /// Connects a primary controller and pushes the program.
+    /// Connects a primary controller and pushes the program with this source.
     pub(crate) async fn with(switch: &Switch, source: &str) -> Self {
         let mut controller = Self::of(switch, 1).await;
         controller.push(source).await;
@@ -276,7 +284,7 @@ impl Controller {
     }
 }
 
-/// The identifiers of the names in [`PROGRAM`].
+/// The P4Runtime ids of a program's tables, actions and digests, by name.
 pub(crate) struct Names {
     schema: Arc<Schema>,
 }
@@ -311,7 +319,8 @@ impl Names {
         digest.preamble.as_ref().expect("it has one").id
     }
 
-    /// Returns a table entry with an address, an action, and the action's parameter if it has one.
+    /// Returns an entry of the program's first table. `to` is the value of its key, and `parameter`
+    /// is the argument of its action, or empty if the action has none.
     pub(crate) fn entry(&self, to: u8, action: &str, parameter: &[u8]) -> Kind {
         let params = (!parameter.is_empty())
             .then(|| v1::action::Param { param_id: 1, value: parameter.to_vec().into() });

@@ -1,4 +1,4 @@
-//! Thrift clients, which are referred to P4Runtime.
+//! Tests that clients of BMv2's Thrift interface are referred to P4Runtime.
 
 use crate::support::{Bench, CapturedLog};
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! Programs with types that controllers see as strings: operations that need no translation work,
-//! and those that need one are refused with an error that names the translated type.
+//! Tests of programs with types that controllers see as strings. Operations that need no
+//! translation work; those that need one are refused with an error that names the translated type.
 
 use crate::support::{Bench, Controller, PATIENCE, pushed};
 use p4runtime::client::WriteError;
@@ -61,7 +61,7 @@ control d(packet_out b, in headers h) { apply { b.emit(h.packet_in); b.emit(h.h)
 V1Switch(p(), v(), i(), e(), v(), d()) main;
 "#;
 
-/// A parser that also extracts the header of packet-outs.
+/// The body of a start state that also extracts the header of packet-outs, and the states after it.
 const START: &str = "transition select(s.ingress_port) { 255: of_controller; default: body; } }
     state of_controller { b.extract(h.packet_out); transition body; }
     state body { b.extract(h.h); transition accept; }";
@@ -110,7 +110,7 @@ fn optional(field_id: u32, value: &'static [u8]) -> v1::FieldMatch {
     v1::FieldMatch { field_id, field_match_type }
 }
 
-/// Writes one entity and returns the reason for which it was refused.
+/// Writes one entity, which must be refused, and returns the reason.
 async fn refused(controller: &mut Controller, kind: v1::update::Type, entity: Kind) -> String {
     let update =
         v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) };

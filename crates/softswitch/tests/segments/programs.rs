@@ -1,4 +1,4 @@
-//! Programs of all kinds, run on super-frames of all kinds.
+//! Tests of programs of all kinds with super-frames of all kinds.
 
 use crate::hosts::{L2, L2_ENTRIES, ROUTER, ROUTER_ENTRIES};
 use crate::wire::{Case, ReceivedPacket};

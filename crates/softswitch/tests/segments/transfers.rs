@@ -1,4 +1,4 @@
-//! TCP transfers between hosts in network namespaces.
+//! Tests of TCP transfers through the switch between hosts in network namespaces.
 
 use crate::hosts::{L2, Network, PORTS, ROUTED, ROUTER, SWITCHED};
 use crate::namespace::Namespace;

@@ -1,10 +1,9 @@
-//! Counters, registers and meters of scripts.
+//! Executes the statements of STF scripts that read, write or check counters, registers and meters.
 //!
 //! BMv2's command line (`tools/runtime_CLI.py`) addresses direct counters and meters as arrays
 //! whose index is the handle of an entry. Handles are numbered from 0 in the order in which
-//! entries were added, and the entries of the program come first. BMv2 gives an entry that reuses
-//! the slot of a removed one a handle that also contains a version. Such handles are not supported
-//! here.
+//! entries were added, and the entries of the program come first. If an entry reuses the slot of a
+//! removed one, its handle on BMv2 also contains a version. Such handles are not supported here.
 
 use super::super::script::{Cell, Condition, Rate, StatementKind, Unit};
 use super::super::{Failure, StfError, resolve};
@@ -12,6 +11,7 @@ use super::Runner;
 use ir::{ExternId, TableId};
 use pipeline::{CounterValue, EntryHandle, MeterConfig};
 
+/// The names of the extern types that are counters, in any supported architecture.
 const COUNTERS: [&str; 5] =
     ["counter", "Counter", "CounterArray", "direct_counter", "DirectCounter"];
 const REGISTERS: [&str; 2] = ["register", "Register"];
@@ -26,7 +26,8 @@ struct Instance {
     table: Option<TableId>,
 }
 
-/// Returns the entry that has this number as its handle on BMv2.
+/// Returns the handle of the entry whose handle on BMv2 is `index`. BMv2 numbers handles from 0,
+/// and `pipeline` from 1.
 fn entry(index: u64) -> EntryHandle {
     EntryHandle(index.saturating_add(1))
 }
@@ -135,8 +136,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Sets the rates of one element of a meter, or of all elements if there is no index. The rates
-    /// of a direct meter can be set for all entries before its table has any.
+    /// Sets the rates of one element of a meter, or of all elements if there is no index. For a
+    /// direct meter without an index, the rates also apply to entries that are added later.
     fn set_rates(
         &mut self,
         meter: Instance,
@@ -162,9 +163,10 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the configuration of a meter with these rates, or `None` unless they are two and the
-/// committed rate is not the larger one (BMv2's `src/bm_sim/meters.cpp`). Scripts have rates per
-/// microsecond, as BMv2's command line has, and a switch has rates per second.
+/// Returns the configuration of a meter with a committed and a peak rate. Returns `None` if there
+/// are not two rates, or if the committed rate is larger than the peak rate, which BMv2 refuses too
+/// (`src/bm_sim/meters.cpp`). The rates of a script are per microsecond, as on BMv2's command line;
+/// those of the configuration are per second.
 fn meter_config(rates: &[Rate]) -> Option<MeterConfig> {
     let per_second = |rate: &Rate| {
         rate.units_per_microsecond.parse::<f64>().map_or(0, |rate| (rate * 1e6).round() as u64)

@@ -113,8 +113,8 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     for (design, call, prefetches) in designs {
         add(&|| Box::new(Ours::new(design, size, call, prefetches)));
     }
-    // A single worker takes no locks, whatever the design. With a second worker, even an idle one,
-    // it does.
+    // A single worker takes no locks, regardless of the design. With a second worker, even an idle
+    // one, it does.
     for storage in Storage::ALL {
         for design in [Design::unlocked(storage), Design::shared(storage)] {
             add(&|| Box::new(Ours::new(design, size, 32, false).beside_another()));

@@ -1,4 +1,5 @@
-//! Models of the gate that keeps packets out while several things change.
+//! Models of the gate, which keeps packets out while a batch changes several things. Loom explores
+//! their interleavings.
 
 use crate::gate::Gate;
 use loom::sync::Arc;

@@ -1,4 +1,5 @@
-//! The models, and the failures that loom must find.
+//! Models of the protocols on shared memory, and models without a protocol in which loom must find
+//! the failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Count, Ordering as Std};

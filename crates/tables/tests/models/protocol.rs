@@ -1,4 +1,5 @@
-//! The modules of the crate that access shared memory, and the models over them.
+//! Compiles the crate's modules that access shared memory with loom's atomics, together with the
+//! models (`explored`).
 
 #[path = "../../src/indirect/entry.rs"]
 mod entry;

@@ -20,8 +20,8 @@ const DRAIN: Duration = Duration::from_millis(50);
 /// The time within which a worker must have processed its first packet.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The number of packets that the generator sends before it receives again. With XDP, Linux buffers
-/// 256 packets between the ends of a veth pair (`VETH_RING_SIZE`), and a generator that sends 256
-/// at once loses some.
+/// 256 packets between the ends of a veth pair (`VETH_RING_SIZE`), and some of 256 packets that are
+/// sent in a row are lost.
 const SENT: usize = 64;
 
 /// The connected ports of generator and worker.
@@ -148,7 +148,7 @@ pub(super) fn open_loop(
         let mut burst = Burst::new(BURST);
         discard_stale(generator, &mut burst);
         let offered = offered.unwrap_or_else(|| {
-            // The throughput of generator and worker together, by the wall clock.
+            // This is the throughput of the generator and the worker together, by the wall clock.
             let through = paced(generator, &mut burst, &mut flows, 0.0, time).rate;
             discard_stale(generator, &mut burst);
             through * settings.load
@@ -171,8 +171,9 @@ struct Paced {
     times: Histogram<u64>,
 }
 
-/// Sends a packet every `gap` nanoseconds for this time, and returns the counts and latencies. If
-/// `gap` is zero, sends as fast as possible for a generator that reads the clock for each packet.
+/// Sends a packet every `gap` nanoseconds for the given time, and returns the counts and latencies.
+/// If `gap` is zero, packets are sent without a pause, but still with a reading of the clock for
+/// each.
 fn paced(
     generator: &mut dyn Queue,
     burst: &mut Burst,

@@ -1,5 +1,5 @@
-//! Runs of several programs beside each other: variants of one program, or different programs,
-//! which take turns within each repetition.
+//! Runs that measure several programs under the same conditions: variants of one program, or
+//! different programs, take turns within each repetition.
 
 use super::{Findings, Progress, Settings, Stage, Subject, case_of, in_turn, see_every_flow};
 use crate::check::{self, Comparison, Expected};
@@ -11,7 +11,7 @@ use pipeline::{Path, Switch};
 use std::sync::Arc;
 use tables::Wait;
 
-/// A program that is measured as machine code beside others.
+/// A program that is measured as machine code, in turn with others.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender<'w> {
     /// The packets, and the program that processes them.
@@ -40,7 +40,7 @@ pub enum Figures {
     RatesAndLatencies,
 }
 
-/// Measures programs in memory beside each other. The cases of the findings have the order of the
+/// Measures programs in memory, which take turns. The cases of the findings have the order of the
 /// contenders. Uses neither the paths nor the numbers of cores in `settings`.
 ///
 /// Contenders with the same variant of the same workload and the same wait share a switch, so that

@@ -188,6 +188,7 @@ pub(crate) fn fill(
     Ok(Filled { entries, members, made_for, score, refused, shared, endless })
 }
 
+/// The entries that have been made so far, for packets of one recipe.
 struct Filler<'p> {
     program: &'p Program,
     recipe: &'p Recipe,

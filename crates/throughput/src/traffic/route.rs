@@ -90,6 +90,7 @@ struct Walk {
     visits: HashMap<(ParserId, u32), u32>,
 }
 
+/// A symbolic execution of a program's parsers.
 struct Walker<'p> {
     program: &'p Program,
 }
@@ -370,6 +371,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Executes a call of a parser symbolically. Returns the walks that reach its end.
     fn call(&self, id: ParserId, arguments: &[Argument], mut walk: Walk) -> Vec<Walk> {
         let Some(parser) = self.program.parsers.get(id.index()) else { return Vec::new() };
         for (parameter, argument) in parser.parameters.iter().zip(arguments) {
@@ -413,6 +415,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Evaluates an expression as far as it is known.
     fn evaluate(&self, expression: &Expression, walk: &Walk) -> Option<Known> {
         match &expression.kind {
             ExpressionKind::Constant(Value::Bits(bits)) => Some(Known::Constant(bits.clone())),

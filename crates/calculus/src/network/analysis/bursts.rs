@@ -132,6 +132,7 @@ fn unknowns(
     Ok(unknowns)
 }
 
+/// Returns the unknown burst of the flows over a cut link, with the bounds on it that are known.
 fn unknown(
     network: &Network,
     whole: &Common<'_>,
@@ -162,6 +163,7 @@ fn unknown(
     Ok(Unknown { link, flows, rate, source, by_delays: by_delays.map(Arc::new) })
 }
 
+/// The equations for the unknown bursts over the cut links of a cyclic network.
 struct System<'a, 'n> {
     network: &'n Network,
     settings: &'a Settings,

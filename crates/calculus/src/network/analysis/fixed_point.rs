@@ -74,6 +74,9 @@ impl Delays {
         }
     }
 
+    /// Computes the delays of the servers of a cyclic network, in rounds until they no longer
+    /// change. All delays are infinite if they still change after [`MAX_ROUNDS`] or grow too
+    /// large.
     fn of_cycles(common: &Common<'_>) -> Result<Self, AnalysisError> {
         let servers: Vec<ServerId> = common.network.servers().map(|(id, _)| id).collect();
         let mut delays = Self { classes: HashMap::new() };

@@ -114,6 +114,7 @@ fn path_of<'a>(
     Ok(path)
 }
 
+/// Returns the bounds of a flow from the best of several linear programs.
 pub(super) fn bound(
     common: &Common<'_>,
     delays: &Delays,
@@ -160,6 +161,7 @@ pub(super) fn bound(
     of_found(common, analysis, id, found)
 }
 
+/// Builds and solves the linear program of a tree.
 fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
     // Each additional set of times is about as large as the necessary one.
     let times: usize = tree.nodes.iter().map(|node| node.depth + 1).sum();
@@ -188,6 +190,7 @@ fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
     Ok(Found { tree, delay, backlog, variables, rows, optimal })
 }
 
+/// Returns the bounds of a solved program with their derivation.
 fn of_found(
     common: &Common<'_>,
     analysis: Analysis,

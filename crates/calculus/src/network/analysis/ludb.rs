@@ -59,6 +59,7 @@ struct Node {
     inside: Vec<usize>,
 }
 
+/// Returns the bounds of a flow by LUDB, the least upper delay bound.
 pub(super) fn bound(
     common: &Common<'_>,
     delays: &Delays,

@@ -9,6 +9,7 @@ use crate::network::derivation::{Derivation, Step};
 use crate::network::elements::FlowId;
 use crate::network::operations;
 
+/// Returns the bounds of a flow by PMOO (pay multiplexing only once).
 pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound, AnalysisError> {
     let common = bounder.common;
     let of_interest = common.network.flow(flow);

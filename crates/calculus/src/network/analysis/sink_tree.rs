@@ -33,6 +33,7 @@ use crate::{Curve, Extended, Rational};
 /// computed.
 const MAX_CHOICES: usize = 64;
 
+/// Returns the bounds of a flow in a sink tree.
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
     let network = common.network;
     let flow = network.flow(id);

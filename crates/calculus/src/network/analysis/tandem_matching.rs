@@ -12,6 +12,7 @@ use crate::network::elements::FlowId;
 use crate::network::{affine, operations};
 use crate::{Curve, Extended};
 
+/// Returns the bounds of a flow by tandem matching.
 pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound, AnalysisError> {
     let common = bounder.common;
     let of_interest = common.network.flow(flow);

@@ -27,6 +27,7 @@ pub(crate) struct Total {
     backlog: Extended,
 }
 
+/// Returns the bounds of a flow by total flow analysis: the sums over the servers of its path.
 pub(super) fn bound(
     bounder: &Bounder<'_, '_>,
     totals: &Totals,

@@ -1,12 +1,14 @@
-//! Curves in Planimeter's own format.
+//! Reads the curves in network files of Planimeter's own format.
 //!
-//! A curve is a table with one field, the kind, such as `{ rate-latency = { rate = "1Gbps", latency
-//! = "2us" } }`. A list of curves is their minimum for upper curves (arrival, shaping, maximum
-//! service) and their maximum for service curves.
+//! A curve is a TOML table or JSON object with one field, whose name is the kind of the curve. For
+//! example, `{ rate-latency = { rate = "1Gbps", latency = "2us" } }` is a rate-latency curve. A
+//! list of curves stands for their minimum where the file describes an upper bound (an arrival,
+//! shaping or maximum service curve), and for their maximum where it describes a service curve.
 //!
-//! Curves whose common period is too long to compute with are combined by their outlines: the least
-//! concave curve above each, or the greatest convex curve below. The result is a valid bound and is
-//! marked as a substitute.
+//! Two curves whose common period is too long to compute with are replaced by their outlines before
+//! they are combined. The outline of an upper bound is the least concave curve above it; that of a
+//! lower bound is the greatest convex curve below it. The combined curve is then still a valid
+//! bound, and [`Given::outlined`] records that it is not exact.
 
 use super::FormatError;
 use super::quantity::{Dimension, Units};
@@ -14,6 +16,7 @@ use super::tree::{Fields, Node, Tree};
 use crate::network::operations;
 use crate::{AlgebraError, Curve, CurveError, Extended, Piece, Rational};
 
+/// The kinds of curves: the names that the only field of a curve may have.
 const KINDS: [&str; 14] = [
     "token-bucket",
     "leaky-bucket",
@@ -31,8 +34,8 @@ const KINDS: [&str; 14] = [
     "convolution",
 ];
 
-/// The kind of bound that a curve is. A list of upper bounds stands for their minimum, and a list
-/// of lower bounds for their maximum.
+/// The side from which a curve bounds the traffic or the service. A list of upper bounds stands for
+/// their minimum, and a list of lower bounds for their maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bounds {
     FromAbove,
@@ -43,8 +46,8 @@ pub(super) enum Bounds {
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) curve: Curve,
-    /// Whether the curve is a simple substitute for what the file describes: an upper bound is
-    /// above it, a lower bound below it.
+    /// Whether the curve was computed from outlines, and so is a looser bound than the one that the
+    /// file describes: an upper bound is above it, a lower bound below it.
     pub(super) outlined: bool,
 }
 
@@ -138,9 +141,9 @@ fn combined(
     whole.ok_or_else(|| node.fault("is empty; give at least one curve"))
 }
 
-/// Combines two curves by the operation `kind`. If the exact result would be too long, their
-/// outlines are combined instead. Every operation is monotone in both curves, so the result then
-/// bounds the exact one.
+/// Combines two curves by the operation `kind`. If the exact result would have too many pieces, the
+/// outlines of the curves are combined instead. Every operation is monotone in both curves, so the
+/// result then bounds the exact one.
 fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, AlgebraError> {
     let operation = |a: &Curve, b: &Curve| match kind {
         "minimum" => a.minimum(b),
@@ -163,8 +166,9 @@ fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, Alg
     Ok(Given { curve, outlined: true })
 }
 
-/// Reads a curve from a list of breakpoints, each with time, value and slope. The segment of the
-/// last one does not end. The curve is zero before the first breakpoint, and at time zero.
+/// Reads a curve from a list of breakpoints. Each has a time, and the value and the slope of the
+/// curve from that time until the next breakpoint; the slope of the last holds forever. The curve
+/// is zero before the first breakpoint, and at time zero.
 fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
     for node in node.list()? {
@@ -187,7 +191,7 @@ fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     Curve::ultimately_affine(pieces).map_err(|error| node.fault(format!("is not a curve: {error}")))
 }
 
-/// The fields of a file with the parameters of a curve.
+/// The parameters of a curve, such as `rate` and `latency`, as fields of the file.
 struct Parameters<'a> {
     fields: Fields<'a>,
     units: &'a Units,

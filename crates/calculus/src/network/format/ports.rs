@@ -115,6 +115,7 @@ fn window(node: &Node<'_>, units: &Units) -> Result<Window, FormatError> {
     Ok(Window { at: time("at")?, length: time("for")? })
 }
 
+/// A reader of the description of one port.
 struct Reader<'a> {
     port: &'a Fields<'a>,
     units: &'a Units,

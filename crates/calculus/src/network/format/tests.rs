@@ -1,4 +1,4 @@
-//! Network files of all formats, valid and invalid.
+//! Tests of valid and invalid network files in all formats.
 
 use super::{Format, read, work};
 use crate::network::{Multiplexing, Part, Settings, simulate};

@@ -28,6 +28,7 @@ pub(crate) struct Node<'t> {
     pub(crate) value: Tree<'t>,
 }
 
+/// A value in a network file, which is the same for TOML, JSON and XML.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree<'t> {
     /// The fields of an object, sorted by name.
@@ -283,6 +284,7 @@ fn toml_table<'t>(
     Ok(Node { place, value: Tree::Object(fields) })
 }
 
+/// Converts a TOML value to a node.
 fn toml_value<'t>(
     text: &'t str,
     value: Spanned<DeValue<'t>>,
@@ -366,6 +368,7 @@ fn offset(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
+/// Converts a JSON value to a node.
 fn json<'t>(
     text: &'t str,
     raw: &'t RawValue,

@@ -105,6 +105,7 @@ struct Output {
 }
 
 impl Reader<'_> {
+    /// Reads the links, and adds a server for each output port of a station or switch.
     fn ports<'a>(
         &self,
         root: &'a Element,

@@ -277,7 +277,7 @@ fn check_flow(
 }
 
 /// Checks that the packets of a flow can pass the regulators on its path: its arrival curve must
-/// allow its largest packet at once.
+/// allow its largest packet instantaneously.
 fn check_regulable(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
     let Some((_, passed)) = flow.path.split_last() else { return Ok(()) };
     let burst = flow.arrival.right_limit_at(&Rational::ZERO);

@@ -25,6 +25,7 @@
 use super::{Class, Port, PortError, Share, by_priority, check_idle_slope};
 use crate::{Curve, Rational};
 
+/// Returns the shares of the classes of a port with credit-based shapers.
 pub(super) fn shares(
     port: &Port,
     classes: &[Class<Option<Rational>>],

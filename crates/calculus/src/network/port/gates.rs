@@ -26,6 +26,7 @@ struct Group {
     packet: Rational,
 }
 
+/// Returns the shares of the classes of a port with gates.
 pub(super) fn shares(
     port: &Port,
     cycle: &Rational,

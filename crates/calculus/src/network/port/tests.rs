@@ -1,4 +1,4 @@
-//! Service and shaping curves of ports, compared with published closed forms.
+//! Tests that compare the service and shaping curves of ports with published closed forms.
 
 use super::*;
 use crate::network::{Flow, ModelError, NetworkBuilder};

@@ -6,10 +6,10 @@
 //! copies but the first are eliminated (`run`). Clocks deviate from true time as far as they may
 //! (`clock`). All arithmetic is exact, so results can be compared with bounds directly.
 //!
-//! A flow takes part if it may send a packet at once. A fluid flow sends packets that stand for any
-//! of its data and are never held back until they are complete. Servers whose output is limited
-//! must packetize, and no limit may hold back what they serve; servers with arbitrary multiplexing
-//! or static priority must packetize or have a latency (`setup`).
+//! A flow takes part if it may send a packet instantaneously. A fluid flow sends packets that stand
+//! for any of its data and are never held back until they are complete. Servers whose output is
+//! limited must packetize, and no limit may hold back what they serve; servers with arbitrary
+//! multiplexing or static priority must packetize or have a latency (`setup`).
 //!
 //! Runs for a flow of interest are greedy and begin at harmful times: when all flows begin
 //! together, when the first or the last packets of the flow arrive where others join, just after a

@@ -29,8 +29,8 @@ struct Synthetic {
     fails_at: Option<u32>,
     /// The runs during which the machine takes twice as long for everything.
     slow: Vec<Range<u32>>,
-    /// The runs beside a program that competes for the device's processor, which the fixed workload
-    /// does not notice.
+    /// The runs during which another program competes for the device's processor. The fixed
+    /// workload does not notice it.
     crowded: Vec<Range<u32>>,
     /// Whether the kernel records how long threads wait.
     observes_waiting: bool,
@@ -258,7 +258,7 @@ fn blocks_beside_a_competing_program_are_measured_again() {
     let (_, campaign) = self::campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
     (0..4).for_each(|cell| steady(cell, &campaign));
     assert_eq!(bench.runs, 32 + 4);
-    // The first blocks of the cells have no others beside them, but their threads wait.
+    // The first blocks of the cells cannot be compared with others, but their threads wait.
     let directory = tempfile::tempdir().expect("a directory");
     let crowded: Vec<Range<u32>> = std::iter::once(1..4).collect();
     let mut bench =

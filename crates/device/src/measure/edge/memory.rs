@@ -112,6 +112,7 @@ impl MemoryBench {
         self.counter.frequency()
     }
 
+    /// Loads the program of a task, and installs its rules.
     fn load(&self, task: &Task) -> Result<Loaded, BenchError> {
         let program = programs::compile(task, self.ports)?;
         let mut switch = Switch::new(program).map_err(failed)?;

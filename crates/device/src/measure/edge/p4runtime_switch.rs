@@ -18,6 +18,7 @@ use super::super::task::Task;
 use super::programs;
 use super::wire::Device;
 
+/// The longest wait until the switch accepts a connection, and until this client is primary.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The number of table entries in one Write request.
 const BATCH: usize = 1000;
@@ -112,6 +113,7 @@ impl Ids {
         Some(Self { table, action })
     }
 
+    /// Returns the update that inserts a rule with these keys and arguments.
     fn insert(&self, keys: &[Key], arguments: &[program::Argument]) -> v1::Update {
         let field = |(number, key): (u32, &Key)| v1::FieldMatch {
             field_id: number,

@@ -147,6 +147,8 @@ impl Path {
         self.send_within(traffic, order, self.wait)
     }
 
+    /// Sends the packets of an order and records their arrivals. Each arrival is awaited for at
+    /// most `wait`.
     fn send_within(
         &mut self,
         traffic: &Traffic,

@@ -1,4 +1,5 @@
-//! Generates a v1model program that contains a list of parts.
+//! Generates a v1model program that contains given parts: pieces of P4 such as a header, a table or
+//! an assignment (see [`Part`]).
 
 use std::fmt::Write;
 
@@ -9,8 +10,8 @@ use super::{Call, KeyKind, Part};
 /// with keys has `rules` entries, or fewer if its narrowest key has fewer values; one of them
 /// matches.
 ///
-/// Tables and conditions come before all other statements, whatever the order of `parts`, so that
-/// they see the packet as it came in.
+/// Tables and conditions come before all other statements, regardless of the order of `parts`, so
+/// that they see the packet as it came in.
 pub(in super::super) fn source(parts: &[Part], out_port: u32, rules: u32) -> String {
     let mut program = Program::default();
     for (number, part) in parts.iter().enumerate() {
@@ -39,6 +40,7 @@ struct Program {
 }
 
 impl Program {
+    /// Adds the code of a part to the program.
     fn add(&mut self, part: &Part, number: usize, rules: u32) -> std::fmt::Result {
         match part {
             Part::Header(bits) => {
@@ -102,6 +104,7 @@ impl Program {
         writeln!(self.conditions, "        if ({condition}) {{ }} else {{ exit; }}")
     }
 
+    /// Adds a table with these keys, and its application.
     fn table(&mut self, keys: &[(KeyKind, u32)], number: usize, rules: u32) -> std::fmt::Result {
         write!(
             self.locals,
@@ -131,6 +134,7 @@ impl Program {
         writeln!(self.tables, "        t{number}.apply();")
     }
 
+    /// Adds a call of an extern, and its instance if it has one.
     fn call(&mut self, call: Call, number: usize) -> std::fmt::Result {
         const COVERED: &str = "{ h.ethernet.destination, h.ethernet.high }";
         let checksum = |function: &str| {

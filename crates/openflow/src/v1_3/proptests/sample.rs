@@ -1,4 +1,4 @@
-//! Values that are derived from a string of bytes.
+//! Random messages for property tests: every value is derived from a string of bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -36,6 +36,7 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A type whose random values can be derived from bytes.
 pub(super) trait Sample: Sized {
     fn sample(source: &mut Source<'_>) -> Self;
 }

@@ -1,4 +1,4 @@
-//! Snapshots of rendered diagnostics.
+//! Tests of the text of diagnostics, by snapshots.
 
 use super::refused::architecture::switch;
 use super::{control, diagnostics_of, parser, program, statements};

@@ -1,5 +1,5 @@
-//! The encodings of values (scalars, JSON, and JSON according to RFC 7951), and the values that
-//! requests select.
+//! Tests of the encodings of values (scalars, JSON, and JSON according to RFC 7951) and of the
+//! values that requests select.
 
 use serde_json::{Value as JsonValue, json};
 use tonic::Code;

@@ -1,4 +1,5 @@
-//! Set of a port's configuration, as a leaf and as a container.
+//! Tests of the gNMI RPC Set, which changes the configuration of a port as a leaf or as a
+//! container.
 
 use serde_json::{Value as JsonValue, json};
 use tonic::Code;
@@ -66,7 +67,7 @@ async fn values_that_a_replacement_omits_become_the_default() {
         (vec![], vec![name()], false),
         (vec![name()], vec![], true),
         (vec![off()], vec![], false),
-        // Replacements are applied before updates, whatever the previous value.
+        // Replacements are applied before updates, regardless of the previous value.
         (vec![name()], vec![off()], false),
         (
             vec![off()],

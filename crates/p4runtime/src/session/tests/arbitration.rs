@@ -1,3 +1,6 @@
+//! Tests of arbitration on the stream of a device: messages before it, the notification of
+//! controllers, and the configuration of roles.
+
 use prost_types::Any;
 
 use super::*;

@@ -1,3 +1,6 @@
+//! Tests of `SetForwardingPipelineConfig` and `GetForwardingPipelineConfig`: the actions from
+//! `VERIFY` to `RECONCILE_AND_COMMIT`, and which entities survive them.
+
 use v1::{
     forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
     set_forwarding_pipeline_config_request::Action,
@@ -11,10 +14,12 @@ fn get(switch: &Switch, response_type: i32) -> Result<v1::ForwardingPipelineConf
     Ok(response.config.expect("config"))
 }
 
+/// Returns the cookie of the running pipeline, by which the tests recognise it.
 fn cookie(switch: &Switch) -> Result<u64, Code> {
     get(switch, ResponseType::CookieOnly as i32).map(|config| config.cookie.expect("set").cookie)
 }
 
+/// Returns the number of pipelines that were committed since the last call.
 fn committed(switch: &mut Switch) -> usize {
     let is_commit = |effect: &&Effect| matches!(effect, Effect::PipelineCommitted(_));
     let count = switch.effects.iter().filter(is_commit).count();
@@ -139,7 +144,8 @@ fn a_saved_pipeline_takes_writes_before_it_is_committed() {
     let next = pipeline(p4info_without(TABLE), 2);
     assert_eq!(switch.set(Action::VerifyAndSave, Some(next)), Ok(()));
     assert_eq!(committed(&mut switch), 0);
-    // The device still runs the first pipeline, which is the one that controllers must read.
+    // The device still runs the first pipeline, so the cookie that a controller reads is that of
+    // the first.
     assert_eq!(cookie(&switch), Ok(1));
     let updates = vec![insert(host(TABLE, 2, 1)), insert(host(OTHER_TABLE, 2, 1))];
     assert_eq!(switch.write(updates), Ok(vec![Code::InvalidArgument, Code::Ok]));
@@ -175,6 +181,7 @@ fn the_first_pipeline_may_be_saved_and_committed_too() {
     assert_eq!(cookie(&switch), Ok(2));
 }
 
+/// Returns the entity of a counter that has counted `packets` packets.
 fn counted(index: i64, packets: i64) -> v1::Entity {
     let entry = v1::CounterEntry {
         counter_id: COUNTER,
@@ -184,11 +191,12 @@ fn counted(index: i64, packets: i64) -> v1::Entity {
     v1::Entity { entity: Some(Kind::CounterEntry(entry)) }
 }
 
+/// Returns the wildcard that selects every counter in a read.
 fn all_counters() -> v1::Entity {
     v1::Entity { entity: Some(Kind::CounterEntry(v1::CounterEntry::default())) }
 }
 
-/// Writes a host, a route and a counter.
+/// Writes an entry to each of the two tables, and a counter.
 fn populate(switch: &mut Switch) {
     let modify = v1::Update { r#type: UpdateType::Modify as i32, entity: Some(counted(1, 9)) };
     let updates = vec![insert(host(TABLE, 1, 1)), insert(host(OTHER_TABLE, 2, 1)), modify];
@@ -199,8 +207,7 @@ fn populate(switch: &mut Switch) {
 fn reconcile_keeps_entities_that_fit_the_new_pipeline() {
     let mut switch = Switch::ready(DeviceOptions::default());
     populate(&mut switch);
-    // The first pipeline is the same program with another cookie, the second has another table
-    // size.
+    // The first new pipeline differs only in its cookie; the second also in the size of a table.
     let same = pipeline(p4info(), 2);
     let mut larger = p4info();
     larger.tables[1].size = 99;
@@ -215,8 +222,8 @@ fn reconcile_keeps_entities_that_fit_the_new_pipeline() {
     assert_eq!(committed(&mut switch), 2);
 }
 
-/// The default entry of a table with a constant default action can be counted and metered, but not
-/// written as an entry.
+/// A table's constant default entry cannot be written as an entry, but its direct counter and
+/// direct meter can.
 #[test]
 fn reconcile_keeps_the_direct_resources_of_a_constant_default_entry() {
     let with_size = |size, number| {

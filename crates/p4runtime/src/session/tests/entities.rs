@@ -1,3 +1,6 @@
+//! Tests of `Write` and `Read`: permissions, the atomicity of batches, and the limits and splitting
+//! of answers.
+
 use prost::Message as _;
 use v1::write_request::Atomicity;
 

@@ -129,8 +129,8 @@ fn a_restored_device_is_as_it_was() {
     assert_eq!(found(&log.restored()), found(&switch));
 }
 
-/// A write that cannot be recorded is undone, whatever its atomicity, and the controller receives
-/// the error.
+/// A write that cannot be recorded is undone, regardless of its atomicity, and the controller
+/// receives the error.
 #[test]
 fn a_write_that_cannot_be_recorded_is_undone() {
     for atomicity in

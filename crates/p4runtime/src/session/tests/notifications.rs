@@ -1,3 +1,6 @@
+//! Tests of digests and idle-timeout notifications: which controller receives them, and when they
+//! are repeated.
+
 use super::*;
 use ::entities::{Data, schema::DigestId};
 

@@ -1,3 +1,6 @@
+//! Tests of packet-ins and packet-outs on the stream of a device: who may send and receive them,
+//! and how errors are reported.
+
 use super::*;
 
 fn packet(payload: &'static [u8], metadata: &[(u32, &[u8])]) -> v1::PacketOut {

@@ -1,4 +1,4 @@
-//! Tests the rules by which architectures decide about packets. The expected decisions are in
+//! Tests of the rules by which architectures decide about packets. The expected decisions are in
 //! tables taken from the architectures' documents. Each case of each rule, and the order of any two
 //! cases, affects at least one row.
 

@@ -8,11 +8,13 @@ use super::{Egress, Ingress};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A pass that waits to run.
 pub(super) enum Pass<V> {
     Ingress(Ingress<V>),
     Egress(Box<Egress<V>>),
 }
 
+/// The passes that wait to run, in the order in which they run.
 pub(super) struct Queue<V> {
     /// The only pass that waits. This is the usual case, which needs no sorting.
     only: Option<Pass<V>>,

@@ -20,14 +20,22 @@ pub(super) struct ResolvedGlue {
     /// The assignments to a packet's metadata when it is received. The metadata are zero before, so
     /// assignments of zero are left out.
     pub(super) received: Assignments,
+    /// The assignments before ingress runs.
     pub(super) before_ingress: Assignments,
+    /// The rules that decide about a packet after ingress.
     pub(super) after_ingress: Decision,
+    /// The assignments to the metadata of a packet that goes to one port. The two after it are
+    /// those for a packet that goes to a multicast group, and for each replica of it.
     pub(super) to_port: Assignments,
     pub(super) to_group: Assignments,
     pub(super) replica: Assignments,
+    /// The rules that decide whether a packet enters the queue of its output port.
     pub(super) before_queue: Decision,
+    /// The assignments to a packet that enters a queue.
     pub(super) queued: Assignments,
+    /// The assignments before egress runs.
     pub(super) before_egress: Assignments,
+    /// The rules that decide about a packet after egress.
     pub(super) after_egress: Decision,
 }
 

@@ -82,6 +82,7 @@ impl Psa {
 
 /// Returns whether a deparser has no effect besides the packet that it emits.
 fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
+    /// Whether no statement of a block has an effect besides the packet.
     fn is_silent(block: &Block) -> bool {
         block.iter().all(|statement| match statement {
             Statement::If { then, otherwise, .. } => is_silent(then) && is_silent(otherwise),

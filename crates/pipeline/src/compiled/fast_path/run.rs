@@ -36,6 +36,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) words: usize,
     /// The index of the frame of the current packet.
     pub(in crate::compiled) at: usize,
+    /// The frame of a replicated packet as it was at the end of ingress.
     pub(super) saved: &'b mut Vec<u64>,
     pub(in crate::compiled) context: Context,
     pub(in crate::compiled) host: Host<'r>,

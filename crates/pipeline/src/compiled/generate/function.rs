@@ -91,7 +91,10 @@ pub(super) struct Function<'f, 'm> {
     pub(super) names: &'m Names,
     pub(super) resolved: &'m ResolvedProgram,
     pub(super) config: TargetFrontendConfig,
+    /// The first parameter of the function: the address of the frame, which holds the program's
+    /// variables.
     pub(super) frame: Value,
+    /// The second parameter: the address of the state that generated code shares with its caller.
     pub(super) context: Value,
     /// The blocks to which `continue` and `break` jump, for each loop that is being generated, the
     /// innermost last.

@@ -1,6 +1,6 @@
-//! The functions of the host that generated code calls. One table names them; the enumeration
-//! [`HostCall`], the symbols and the signatures follow from it, so a new host call is one line here
-//! and its function.
+//! The host functions: functions of this crate, written in Rust, that generated machine code calls
+//! for whatever it does not do itself. One table names them; the enumeration [`HostCall`], the
+//! symbols and the signatures follow from it, so a new host call is one line here and its function.
 
 use crate::compiled::{added, context, meters};
 use crate::error::CompileError;

@@ -643,6 +643,8 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Emits a comparison of the subject with each value in turn. Returns whether control never
+    /// continues after the switch.
     fn switch(
         &mut self,
         subject: &Expression,
@@ -685,6 +687,8 @@ impl Function<'_, '_> {
         ends
     }
 
+    /// Emits a loop: `before` and the condition, `body` and `update` in each round. Returns whether
+    /// control never continues after it.
     fn repeat(
         &mut self,
         (before, condition): (&Block, &Expression),

@@ -764,6 +764,8 @@ impl Function<'_, '_> {
         }
     }
 
+    /// Emits the stores of the parameters that an action may have changed, and the end of the
+    /// update of the entry. After a miss, the host ends the update instead.
     fn leave_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize, action: &TableAction) {
         let Some(packed) = entry.layout.actions.get(index) else {
             return self.broken("the packed parameters of an action");

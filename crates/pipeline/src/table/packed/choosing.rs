@@ -73,6 +73,7 @@ pub(crate) struct Choosing {
     choosers: Mutex<Choosers>,
 }
 
+/// The choosers that exist, and the entries that use them.
 #[derive(Debug, Default)]
 struct Choosers {
     /// The choosers, by the address of the member's cell or of the group from which each was made.
@@ -82,6 +83,7 @@ struct Choosers {
     entries: BTreeMap<EntryHandle, (u128, usize)>,
 }
 
+/// A chooser, with what it was made from.
 #[derive(Debug)]
 struct Made {
     /// The chooser. It has an allocation of its own because entries hold its address.

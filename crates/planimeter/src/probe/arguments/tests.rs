@@ -1,3 +1,6 @@
+//! Tests of the command line of `planimeter probe`: its help, and how flags and files become a
+//! configuration.
+
 use std::fs;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Snapshots of the messages that users read when a configuration is wrong.
+//! Tests of the messages that users read when a configuration is wrong, by snapshots.
 
 use std::path::Path;
 

@@ -66,7 +66,7 @@ impl Value for Counts {
 }
 
 /// Appends elements, each of which may occur only once, because equal points of a sweep could not
-/// be told apart.
+/// be distinguished.
 fn extend<T: PartialEq + Copy + std::fmt::Display>(
     list: &mut Vec<T>,
     more: &[T],

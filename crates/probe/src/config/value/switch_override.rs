@@ -1,4 +1,8 @@
-//! Overrides of settings for some switches, written `0-9:rate=100,start-delay=2s`.
+//! Overrides, which change some settings for a range of emulated switches.
+//!
+//! An override is written as the range, a colon and the changed fields. For example,
+//! `0-9:rate=100,start-delay=2s` makes each of the switches 0 to 9 send 100 packet-ins per second,
+//! and begin 2 seconds after the start of the traffic.
 
 use std::path::Path;
 
@@ -38,7 +42,7 @@ impl Field {
         }
     }
 
-    /// Returns a value as a user might write it.
+    /// Returns a valid value of the field, which error messages show as an example.
     pub(in crate::config) fn example(self) -> &'static str {
         match self {
             Self::Index => "0-9",
@@ -50,12 +54,13 @@ impl Field {
         }
     }
 
-    /// Returns the field with a name.
+    /// Returns the field with the given name, or `None` if there is none.
     pub(in crate::config) fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Returns the names and values in the text of an override.
+    /// Returns the name and value of each field in the text of an override. The range of switches
+    /// is the field `index`.
     pub(in crate::config) fn parts(text: &str) -> Vec<(&str, &str)> {
         let (index, fields) = text.split_once(':').unwrap_or((text, ""));
         let fields = split_fields(fields);
@@ -64,7 +69,8 @@ impl Field {
     }
 }
 
-/// Checks the value of one field, and returns what is wrong with it.
+/// Checks the value of one field, and returns the reason if it is invalid. Names of files are
+/// relative to `base`.
 pub(in crate::config) fn check_field(
     field: Field,
     text: &str,
@@ -73,6 +79,7 @@ pub(in crate::config) fn check_field(
     set_field(&mut SwitchOverride::default(), field, text, base)
 }
 
+/// Parses the value of one field and stores it in `target`.
 fn set_field(
     target: &mut SwitchOverride,
     field: Field,
@@ -134,7 +141,9 @@ pub(super) fn parse(text: &str, base: &Path) -> Result<SwitchOverride, Rejection
     Ok(result)
 }
 
-/// Splits at those commas that a new field follows, so that file names may contain commas.
+/// Splits the text `field=value,...` into the names and values of its fields. A value is `None` if
+/// there is no `=`. A comma separates fields only if a field name and `=` follow it, so that file
+/// names may contain commas.
 fn split_fields(text: &str) -> Vec<(&str, Option<&str>)> {
     let begins_field = |part: &str| {
         part.split_once('=').is_some_and(|(name, _)| {
@@ -159,7 +168,7 @@ fn split_fields(text: &str) -> Vec<(&str, Option<&str>)> {
         .collect()
 }
 
-/// Returns the canonical form.
+/// Returns the canonical text of an override: its fields in the order of [`Field::ALL`].
 pub(super) fn text(value: &SwitchOverride) -> String {
     let mut fields = Vec::new();
     let mut push = |field: Field, text: Option<String>| {

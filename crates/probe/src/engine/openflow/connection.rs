@@ -37,6 +37,7 @@ pub(crate) enum State {
     Open(Transport),
 }
 
+/// The connection of a switch to the controller, with its outgoing bytes.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) state: State,

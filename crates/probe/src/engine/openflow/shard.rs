@@ -36,8 +36,8 @@ const READ: usize = 256 * 1024;
 /// connection is the index of its switch.
 const MAILBOX: u64 = u64::MAX;
 
-/// The number of low bits of a sequence number that a buffer id carries. With one bit less than the
-/// id has, OFP_NO_BUFFER is never used.
+/// The number of low bits of a sequence number that a buffer id carries. A buffer id has 32 bits;
+/// the highest one stays clear, so that the id is never `OFP_NO_BUFFER`, which has all bits set.
 const BUFFER_BITS: u32 = 31;
 
 /// The reason why a connection ended.
@@ -57,19 +57,28 @@ enum ConnectionError {
     Session(String),
 }
 
+/// An engine thread and its share of the switches.
 pub(super) struct Shard {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
+    /// What opens connections to the controller.
     pub(super) dialler: Dialler,
     pub(super) recorder: Recorder,
+    /// The times of the thread's tasks, such as when the next packet-in is due.
     pub(super) pace: Pace,
     pub(super) members: Vec<Member>,
+    /// The messages from other engine threads.
     pub(super) mailbox: Mailbox,
+    /// The ends through which messages to the other engine threads are sent, by thread.
     pub(super) slots: Vec<Slot>,
+    /// The poller of all connections and of the mailbox.
     pub(super) epoll: std::os::fd::OwnedFd,
+    /// The switches whose connections may have something to send, by index in `members`.
     pub(super) dirty: Vec<usize>,
+    /// A reused buffer for the frame of the next packet-in.
     pub(super) frame: Vec<u8>,
+    /// The time of the next attempt to connect, so that the thread does not dial too fast.
     pub(super) next_dial: u64,
 }
 
@@ -77,8 +86,11 @@ pub(super) struct Shard {
 pub(super) struct Member {
     pub(super) switch: OpenFlowSwitch,
     pub(super) connection: Connection,
+    /// What generates the frames of the switch's packet-ins.
     pub(super) source: FrameSource,
+    /// The prepared messages for a flood, if the traffic is one.
     pub(super) flood: Option<FloodBlock>,
+    /// Whether the controller has finished the handshake with the switch.
     pub(super) ready: bool,
     /// The most advanced stage of the handshake so far, and the last error.
     pub(super) handshake: SwitchHandshake,
@@ -160,9 +172,9 @@ impl Shard {
         Ok((self.recorder, self.members.into_iter().map(|member| member.handshake).collect()))
     }
 
-    /// Sends packet-ins that became due while the thread reads answers. They come before further
-    /// answers, because after a stall, a pass over all connections takes longer than packet-ins may
-    /// be late.
+    /// Sends packet-ins that became due while the thread reads answers. This is done after each
+    /// connection is read, because reading all connections after a stall would make packet-ins too
+    /// late.
     fn keep_schedule(&mut self) {
         let now = self.orders.clock.now();
         if let Some(at) = self.pace.traffic_time(now).filter(|_| self.pace.is_due(now)) {
@@ -171,6 +183,7 @@ impl Shard {
         }
     }
 
+    /// Returns the time for which the thread may sleep until its next task.
     fn timeout(&self, now: u64) -> Timespec {
         let mut wake = self.pace.wake(now, self.recorder.next_sample());
         let is_idle = |member: &Member| matches!(member.connection.state, State::Idle { .. });
@@ -184,7 +197,8 @@ impl Shard {
         Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 }
     }
 
-    /// Dials the connections that are due for an attempt, no faster than the configured rate.
+    /// Starts to connect the switches whose next attempt is due, no faster than the configured
+    /// rate.
     fn dial(&mut self, now: u64) {
         let spacing = self.plan.dial_spacing();
         for index in 0..self.members.len() {
@@ -217,12 +231,14 @@ impl Shard {
         }
     }
 
+    /// Handles an event of a switch's connection, and ends the connection if it fails.
     fn handle(&mut self, index: usize, flags: epoll::EventFlags, buffer: &mut [u8]) {
         if let Err(error) = self.try_handle(index, flags, buffer) {
             self.disconnect(index, &error);
         }
     }
 
+    /// Completes the connection if it is being made, then reads and writes as the events allow.
     fn try_handle(
         &mut self,
         index: usize,
@@ -262,6 +278,8 @@ impl Shard {
         Ok(())
     }
 
+    /// Does the periodic work of all switches: gives up overdue answers in a closed loop and runs
+    /// the timers of the sessions. Then publishes the counters.
     fn tick(&mut self, now: u64) {
         let at = self.pace.traffic_time(now);
         for index in 0..self.members.len() {
@@ -317,7 +335,7 @@ impl Shard {
     }
 }
 
-/// Converts a time-out to nanoseconds.
+/// Converts a timeout to nanoseconds.
 fn span(timeout: &Timespec) -> u64 {
     timeout.tv_sec as u64 * 1_000_000_000 + timeout.tv_nsec as u64
 }

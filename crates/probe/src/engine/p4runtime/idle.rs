@@ -1,4 +1,4 @@
-//! Idle time-outs as load: the table whose entries switches report as idle, and these entries.
+//! Idle timeouts as load: the table whose entries switches report as idle, and these entries.
 //!
 //! At each due time, a switch inserts an entry, as if a packet had added it earlier, and notifies
 //! the controller that the entry is idle. A controller then removes the entry, or sets it again to
@@ -15,7 +15,7 @@ use crate::traffic::RunKey;
 
 /// The number of bits of the sequence number in a key.
 const NUMBER_BITS: u32 = 32;
-/// The time-out of the entries in nanoseconds. It is a day, so that the emulated device itself
+/// The timeout of the entries in nanoseconds. It is a day, so that the emulated device itself
 /// never reports them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
 /// The assumed size of a table without a declared size, and the maximum number of reported entries
@@ -38,6 +38,7 @@ pub(super) struct IdleForm {
     mark: u128,
 }
 
+/// A match field of the table.
 #[derive(Clone, Debug)]
 struct Field {
     id: u32,
@@ -250,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a table with idle time-outs that has fields of these kinds and widths.
+    /// Returns a table with idle timeouts that has fields of these kinds and widths.
     fn table(name: &str, number: u32, fields: &[(&str, u32)], more: &str) -> String {
         let field = |(at, (kind, bits)): (usize, &(&str, u32))| {
             let id = at + 1;

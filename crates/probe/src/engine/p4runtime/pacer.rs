@@ -29,6 +29,7 @@ pub(super) struct Pacing {
     pacer: Mutex<Pacer>,
 }
 
+/// The state of the pacing, which a lock protects.
 struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,

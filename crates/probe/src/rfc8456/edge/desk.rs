@@ -15,6 +15,7 @@ pub(super) struct Desk {
     pending: usize,
 }
 
+/// An order to the thread.
 enum Task {
     AskTopology,
     AskFlows,

@@ -71,6 +71,7 @@ impl Events {
     }
 }
 
+/// The observer of one switch, which adds what a controller does to the queue.
 struct Observer {
     switch: u32,
     events: Arc<Events>,

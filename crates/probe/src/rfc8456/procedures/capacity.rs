@@ -13,10 +13,15 @@ use crate::rfc8456::seen::{Order, Seen, What};
 pub(in crate::rfc8456) struct Sessions {
     terms: Terms,
     switches: u32,
+    /// The number of switches that have been told to connect.
     asked: u32,
+    /// The switches that have a session now.
     ready: BTreeSet<u32>,
+    /// The largest number of sessions at a time.
     most: usize,
+    /// The time of the next attempt to connect.
     next: u64,
+    /// The time until which another session must be opened.
     deadline: u64,
     measured: Option<Measured>,
 }
@@ -111,14 +116,19 @@ impl Procedure for Sessions {
 pub(in crate::rfc8456) struct FlowCapacity {
     terms: Terms,
     scene: Scene,
+    /// The number of flows offered so far.
     flows: u32,
+    /// The time at which the next flow is offered.
     next: u64,
+    /// The time of the next query of the number of entries.
     look_at: u64,
+    /// The number of entries that switches refused.
     refused: u64,
     /// The last number of flow entries, and how many queries in a row returned it.
     entries: Option<(u64, u32)>,
     /// The number of entries before the first flow, such as table-miss entries.
     before: Option<u64>,
+    /// The largest number of entries that a query returned.
     most: u64,
     /// The time by which a controller that installs entries at all has installed the first one.
     first_by: u64,

@@ -30,14 +30,17 @@ const ROUND: u64 = 20_000_000;
 /// configured intervals.
 const ROUNDS: usize = 3;
 
+/// The state of the test of the topology change detection time.
 pub(in crate::rfc8456) struct TopologyChange {
     terms: Terms,
     /// The switch that is switched off. It has at least as many links as any other.
     victim: u32,
+    /// The switches that have a link to the victim.
     neighbours: BTreeSet<u32>,
     /// The position of the first event in the interval of discovery messages, as a share of the
     /// distance between two events.
     shift: f64,
+    /// The time at which the trial began.
     began: u64,
     /// The time for which the network was watched before any change.
     watched: u64,
@@ -49,6 +52,7 @@ pub(in crate::rfc8456) struct TopologyChange {
     times: Vec<f64>,
     /// The number of detected events that a switch reported to the controller.
     notified: u32,
+    /// The number of events that the controller did not detect.
     missed: u32,
     measured: Option<Measured>,
 }

@@ -14,23 +14,31 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::seen::{Census, Order, Seen, What};
 use crate::topology::Topology;
 
+/// The state of the test of the topology discovery time.
 pub(in crate::rfc8456) struct TopologyDiscovery {
     terms: Terms,
     switches: u32,
     /// The number of switches without links. Only a northbound interface can show that the
     /// controller knows them.
     unlinked: u32,
+    /// The number of ends of links in the topology.
     ends: usize,
     /// The ends of links at which no discovery frame has arrived yet.
     missing: BTreeSet<(u32, u16)>,
+    /// The numbers of switches and links that the controller has to report at its northbound
+    /// interface.
     census: Census,
     deadline: u64,
+    /// The time of the next query of the northbound interface.
     query_at: u64,
     /// The last answer of the northbound interface, and how many queries in a row returned it.
     answer: Option<(Census, u32)>,
+    /// The times of the first and of the last discovery message.
     first: Option<u64>,
     last: u64,
+    /// The number of discovery messages.
     messages: u64,
+    /// The last error of a connection or of the northbound interface.
     refused: Option<String>,
     measured: Option<Measured>,
 }

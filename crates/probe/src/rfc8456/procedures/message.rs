@@ -11,6 +11,7 @@ use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Order, Seen, What};
 use crate::traffic::PacketId;
 
+/// The state of the test of the message processing time.
 pub(in crate::rfc8456) struct MessageTime {
     terms: Terms,
     scene: Scene,

@@ -37,12 +37,17 @@ const NO_PAIRS: &str =
 pub(in crate::rfc8456) struct PathTime {
     terms: Terms,
     scene: Scene,
+    /// Whether the path is requested at the northbound interface before the packet is sent.
     proactive: bool,
     end: u64,
+    /// The number of the current pair of hosts, from 0.
     flow: u32,
     current: Option<Current>,
+    /// The provisioning time of each path, in nanoseconds.
     times: Vec<u64>,
+    /// The number of flow rules that the controller installed.
     rules: u64,
+    /// The number of paths that were not provisioned.
     lost: u64,
     /// The number of paths on which earlier rules forwarded a packet without the controller.
     bypassed: u64,
@@ -227,10 +232,13 @@ impl Procedure for PathTime {
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,
+    /// Whether the path is requested at the northbound interface before the packet is sent.
     proactive: bool,
     began: u64,
     end: u64,
+    /// The time at which the next pair is offered.
     next: u64,
+    /// The number of the next pair of hosts, from 0.
     flow: u32,
     /// The pairs whose packet has not arrived yet.
     waiting: HashMap<u32, Offered>,
@@ -238,6 +246,7 @@ pub(in crate::rfc8456) struct PathRate {
     arrived: u64,
     /// The number of pairs whose packet arrived although the controller had not been asked.
     bypassed: u64,
+    /// The number of flow rules that the controller installed.
     rules: u64,
     error: Option<String>,
     measured: Option<Measured>,

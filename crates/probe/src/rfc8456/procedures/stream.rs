@@ -18,9 +18,11 @@ use crate::topology::{Port, SwitchIndex};
 /// The packets of one direction.
 #[derive(Debug, Default)]
 struct Stream {
+    /// The number of packets sent so far.
     sent: u64,
     /// The time and the sequence number of each packet, in the order of arrival.
     arrivals: Vec<(u64, u64)>,
+    /// The sequence numbers of the packets that have arrived.
     known: BTreeSet<u64>,
     duplicates: u64,
 }
@@ -62,7 +64,9 @@ fn silence(terms: &Terms) -> u64 {
 pub(in crate::rfc8456) struct Failover {
     terms: Terms,
     scene: Scene,
+    /// The time of the next packet.
     next: u64,
+    /// The time at which the active controller is to be stopped.
     cut_at: u64,
     /// The time of the order to stop the active controller.
     cut: Option<u64>,
@@ -71,6 +75,7 @@ pub(in crate::rfc8456) struct Failover {
     stream: Stream,
     /// The destination of each packet.
     pairs: Vec<Pair>,
+    /// The time at which it is next checked whether packets arrive again.
     look_at: u64,
     measured: Option<Measured>,
 }
@@ -183,10 +188,15 @@ impl Procedure for Failover {
 pub(in crate::rfc8456) struct Reprovisioning {
     terms: Terms,
     scene: Scene,
+    /// The two hosts; `None` if the network has no two hosts behind different switches.
     pair: Option<Pair>,
+    /// The time of the next packet in each direction.
     next: u64,
+    /// The time at which the link is to go down.
     cut_at: u64,
+    /// The time at which it is next checked whether packets arrive again.
     look_at: u64,
+    /// The time at which the link went down.
     cut: Option<u64>,
     /// The streams in forward and in reverse direction.
     streams: [Stream; 2],

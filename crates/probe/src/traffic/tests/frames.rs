@@ -1,3 +1,5 @@
+//! Tests of generated frames: lengths, checksums, addresses and ports.
+
 use std::collections::HashSet;
 
 use proptest::prelude::*;
@@ -61,7 +63,7 @@ fn frames_depend_on_their_number_alone() {
 #[test]
 fn hosts_send_to_each_other_host_in_turn_and_enter_by_their_port() {
     for (wiring, own, reached) in [(TopologySource::None, 3, 2), (TopologySource::Linear, 3, 29)] {
-        // Each host has a port of its own beside those for links.
+        // Each host has a port of its own, in addition to the ports for links.
         let switches = switches(10, 5, own);
         let hosts = hosts(&switches, &wiring);
         let plan = FramePlan::new(&traffic(Frame::Udp, 60), &switches).unwrap();

@@ -1,3 +1,5 @@
+//! Tests of the emulated hosts: their addresses, their ports and their gratuitous ARP.
+
 use std::collections::HashSet;
 
 use etherparse::{ArpOperation, SlicedPacket};

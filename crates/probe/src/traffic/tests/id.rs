@@ -1,3 +1,6 @@
+//! Tests of packet ids, which must survive changes by controllers and networks and must not be
+//! found in other frames.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -5,7 +8,8 @@ use super::*;
 /// A change that a controller makes to a packet or that a network makes to a frame.
 #[derive(Clone, Debug)]
 enum Change {
-    /// A byte of the Ethernet, IPv4, or transport header is rewritten.
+    /// A byte of the Ethernet, IPv4 or transport header is replaced by `value`. `place` is an index
+    /// into [`rewritable`], modulo its length.
     Rewrite {
         place: usize,
         value: u8,
@@ -16,14 +20,16 @@ enum Change {
     Append(Vec<u8>),
 }
 
-/// Returns the offsets of what may be rewritten: addresses, DSCP, identification, TTL, checksums
-/// and ports.
+/// Returns the offsets of the bytes that may be rewritten: those of addresses, DSCP,
+/// identification, TTL, checksums and ports.
 fn rewritable(frame: &Frame) -> Vec<usize> {
     let mut places: Vec<usize> = (0..12).chain([15, 18, 19, 22, 24, 25]).chain(26..38).collect();
     places.extend(if *frame == Frame::Udp { [40, 41] } else { [50, 51] });
     places
 }
 
+/// Applies changes to a frame. A tag of 4 bytes shifts all headers after the Ethernet addresses,
+/// and appended bytes stay within the distance over which an id is searched for.
 fn apply(kind: &Frame, frame: &mut Vec<u8>, changes: &[Change]) {
     let places = rewritable(kind);
     let mut tags = 0;
@@ -102,8 +108,8 @@ fn frames_of_other_trials_are_foreign() {
 
 #[test]
 fn check_words_use_all_their_bits() {
-    // Over n tags each bit is set n / 2 times, with standard error root(n) / 2, of which 5 are
-    // allowed for each of 32 bits.
+    // In n check words, each bit is set n / 2 times on average, with a standard deviation of
+    // sqrt(n) / 2 = 50. Five standard deviations are allowed.
     let n = 10_000u32;
     let mut set = [0u32; 32];
     for sequence in 0..n {
@@ -144,7 +150,8 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         key: u64,
     ) {
-        // Each of 65 positions passes two comparisons of 32 bits with probability 2^-31.
+        // At each of 65 positions, two words of 32 bits are compared with the check word, so an id
+        // is found there with a probability of 2^-31.
         prop_assert_eq!(read_id(&bytes, RunKey::new(key)), None);
     }
 

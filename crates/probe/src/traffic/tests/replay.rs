@@ -1,3 +1,5 @@
+//! Tests of frames that are replayed from a capture file, with a packet id written into each.
+
 use std::io::Write;
 use std::path::PathBuf;
 

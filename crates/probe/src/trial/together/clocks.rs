@@ -10,7 +10,7 @@ use crate::engine::TrialPlan;
 
 /// The number of round trips with each rank. Only the fastest one counts.
 const EXCHANGES: u32 = 16;
-/// The time-out of one round trip.
+/// The timeout of one round trip.
 const EACH: Duration = Duration::from_secs(5);
 
 impl Together<'_> {

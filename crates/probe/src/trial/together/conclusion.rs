@@ -91,6 +91,7 @@ impl Together<'_> {
     }
 }
 
+/// Merges the records of all ranks into one outcome.
 fn together(
     plan: &TrialPlan,
     setting: TrialSetting,

@@ -66,6 +66,7 @@ const LEAST: usize = 16;
 const INDENT: usize = 4;
 const GAP: usize = 2;
 
+/// Formats a table as a grid, or as a list if it has only text and some of it is long.
 fn table(table: &Table, layout: Layout) -> String {
     let mut out = layout.paragraph("  ", &table.caption, Paint::Faint);
     let cells = || table.rows().flatten();

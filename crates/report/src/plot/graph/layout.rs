@@ -204,6 +204,7 @@ fn backward(count: usize, steps: &[Step]) -> Vec<Step> {
     backward
 }
 
+/// The progress of the depth-first search at a box.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,

@@ -108,6 +108,7 @@ impl Variables {
     }
 }
 
+/// A linear program, with its variables by class of flows.
 struct Formulation {
     program: Program,
     classes: Vec<Variables>,
@@ -116,6 +117,7 @@ struct Formulation {
     data: Rational,
 }
 
+/// Returns the bounds of a flow from the linear program for arbitrary multiplexing.
 pub(in crate::network::analysis) fn bound(
     common: &Common<'_>,
     delays: &Delays,
@@ -307,6 +309,7 @@ fn way(common: &Common<'_>, nodes: &[Node], id: FlowId, first: usize) -> Vec<usi
 }
 
 impl Formulation {
+    /// Builds the program, without the objective.
     fn of(nodes: &[Node], classes: &[Class]) -> Self {
         let (time, data) = scales(nodes, classes);
         let mut program = Program::stopped_by(crate::Interrupt::of_thread());
@@ -343,6 +346,7 @@ impl Formulation {
         rate * &self.time / &self.data
     }
 
+    /// Adds the variables of a class of flows and their constraints.
     fn add_class(
         &mut self,
         nodes: &[Node],

@@ -1,4 +1,5 @@
-//! Files of other tools, whose content is accepted, refused with its position, or noted.
+//! Tests of the files of other tools, whose content is accepted, refused with its position, or
+//! noted.
 
 use crate::network::format::{Format, read};
 use crate::network::{Analyser, Analysis, Network, Settings};

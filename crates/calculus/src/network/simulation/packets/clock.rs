@@ -20,7 +20,9 @@ pub(super) struct Clock {
 /// A point of true time from which a clock advances by `rate` per unit of true time.
 #[derive(Clone, Debug)]
 struct Knot {
+    /// The true time of the knot.
     time: Rational,
+    /// The time that the clock shows at the knot.
     local: Rational,
     rate: Rational,
 }

@@ -73,7 +73,7 @@ impl Conformance {
             Self::Curve { inverse, sent } => {
                 let mut time = ready.clone();
                 let mut together = size.clone();
-                // The packet is sent at once, so the curve must allow its size at time zero.
+                // The packet is sent immediately, so the curve must allow its size at time zero.
                 if inverse.value_at(&together) > Extended::ZERO {
                     return None;
                 }

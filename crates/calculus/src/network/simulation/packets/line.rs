@@ -2,8 +2,8 @@
 //!
 //! A lazy server serves no more than its service curve requires: from the start of a backlogged
 //! period if the curve is strict, else from the arrival of any packet so far. A server may also be
-//! lazy until the first packet of a period has left and then send all that waits at once, or send
-//! everything at once, if its output is not limited.
+//! lazy until the first packet of a period has left and then send all that waits instantaneously,
+//! or send everything instantaneously, if its output is not limited.
 //!
 //! A packet that is not held back until it is complete leaves with its first bit, so that the
 //! server is never late with respect to its curve.
@@ -41,9 +41,9 @@ pub(super) enum Pace {
     /// The server serves as slowly as its service curve allows.
     Lazy,
     /// The server serves as slowly as its service curve allows until the first packet of a
-    /// backlogged period has left. Then it serves all that waits at once.
+    /// backlogged period has left. Then it serves all that waits instantaneously.
     LazyAtFirst,
-    /// The server serves all that waits at once.
+    /// The server serves all that waits instantaneously.
     AtOnce,
 }
 

@@ -34,6 +34,7 @@ struct Sending {
     until: Rational,
 }
 
+/// The queue of one class.
 struct Queue<'n> {
     priority: Priority,
     /// The indices of the waiting packets, with their sizes.
@@ -44,6 +45,7 @@ struct Queue<'n> {
 }
 
 impl<'n> Queue<'n> {
+    /// Returns the size of the first packet, or `None` if no packet waits.
     fn head(&self) -> Option<&Rational> {
         self.packets.front().map(|(_, size)| size).or(self.always)
     }
@@ -51,29 +53,42 @@ impl<'n> Queue<'n> {
 
 /// The state of the port's scheduler.
 enum Order<'n> {
-    /// The state of static priority: of the classes that may send, the most urgent one does. Its
-    /// gate must be open for long enough, and its credit, if it has an idle slope, must not be
-    /// negative.
+    /// Static priority, with gates and credit-based shapers: the most urgent class that may send is
+    /// served. A class may send if its gate stays open for the whole packet and if its credit, if
+    /// it has an idle slope, is not negative.
     Urgency {
         gates: Option<Gates<'n>>,
+        /// The idle slope of each class, or `None` for a class without a shaper.
         slopes: Vec<Option<Rational>>,
         credits: Vec<Rational>,
+        /// The time to which the credits have been updated.
         since: Rational,
     },
+    /// Deficit round robin.
     Deficits {
         quanta: Vec<&'n Rational>,
+        /// The deficit of each class: the amount that it may still send.
         left: Vec<Rational>,
+        /// The class that is visited.
         at: usize,
+        /// Whether the visited class has received its quantum already.
         entered: bool,
     },
+    /// Weighted round robin.
     Weights {
         weights: Vec<u32>,
+        /// The class that is visited.
         at: usize,
+        /// The number of packets that the visited class has sent in this visit.
         sent: u32,
     },
+    /// Interleaved weighted round robin: a class of weight `w` may send one packet in each of the
+    /// first `w` rounds.
     Rounds {
         weights: Vec<u32>,
+        /// The class that is visited next.
         at: usize,
+        /// The number of the round, from 1 to the largest weight.
         round: u32,
     },
 }
@@ -167,6 +182,7 @@ impl<'n> State<'n> {
         packet
     }
 
+    /// Starts the transmission of the next packet if one may be sent at the time `now`.
     pub(super) fn pick(&mut self, now: &Rational) -> Pick {
         if self.sending.is_some() {
             return Pick::Nothing;
@@ -257,9 +273,11 @@ fn sorted<S>(classes: &[Class<S>]) -> impl Iterator<Item = &Class<S>> + Clone {
 }
 
 impl Order<'_> {
-    /// Returns the class that sends next. If none may send at the time `now`, the error is the time
-    /// at which one may, or `None` if nothing waits. `heads` has the size of each class's first
-    /// packet.
+    /// Returns the class that sends next. `heads` has the size of each class's first packet.
+    ///
+    /// # Errors
+    /// If no class may send at the time `now`, the error is the time at which one may, or `None` if
+    /// no packet waits.
     fn pick(
         &mut self,
         now: &Rational,

@@ -79,6 +79,7 @@ struct Packet {
 /// for per-flow regulators, the participant.
 type QueueKey = (ServerId, ServerId, Priority, Option<usize>);
 
+/// An event of the packet simulation. The numbers are indices of packets or ports.
 #[derive(Debug)]
 enum Event {
     /// A source sends a packet.
@@ -105,21 +106,34 @@ struct PortAt<'n> {
     clock: Clock,
 }
 
+/// The state of a packet simulation.
 pub(super) struct Run<'c, 'n> {
     setup: &'c Setup<'n>,
     has_interest: bool,
+    /// The random choices of the run; `None` if each is as harmful as possible to the flow of
+    /// interest.
     rng: Option<Rng>,
     /// The order of streams among packets that arrive simultaneously: lower values are first.
     ranks: Vec<u8>,
+    /// All packets so far. A packet is referred to by its index.
     packets: Vec<Packet>,
     /// The pending events, each with its time, its order among simultaneous events, and its number.
     agenda: BinaryHeap<Reverse<(Rational, u8, usize)>>,
+    /// All events so far, by number. An event is taken out when it happens.
     events: Vec<Option<Event>>,
+    /// The output ports that flows pass, by index.
     ports: BTreeMap<usize, PortAt<'n>>,
+    /// The servers that are not ports.
     lines: HashMap<ServerId, Line<'c>>,
+    /// The packets that wait in each queue of a regulator.
     queues: BTreeMap<QueueKey, VecDeque<usize>>,
+    /// For each regulator and participant, what the regulator let pass so far. It determines when
+    /// the next packet conforms to the arrival curve.
     regulated: HashMap<(ServerId, ServerId, usize), Conformance>,
+    /// The packets that have passed a server that eliminates copies: the server, the stream and the
+    /// number of the packet.
     eliminated: HashSet<(ServerId, usize, usize)>,
+    /// The number of packets that the source of each stream sends at its first moment.
     bursts: Vec<usize>,
     /// The number of packets that have not reached their destination. A packet counts once for each
     /// of its participants.
@@ -199,6 +213,7 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
+    /// Schedules all packets that the sources send in a scenario.
     fn send(&mut self, scenario: &Scenario) {
         let setup = self.setup;
         for (index, (stream, (begins, pattern))) in
@@ -329,6 +344,8 @@ impl<'c, 'n> Run<'c, 'n> {
         self.setup.participants.get(*packet.members.first()?)?.path.get(packet.hop).copied()
     }
 
+    /// Handles the arrival of a packet at its next server. A server that eliminates copies drops
+    /// all but the first.
     fn arrive(&mut self, index: usize, now: &Rational) {
         let setup = self.setup;
         let Some(server) = self.server(index) else { return };

@@ -94,6 +94,8 @@ impl<'n> Setup<'n> {
         (!setup.participants.is_empty()).then_some(setup)
     }
 
+    /// Adds a flow as a participant, and its stream of packets unless an earlier flow of its group
+    /// has the same.
     fn add(&mut self, id: FlowId, size: Rational, groups: &mut HashMap<(bool, &'n str), usize>) {
         let flow = self.network.flow(id);
         let participant = self.participants.len();

@@ -1,5 +1,5 @@
-//! Rules about whole programs: `main`, and the extern objects that an architecture attaches to
-//! tables.
+//! Tests of rules about whole programs: `main`, and the extern objects that an architecture
+//! attaches to tables.
 
 use super::super::{accepts, does_not_warn, program, refuses, warns};
 

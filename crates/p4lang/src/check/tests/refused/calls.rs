@@ -1,4 +1,4 @@
-//! Rules about calls, parameters, constructors and externs.
+//! Tests of rules about calls, parameters, constructors and externs.
 
 use super::super::{accepts, control, parser, program, refuses, statements};
 

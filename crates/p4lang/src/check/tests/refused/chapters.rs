@@ -1,6 +1,6 @@
-//! The violations that the chapters of the language specification mention. Each line is inserted
-//! alone into a valid program, which must then be refused. The other modules test the kinds of the
-//! errors.
+//! Tests of the violations that the chapters of the language specification mention. Each line is
+//! inserted alone into a valid program, which must then be refused. The other modules test the
+//! kinds of the errors.
 
 use super::super::{Severity, accepts, control, diagnostics_of, parser, program};
 

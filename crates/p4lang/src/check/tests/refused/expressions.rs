@@ -1,4 +1,4 @@
-//! Rules about expressions: operators, slices, l-values and constants.
+//! Tests of rules about expressions: operators, slices, l-values and constants.
 
 use super::super::{accepts, control, diagnostics_of, parser, program, refuses, statements, warns};
 use crate::diagnostic::Severity;

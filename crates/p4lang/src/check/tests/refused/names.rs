@@ -1,4 +1,4 @@
-//! Rules about names: declared before use, declared once, and not hidden.
+//! Tests of rules about names, which must be declared before use, declared once, and not hidden.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 
@@ -82,7 +82,7 @@ fn unused_declarations_are_warned_of() {
 #[test]
 fn declarations_do_not_refer_to_themselves() {
     refuses(&program("const bit<8> x = x + 1;"), "undeclared-name");
-    // Until its declaration ends, a name refers to that of an outer scope (§6.9).
+    // Until its declaration ends, a name refers to that of an outer scope (P4_16 §6.9).
     accepts(&program(
         "const bit<8> x = 1; control C() { apply { const bit<8> y = x; bit<8> x = x + 1; } }",
     ));

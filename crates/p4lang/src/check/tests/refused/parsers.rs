@@ -1,4 +1,4 @@
-//! Rules about parsers: states, `select`, `extract` and `emit`.
+//! Tests of rules about parsers: states, `select`, `extract` and `emit`.
 
 use super::super::{accepts, parser, program, refuses, warns};
 

@@ -1,4 +1,5 @@
-//! Rules about statements: where they may occur, `switch`, `return`, assertions and annotations.
+//! Tests of rules about statements: where they may occur, `switch`, `return`, assertions and
+//! annotations.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 

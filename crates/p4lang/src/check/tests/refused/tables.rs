@@ -1,4 +1,4 @@
-//! Rules about tables: keys, actions, entries and priorities.
+//! Tests of rules about tables: keys, actions, entries and priorities.
 
 use super::super::{accepts, control, does_not_warn, program, refuses, warns};
 

@@ -1,4 +1,4 @@
-//! Rules about types: widths, members, type arguments, conversions and casts.
+//! Tests of rules about types: widths, members, type arguments, conversions and casts.
 
 use super::super::{accepts, control, parser, program, refuses, statements, warns};
 

@@ -1,5 +1,8 @@
-//! Generates the end of a packet's processing: its headers are emitted, unless they lie in the
-//! output buffer already, and the packet is recorded for transmission.
+//! Generates the code that deparses a packet and records it for transmission.
+//!
+//! The headers are not written again if they already are in the output buffer as the deparser would
+//! emit them. In this file, a deparser emits headers (`packet_out.emit` of P4), and functions of
+//! Rust emit code.
 
 use super::Loop;
 use super::Says;
@@ -12,8 +15,8 @@ use crate::resolved::{Address, Block as Statements, Body, Callee, Statement};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
-/// The headers that a deparser emits if it has no other effects. Each comes with its size in bytes
-/// and the maximum size of its varbit.
+/// The headers that a deparser emits, in order. Each has its address, its size in bytes, and the
+/// maximum size of its `varbit` field, or 0 if it has none.
 type Emits = Vec<(Address, u32, u32)>;
 
 impl Function<'_, '_> {
@@ -28,7 +31,7 @@ impl Function<'_, '_> {
     ) {
         let deparser = burst_loop.fast_path.blocks[DEPARSER];
         if port.is_none() && self.only_emits(deparser).is_some() {
-            // The headers of a packet without a destination need not be emitted.
+            // A packet without a destination is dropped before its headers are emitted.
             port = Some(self.destination(burst_loop, plan));
         }
         let start = self.emitted(burst_loop, deparser, output);
@@ -38,7 +41,8 @@ impl Function<'_, '_> {
     }
 
     /// Emits code that runs a deparser for the packet that begins at the address `packet`. Returns
-    /// the address at which the packet begins after that.
+    /// the address at which the deparsed packet begins. The code writes the emitted headers in
+    /// front of the payload, unless they are there already.
     pub(super) fn emitted(
         &mut self,
         burst_loop: Loop<'_>,
@@ -112,8 +116,8 @@ impl Function<'_, '_> {
         self.builder.def_var(burst_loop.sent, next);
     }
 
-    /// Emits the load of the packet's destination that blocks have set. If they have set none, the
-    /// packet is dropped.
+    /// Emits code that loads the destination that the program has set for the packet, and drops the
+    /// packet if the program has set none. Returns the destination.
     fn destination(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
         let says = Says { fields: &burst_loop.fast_path.standard, port: Some(to) };
@@ -136,8 +140,8 @@ impl Function<'_, '_> {
         emitted.collect()
     }
 
-    /// Returns whether it is known at compile time that the emitted headers already are in the
-    /// packet one after another, up to the payload.
+    /// Returns whether it is known at compile time that the headers to emit already stand in the
+    /// packet, one after another, directly before the payload.
     fn lie_in_place(&self, emits: &[(Address, u32, u32)]) -> bool {
         let mut expected = 0;
         for (header, bytes, tail) in emits {
@@ -150,8 +154,8 @@ impl Function<'_, '_> {
         self.known_payload() == Some(expected)
     }
 
-    /// Emits a value that is zero if the emitted headers already are in the packet one after
-    /// another, up to the payload.
+    /// Emits code that computes whether the headers to emit already stand in the packet, one after
+    /// another, directly before the payload. Returns a value that is zero if they do.
     fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
         let zero = self.number(0);
         let (mut differs, mut expected) = (zero, output);
