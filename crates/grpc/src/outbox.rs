@@ -1,4 +1,4 @@
-//! The outgoing side of a stream: a shared queue that its reader empties at once.
+//! The outgoing side of a stream: a shared queue that its reader empties in one step.
 //!
 //! A channel wakes, synchronises and yields once per message. Here the reader swaps the whole queue
 //! for an empty one under a single lock, so the encoder finds every waiting message ready and puts

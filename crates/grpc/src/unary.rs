@@ -10,7 +10,7 @@ use tonic::{
     server::{ServerStreamingService, UnaryService},
 };
 
-/// A gRPC method made of a function that returns the response at once.
+/// A gRPC method made of a function that returns the response without waiting for anything.
 pub struct Method<F>(pub F);
 
 impl<Q, A, F> UnaryService<Q> for Method<F>

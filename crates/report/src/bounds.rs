@@ -77,9 +77,9 @@ pub struct Run<'a> {
 }
 
 impl Bounds<'_> {
-    /// Returns the bounds whose derivation the report shows. A bound is left out if its
-    /// derivation equals that of an earlier analysis of its flow, as the analysis `best` equals the
-    /// one that it selected.
+    /// Returns the bounds whose derivation the report shows. A bound is left out if its derivation
+    /// equals that of an earlier analysis of its flow, as the analysis `best` equals the one that
+    /// it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {
         self.flows.iter().flat_map(|row| {
             row.iter().enumerate().filter_map(|(place, assessed)| {

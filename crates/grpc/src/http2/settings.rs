@@ -28,7 +28,7 @@ const MAX_HEADER_LIST_SIZE: u16 = 6;
 /// frame is longer.
 const LONGEST: usize = 1024;
 
-/// The maximum size of the metadata that the peer accepts at once, in bytes as RFC 9113 counts them
+/// The maximum size of one list of metadata that the peer accepts, in bytes as RFC 9113 counts them
 /// (section 6.5.2).
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLimit(Arc<First>);

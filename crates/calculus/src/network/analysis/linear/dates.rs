@@ -2,10 +2,10 @@
 //!
 //! Data leave the last server at a time u. Two times at the entrance of that server explain this:
 //! F(u), when the data that leave at u arrived (by the FIFO property this holds for all flows), and
-//! S(u), from which the service curve accounts for the data that have left. Both are times at
-//! the exit of the server before, and so on back to the first server. A time is thus a word over F
-//! and S, read from the last server on. All words form an exact but exponential program; some of
-//! them form a smaller program with a larger optimum.
+//! S(u), from which the service curve accounts for the data that have left. Both are times at the
+//! exit of the server before, and so on back to the first server. A time is thus a word over F and
+//! S, read from the last server on. All words form an exact but exponential program; some of them
+//! form a smaller program with a larger optimum.
 //!
 //! The order of some times of one server follows from their words: F and S preserve the order of
 //! two times, and S(u) is not later than F(u).

@@ -75,8 +75,8 @@ pub(super) struct Line<'s> {
     clock: Clock,
     pace: Pace,
     queue: VecDeque<Waiting>,
-    /// The times, by the server's clock, from which the service curve guarantees service. Each
-    /// has the amount of data that had arrived before.
+    /// The times, by the server's clock, from which the service curve guarantees service. Each has
+    /// the amount of data that had arrived before.
     origins: VecDeque<(Rational, Rational)>,
     /// The data that have arrived and that have been served, since the start of the backlogged
     /// period or, without a strict curve, of the run.
