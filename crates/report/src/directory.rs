@@ -112,8 +112,8 @@ pub struct FileFailure {
 
 impl RunDirectory {
     /// Creates the directory of a controller benchmark before the run starts, so that a bad path
-    /// fails early. It is the given directory, which must be new or empty, or `runs/<UTC
-    /// time>-probe`.
+    /// fails early. It is the given directory, which must be new or empty, or
+    /// `runs/<UTC time>-probe`.
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -121,8 +121,8 @@ impl RunDirectory {
         Self::create_for(given, "probe")
     }
 
-    /// Creates the directory for the run of another command: the given directory, or `runs/<UTC
-    /// time>-<verb>`.
+    /// Creates the directory for the run of another command: the given directory, or
+    /// `runs/<UTC time>-<verb>`.
     ///
     /// # Errors
     /// See [`CreateError`].

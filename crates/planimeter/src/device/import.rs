@@ -1,5 +1,5 @@
-//! `planimeter device import`: converts measurements of other tools to a campaign, as `planimeter
-//! device measure` writes it.
+//! `planimeter device import`: converts measurements of other tools to a campaign, as
+//! `planimeter device measure` writes it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -123,8 +123,8 @@ impl Unit {
         }
     }
 
-    /// Returns the unit of time that the heading of a column names, as in `latency_us` or `delay
-    /// [ns]`; `None` if it names none.
+    /// Returns the unit of time that the heading of a column names, as in `latency_us` or
+    /// `delay [ns]`; `None` if it names none.
     fn of_head(head: &str) -> Option<Self> {
         let words = head.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
         let of = |word: String| match word.as_str() {

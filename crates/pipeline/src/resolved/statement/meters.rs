@@ -134,8 +134,9 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves the arguments of a meter's `execute(colour)` or, for DPDK, `dpdk_execute(colour,
-    /// length)`, which begin at position `first`. Both calls may omit the colour; it is green then.
+    /// Resolves the arguments of a meter's `execute(colour)` or, for DPDK,
+    /// `dpdk_execute(colour, length)`, which begin at position `first`. Both calls may omit the
+    /// colour; it is green then.
     fn color_and_length(
         &mut self,
         arguments: &[Argument],
