@@ -231,9 +231,9 @@ impl Draft {
 
     /// Returns the number of ports of each switch: the configured one, or one for each link and one
     /// for each host up to a limit, but at least four. Two hosts of a switch should not share a
-    /// port, since no switch would see the packets
-    /// between them. Beyond the limit, hosts share ports all the same and send only to hosts behind
-    /// other ports. The limit exists because controllers send discovery frames to every port.
+    /// port, since no switch would see the packets between them. Beyond the limit, hosts share ports
+    /// all the same and send only to hosts behind other ports. The limit exists because controllers
+    /// send discovery frames to every port.
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
         const MOST_FOR_HOSTS: u32 = 16;
