@@ -34,7 +34,7 @@ use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 
 /// The number of rounds after which the delays of a cyclic network count as unbounded.
-const MOST_ROUNDS: usize = 20_000;
+const MAX_ROUNDS: usize = 20_000;
 /// The number of rounds of iteration between two attempts with Newton's method.
 const ROUNDS_BEFORE_NEWTON: usize = 200;
 /// The number of steps of the grid, to which delays are rounded, in the largest delay of the first
@@ -75,13 +75,13 @@ impl Delays {
     }
 
     /// Computes the delays of the servers of a cyclic network, in rounds until they no longer
-    /// change. All delays are infinite if they still change after [`MOST_ROUNDS`] or grow too
+    /// change. All delays are infinite if they still change after [`MAX_ROUNDS`] or grow too
     /// large.
     fn of_cycles(common: &Common<'_>) -> Result<Self, AnalysisError> {
         let servers: Vec<ServerId> = common.network.servers().map(|(id, _)| id).collect();
         let mut delays = Self { classes: HashMap::new() };
         let mut step: Option<Rational> = None;
-        for round in 1..=MOST_ROUNDS {
+        for round in 1..=MAX_ROUNDS {
             let mut changed = false;
             let mut most = Rational::ZERO;
             for server in &servers {
