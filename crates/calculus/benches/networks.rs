@@ -6,8 +6,8 @@
 //!
 //! `cargo bench -p calculus --bench networks -- large` bounds all flows of networks with 1,000 and
 //! with 10,000 servers once, or with the numbers of servers given after `large`; names of analyses
-//! replace TFA, SFA and PMOO. `-- tree` does so with trees of long paths (`tree`), and `--
-//! write-tree 10000 5` prints the file of a tree with 10,000 servers and seed 5. `-- published`
+//! replace TFA, SFA and PMOO. `-- tree` does so with trees of long paths (`tree`), and
+//! `-- write-tree 10000 5` prints the file of a tree with 10,000 servers and seed 5. `-- published`
 //! compares rings, meshes and tandems with published bounds.
 
 #[path = "networks/file.rs"]

@@ -34,8 +34,8 @@
 //!   `right-ext`, `hShift`, `vShift`, `floor`, `ceil`. A number scales a function (`*`, `/`) or
 //!   stands for a constant function (`+`, `-`, `/\`, `\/`, `comp`).
 //! * Numbers are exact and written `3`, `-2/3`, `0.67`, `+inf`. Operations that yield numbers are
-//!   `f(t)`, `f(t+)`, `f(t-)` (or `t~+`, `t~-`), `hDev`, `vDev`, `zDev`, `maxBacklogPeriod`, and `+
-//!   - * / div mod /\ \/ floor ceil abs pow gcd lcm`.
+//!   `f(t)`, `f(t+)`, `f(t-)` (or `t~+`, `t~-`), `hDev`, `vDev`, `zDev`, `maxBacklogPeriod`, and
+//!   `+ - * / div mod /\ \/ floor ceil abs pow gcd lcm`.
 //! * Products bind tighter than sums, minima and maxima; all operators are left-associative, so
 //!   that `f / 1/2` is `(f / 1) / 2` (as in Nancy-Playground, unlike the original).
 //! * `plot(f, g, xlim=[0, 10], main="title")` and `plotTikz` return the functions without drawing

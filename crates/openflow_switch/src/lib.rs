@@ -5,10 +5,10 @@
 //! handshake; flow, group and meter tables that store entries and return them; expiry, roles,
 //! statistics. Packet-outs are left to the caller, which measures their arrival and passes them to
 //! [`OpenFlowSwitch::packet_out`] if they must be carried out. Packets that enter a port either
-//! bypass the tables, so that the controller's rules do not change its load, or
-//! run through them ([`FlowTables`]). Packets that leave by ports are counted, and handed out on
-//! request ([`OpenFlowSwitch::hand_out`]). A switch has one controller, or one for each
-//! [`Channel`]. Times are nanoseconds on a clock of the caller's.
+//! bypass the tables, so that the controller's rules do not change its load, or run through them
+//! ([`FlowTables`]). Packets that leave by ports are counted, and handed out on request
+//! ([`OpenFlowSwitch::hand_out`]). A switch has one controller, or one for each [`Channel`]. Times
+//! are nanoseconds on a clock of the caller's.
 
 mod awaiting;
 mod channel;

@@ -1,13 +1,13 @@
 //! The parser, which builds the syntax tree from tokens by recursive descent.
 //!
-//! The grammar of P4 depends on which names are types: `(x) - 1` is a cast if `x` is a type, and `a
-//! < b > (c)` is a call if `b` is one. The parser therefore tracks scopes, but only to distinguish
-//! types from values (`scope`). For a name that was never declared, it guesses from the tokens that
-//! follow, so that the checker can report the undeclared name. A syntax error is reported where it
-//! is detected, and the construct is abandoned with `Err(Failed)`. Lists of declarations and
-//! statements then skip to the next token at which one can start, so that one run reports several
-//! errors. The nesting depth of the tree is limited ([`DEEPEST_NESTING`], [`LONGEST_CHAIN`]), which
-//! bounds every recursive traversal of it.
+//! The grammar of P4 depends on which names are types: `(x) - 1` is a cast if `x` is a type, and
+//! `a < b > (c)` is a call if `b` is one. The parser therefore tracks scopes, but only to
+//! distinguish types from values (`scope`). For a name that was never declared, it guesses from the
+//! tokens that follow, so that the checker can report the undeclared name. A syntax error is
+//! reported where it is detected, and the construct is abandoned with `Err(Failed)`. Lists of
+//! declarations and statements then skip to the next token at which one can start, so that one run
+//! reports several errors. The nesting depth of the tree is limited ([`DEEPEST_NESTING`],
+//! [`LONGEST_CHAIN`]), which bounds every recursive traversal of it.
 
 mod annotation;
 mod callable;

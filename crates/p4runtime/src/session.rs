@@ -266,7 +266,7 @@ impl Device {
     }
 
     /// Checks packet-outs that arrived on one stream. Those that must be dropped are removed from
-    /// the list and answered. This is [`Device::stream_message`] for many packets at once.
+    /// the list and answered. This is [`Device::stream_message`] for many packets in one call.
     pub fn packet_outs(
         &self,
         stream: StreamId,

@@ -1,7 +1,7 @@
 //! Checks that the code and the descriptors in `src/proto` correspond to the protos in `proto`.
 //!
-//! They are checked in, so that a build needs no protobuf compiler. `PLANIMETER_UPDATE_PROTO=1
-//! cargo test -p p4runtime --test generated` regenerates them.
+//! They are checked in, so that a build needs no protobuf compiler.
+//! `PLANIMETER_UPDATE_PROTO=1 cargo test -p p4runtime --test generated` regenerates them.
 //!
 //! The descriptors are unchanged from the protos. The code is generated without the `deprecated`
 //! marks, because a server must serve the deprecated forms too and would otherwise need an

@@ -213,8 +213,8 @@ fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> 
     untried
 }
 
-/// Returns a name for consecutive flows of a network, such as `flow 'a'` or `3 flows from 'a' to
-/// 'c'`.
+/// Returns a name for consecutive flows of a network, such as `flow 'a'` or
+/// `3 flows from 'a' to 'c'`.
 fn flow_names(network: &Network, flows: &[FlowId]) -> String {
     let name = |id: &FlowId| network.flow(*id).name.clone();
     match flows {

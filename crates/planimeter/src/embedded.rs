@@ -88,8 +88,8 @@ fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Fai
     Ok((process, line))
 }
 
-/// Returns the port in the line by which a controller announces its address, such as `listening on
-/// 127.0.0.1:40123 (...)`.
+/// Returns the port in the line by which a controller announces its address, such as
+/// `listening on 127.0.0.1:40123 (...)`.
 fn listening_port(line: &str) -> Option<u16> {
     let address: SocketAddr = line.split_whitespace().find_map(|word| word.parse().ok())?;
     Some(address.port())

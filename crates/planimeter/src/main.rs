@@ -115,9 +115,9 @@ fn given(matches: &ArgMatches, name: &str) -> bool {
     matches.value_source(name) == Some(ValueSource::CommandLine)
 }
 
-/// Makes the process end silently if the reader of its standard output is gone, as in `planimeter
-/// ... | head`. Otherwise the printing macros would panic with a message. The exit status is 141,
-/// as shells report it for other programs in this case.
+/// Makes the process end silently if the reader of its standard output is gone, as in
+/// `planimeter ... | head`. Otherwise the printing macros would panic with a message. The exit
+/// status is 141, as shells report it for other programs in this case.
 fn end_quietly_with_the_reader() {
     const BROKEN_PIPE: i32 = 141;
     let otherwise = std::panic::take_hook();

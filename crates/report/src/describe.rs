@@ -87,8 +87,8 @@ pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     Some((trial.repetition, trial.ranks.iter().map(row).collect()))
 }
 
-/// Describes a run in a sentence without a full stop: `OpenFlow 1.3, open loop, 1 to 50 switches,
-/// 10/s to 100/s each`.
+/// Describes a run in a sentence without a full stop:
+/// `OpenFlow 1.3, open loop, 1 to 50 switches, 10/s to 100/s each`.
 pub(crate) fn run(result: &RunResult) -> String {
     let points = &result.points;
     if points.is_empty() {

@@ -113,8 +113,8 @@ pub struct FileFailure {
 
 impl RunDirectory {
     /// Creates the directory of a controller benchmark before the run starts, so that a bad path
-    /// fails early. It is the given directory, which must be new or empty, or `runs/<UTC
-    /// time>-probe`.
+    /// fails early. It is the given directory, which must be new or empty, or
+    /// `runs/<UTC time>-probe`.
     ///
     /// # Errors
     /// Returns a [`CreateError`] if the directory cannot be created or used.
@@ -122,8 +122,8 @@ impl RunDirectory {
         Self::create_for(given, "probe")
     }
 
-    /// Creates the directory for the run of another command: the given directory, or `runs/<UTC
-    /// time>-<verb>`.
+    /// Creates the directory for the run of another command: the given directory, or
+    /// `runs/<UTC time>-<verb>`.
     ///
     /// # Errors
     /// Returns a [`CreateError`] if the directory cannot be created or used.

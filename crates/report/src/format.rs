@@ -111,9 +111,9 @@ pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
 }
 
-/// Formats a mean over repetitions with its confidence interval in a common unit: `1.471 ± 0.010
-/// k/s`, or `3.3 (0-8.8) ms` if the interval is limited to possible values. With a single
-/// repetition there is no interval, and none is shown.
+/// Formats a mean over repetitions with its confidence interval in a common unit:
+/// `1.471 ± 0.010 k/s`, or `3.3 (0-8.8) ms` if the interval is limited to possible values. With a
+/// single repetition there is no interval, and none is shown.
 pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let Some((ci, interval)) = estimate.ci95.zip(estimate.interval(unit)) else {
         return figure(estimate.mean, unit);
@@ -145,8 +145,8 @@ pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> Stri
     join(&format!("{text} ({}-{})", end(low), end(high)), suffix)
 }
 
-/// Formats a figure with its interval, which may be asymmetric: `1.471 ± 0.010 k/s`, `20.1
-/// (18.2-27.0) s`.
+/// Formats a figure with its interval, which may be asymmetric: `1.471 ± 0.010 k/s`,
+/// `20.1 (18.2-27.0) s`.
 pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit) -> String {
     let Some((low, high)) = interval else { return figure(value, unit) };
     let even = ((high - value) - (value - low)).abs() <= 1e-6 * (high - low).abs();

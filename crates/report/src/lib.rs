@@ -58,8 +58,8 @@ pub fn unoptimised(what: &str) -> Option<String> {
     ))
 }
 
-/// Formats a value with its unit and three significant digits, as all reports do: `4.98 k/s`, `873
-/// µs`.
+/// Formats a value with its unit and three significant digits, as all reports do: `4.98 k/s`,
+/// `873 µs`.
 #[must_use]
 pub fn quantity(value: f64, unit: plot::Unit) -> String {
     format::figure(value, unit)

@@ -175,8 +175,8 @@ fn number(text: &str) -> usize {
     if goes_on { 0 } else { length }
 }
 
-/// Returns the length of the list of percentiles at the start of a text, such as `p90, p95 and
-/// p99`, or 0 if there is none.
+/// Returns the length of the list of percentiles at the start of a text, such as
+/// `p90, p95 and p99`, or 0 if there is none.
 fn percentiles(text: &str) -> usize {
     let mut length = 0;
     let mut rest = text;

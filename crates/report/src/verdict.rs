@@ -75,8 +75,8 @@ impl PointVerdict {
         Self { side, times, trials: sides.len() }
     }
 
-    /// Formats the side that was the limit, with the number of trials if they disagree: `controller
-    /// 3/5`.
+    /// Formats the side that was the limit, with the number of trials if they disagree:
+    /// `controller 3/5`.
     pub(crate) fn short(self) -> String {
         if self.times == self.trials {
             word(self.side).to_owned()

@@ -4,9 +4,8 @@
 //! Packets run to completion: a worker takes a burst from one port, runs the program on the burst
 //! as one batch, and copies the resulting packets to their output queues. It flushes the queues of
 //! a device together after each of its ports has had its turn. While packets arrive, the worker
-//! does not sleep and
-//! makes no system calls other than those of its queues. After several rounds without a packet it
-//! waits for all queues at once.
+//! does not sleep and makes no system calls other than those of its queues. After several rounds
+//! without a packet it waits for all queues together.
 
 mod segments;
 

@@ -41,8 +41,8 @@ pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
     (freedom * square / (1.0 - square)).sqrt()
 }
 
-/// The mean of a figure over several repetitions of a measurement. It is formatted as `mean ± half
-/// of the interval`, with the precision of the format string, or with two digits.
+/// The mean of a figure over several repetitions of a measurement. It is formatted as
+/// `mean ± half of the interval`, with the precision of the format string, or with two digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The number of repetitions.

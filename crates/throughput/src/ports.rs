@@ -199,8 +199,8 @@ impl Medium {
     }
 
     /// Adds one repetition to the latencies of a worker at a fixed rate, which the first repetition
-    /// determines from the throughput. Does nothing for capture files, all packets of which are
-    /// available at once.
+    /// determines from the throughput. Does nothing for capture files, whose packets are all
+    /// available from the beginning.
     fn time(
         &mut self,
         workload: &Workload,

@@ -574,8 +574,8 @@ pub(crate) fn pin(worker: usize) {
     }
 }
 
-/// Returns the number of flows of one worker: the flows `worker`, `worker + apart`, `worker + 2 *
-/// apart` and so on. Returns 1 if there are none.
+/// Returns the number of flows of one worker: the flows `worker`, `worker + apart`,
+/// `worker + 2 * apart` and so on. Returns 1 if there are none.
 fn flow_count(workload: &Workload, worker: usize, apart: usize) -> usize {
     workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
 }

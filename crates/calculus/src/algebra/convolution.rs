@@ -28,8 +28,8 @@ use crate::rational::Rational;
 const OPERATION: &str = "convolution";
 
 impl Curve {
-    /// Returns the min-plus convolution: the infimum over `0 <= s <= t` of `self(s) + other(t -
-    /// s)`.
+    /// Returns the min-plus convolution: the infimum over `0 <= s <= t` of
+    /// `self(s) + other(t - s)`.
     ///
     /// Plus infinity absorbs every summand, minus infinity included.
     ///
@@ -99,8 +99,8 @@ impl Curve {
         repeating(pieces, &start, length, increment)
     }
 
-    /// Returns the max-plus convolution: the supremum over `0 <= s <= t` of `self(s) + other(t -
-    /// s)`.
+    /// Returns the max-plus convolution: the supremum over `0 <= s <= t` of
+    /// `self(s) + other(t - s)`.
     ///
     /// # Errors
     /// Returns the errors of [`Curve::convolution`].

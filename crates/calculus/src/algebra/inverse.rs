@@ -10,8 +10,8 @@ use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// A part of a pseudo-inverse: for data `y` in `(from, to]` the time is `time + (y - from) *
-/// slope`.
+/// A part of a pseudo-inverse: for data `y` in `(from, to]` the time is
+/// `time + (y - from) * slope`.
 struct Part {
     from: Extended,
     to: Extended,

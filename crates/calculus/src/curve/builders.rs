@@ -107,9 +107,9 @@ impl Curve {
         Ok(lower_lines(lines))
     }
 
-    /// Builds a leaky bucket with a peak rate: zero at time zero, then the minimum of `peak_burst +
-    /// peak t` and `burst + rate t`. The peak burst is usually the size of one packet, or zero for
-    /// a fluid.
+    /// Builds a leaky bucket with a peak rate: zero at time zero, then the minimum of
+    /// `peak_burst + peak t` and `burst + rate t`. The peak burst is usually the size of one
+    /// packet, or zero for a fluid.
     ///
     /// # Errors
     /// Returns an error if a parameter is negative, the rate exceeds the peak or the peak burst

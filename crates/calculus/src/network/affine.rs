@@ -334,9 +334,9 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
     join(Rational::ZERO, parts)
 }
 
-/// Returns the residual service curve of a strict server under arbitrary multiplexing: `beta -
-/// alpha`, where it is positive and increasing, and zero before. Returns `None` unless `alpha` is
-/// concave and `beta` convex.
+/// Returns the residual service curve of a strict server under arbitrary multiplexing:
+/// `beta - alpha` where it is positive and increasing, and zero before. Returns `None` unless
+/// `alpha` is concave and `beta` convex.
 pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
         return Some(Curve::zero());

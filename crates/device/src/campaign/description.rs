@@ -110,9 +110,10 @@ pub struct Function {
     /// A description of what the device does for this function, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The parts of a P4 program that this function consists of, as `planimeter device predict
-    /// --program` names them: `table exact 32`, `extract 112`, `assign 48`. To predict a program,
-    /// it is split into such parts, and the functions that consist of these parts supply the costs.
+    /// The parts of a P4 program that this function consists of, as
+    /// `planimeter device predict --program` names them: `table exact 32`, `extract 112`,
+    /// `assign 48`. To predict a program, it is split into such parts, and the functions that
+    /// consist of these parts supply the costs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consists_of: Vec<String>,
 }

@@ -401,8 +401,8 @@ pub(super) fn field_at(
     Some(FieldPlace { place: header.clone().field(position as u32), kind })
 }
 
-/// Returns the names of the header and of the field in `{"type": "field", "value": [header,
-/// field]}`.
+/// Returns the names of the header and of the field in
+/// `{"type": "field", "value": [header, field]}`.
 pub(super) fn field_name(value: &Value) -> Option<(String, String)> {
     let list = value.get("value").unwrap_or(value).as_array()?;
     Some((list.first()?.as_str()?.to_owned(), list.get(1)?.as_str()?.to_owned()))

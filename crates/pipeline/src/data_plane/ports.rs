@@ -284,8 +284,8 @@ struct Running {
 
 impl Worker {
     /// Returns the changes that packets have requested for their entries since the last call. They
-    /// come from all workers, and from tables whose entries a controller writes (`update =
-    /// "digest"`).
+    /// come from all workers, and from tables whose entries a controller writes
+    /// (`update = "digest"`).
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         let running = self.runs.as_ref();

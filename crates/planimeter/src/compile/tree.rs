@@ -32,8 +32,8 @@ pub(super) fn wrapped(tree: &str, width: usize) -> String {
 /// The additional indent of a line that continues the text of the previous line.
 const INDENT: &str = "    ";
 
-/// Splits text into lines of at most `room` characters. Lines after the first have at most `room -
-/// less`. A word that fits no line is not broken.
+/// Splits text into lines of at most `room` characters. Lines after the first have at most
+/// `room - less`. A word that fits no line is not broken.
 pub(super) fn parts(text: &str, room: usize, less: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in text.split_inclusive(' ') {

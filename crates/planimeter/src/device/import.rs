@@ -1,5 +1,5 @@
-//! `planimeter device import`: converts measurements of other tools to a campaign, as `planimeter
-//! device measure` writes it.
+//! `planimeter device import`: converts measurements of other tools to a campaign, as
+//! `planimeter device measure` writes it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

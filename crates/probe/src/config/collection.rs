@@ -327,8 +327,8 @@ fn name_of(key: &str, origin: &Origin) -> String {
     }
 }
 
-/// Rewrites TOML in a message as flags: `tls.key = "FILE" as well` becomes `--tls-key FILE as
-/// well`.
+/// Rewrites TOML in a message as flags: `tls.key = "FILE" as well` becomes
+/// `--tls-key FILE as well`.
 fn as_flags(text: &str) -> String {
     let mut shown = Vec::new();
     let mut words = text.split(' ').peekable();

@@ -51,9 +51,9 @@ pub struct Hosts {
 /// The free ports of the switches that have links.
 #[derive(Debug, Default)]
 struct LinkedSwitches {
-    /// The ends of the switches' ranges in `free`: the free ports of switch s are `ends[s -
-    /// 1]..ends[s]`. The range of a switch without links is empty, and so is the whole vector if no
-    /// switch has any.
+    /// The ends of the switches' ranges in `free`: the free ports of switch s are
+    /// `ends[s - 1]..ends[s]`. The range of a switch without links is empty, and so is the whole
+    /// vector if no switch has any.
     ends: Vec<u32>,
     free: Vec<Port>,
 }

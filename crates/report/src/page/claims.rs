@@ -186,8 +186,8 @@ impl Claim {
     }
 }
 
-/// Returns a sentence with the number of claims of each verdict that occurs: `36 claims:
-/// 2 reproduced, 34 not told.`
+/// Returns a sentence with the number of claims of each verdict that occurs:
+/// `36 claims: 2 reproduced, 34 not told.`
 #[must_use]
 pub fn counts(groups: &[ClaimGroup]) -> String {
     let verdicts = || groups.iter().flat_map(|group| &group.claims).map(|claim| &claim.verdict);

@@ -1,5 +1,5 @@
-//! Reads the `result.json` of any command and returns its figures in the common form
-//! ([`Recorded`]) in which results are compared.
+//! Reads the `result.json` of any command and returns its figures in the common form ([`Recorded`])
+//! in which results are compared.
 //!
 //! There is one function for each schema of a result.
 

@@ -2,8 +2,8 @@
 //!
 //! A report must write nothing to the console and request nothing. Its tables must fit a window of
 //! 1,300 pixels, and every figure must have axes with units and a legend. Without Chromium the
-//! tests print `SKIPPED`, or fail if PLANIMETER_REQUIRE_PEERS is 1; `conformance/install.sh
-//! chromium` installs it.
+//! tests print `SKIPPED`, or fail if PLANIMETER_REQUIRE_PEERS is 1;
+//! `conformance/install.sh chromium` installs it.
 
 use std::fs;
 

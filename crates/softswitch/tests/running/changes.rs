@@ -1,5 +1,5 @@
-//! Tests of entries that the switch's internal controller writes on behalf of packets (`update =
-//! "digest"`).
+//! Tests of entries that the switch's internal controller writes on behalf of packets
+//! (`update = "digest"`).
 
 use crate::support::{Bench, Controller, Names, PATIENCE};
 use std::time::Instant;

@@ -171,10 +171,9 @@ fn kills_and_seed(usual: u64) -> (u64, u64) {
     (kills, seed)
 }
 
-/// Kills a switch at a random moment of a series of batches, again and again on one file. All
-/// batches that were answered are there, and the batch on its way is there as a whole or not at
-/// all.
-/// `PLANIMETER_KILLS` sets the number of kills.
+/// Kills a switch at a random moment of a series of batches, again and again on one file. After
+/// each restart, all batches that were answered must be there, and the batch that was on its way
+/// must be there as a whole or not at all. `PLANIMETER_KILLS` sets the number of kills.
 #[tokio::test]
 async fn what_was_answered_before_any_kill_is_there_again() {
     let (kills, seed) = kills_and_seed(8);

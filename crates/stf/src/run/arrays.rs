@@ -1,9 +1,9 @@
 //! Executes the statements of STF scripts that read, write or check counters, registers and meters.
 //!
 //! BMv2's command line (`tools/runtime_CLI.py`) addresses direct counters and meters as arrays
-//! whose index is the handle of an entry. Handles are numbered from 0 in the order in which
-//! entries were added, and the entries of the program come first. If an entry reuses the slot of a
-//! removed one, its handle on BMv2 also contains a version. Such handles are not supported here.
+//! whose index is the handle of an entry. Handles are numbered from 0 in the order in which entries
+//! were added, and the entries of the program come first. If an entry reuses the slot of a removed
+//! one, its handle on BMv2 also contains a version. Such handles are not supported here.
 
 use super::super::script::{Cell, Condition, Rate, StatementKind, Unit};
 use super::super::{Failure, StfError, resolve};

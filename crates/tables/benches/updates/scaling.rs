@@ -100,7 +100,8 @@ impl Cases<'_> {
     }
 }
 
-/// Measures each core alone with `single`, then all at once with `passes`, and prints one line.
+/// Measures each core alone with `single`, then all cores together with `passes`, and prints one
+/// line.
 fn compare<'a>(
     name: &str,
     repetitions: usize,

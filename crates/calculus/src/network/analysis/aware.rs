@@ -5,12 +5,15 @@
 //! output within any time is at most alpha_j ⊘ beta_j. Take any set of other classes. While a class
 //! is backlogged for a time t, the link of rate c sends c t. All of this but the output of the set
 //! comes from the class itself and the remaining classes. With the psi of the class and the
-//! remaining ones (`port::turns`), the class is served at least psi^-1([c t - sum of alpha_j ⊘
-//! beta_j]+), made non-decreasing; the sum is over the set. Each set
-//! yields a strict service curve, and their maximum is one, too. Larger service makes delays and
-//! thus the alpha_j smaller, so the step is repeated (Tabatabaee and Le Boudec, "Deficit
-//! round-robin: a second network calculus analysis", IEEE/ACM Transactions on Networking 30, 2022,
-//! theorem 3; its proof for deficits holds for any staircase psi).
+//! remaining ones (`port::turns`), the class is served at least
+//!
+//! > psi^-1([c t - sum of alpha_j ⊘ beta_j]+),
+//!
+//! made non-decreasing; the sum is over the set. Each set yields a strict service curve, and the
+//! maximum of these curves is one, too. Larger service makes delays and thus the alpha_j smaller,
+//! so the step is repeated (Tabatabaee and Le Boudec, "Deficit round-robin: a second network
+//! calculus analysis", IEEE/ACM Transactions on Networking 30, 2022, theorem 3; its proof for
+//! deficits holds for any staircase psi).
 
 use super::fixed_point::Delays;
 use super::{AnalysisError, operations};

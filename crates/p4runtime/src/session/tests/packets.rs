@@ -142,8 +142,8 @@ fn packet_ins_go_to_the_primary_of_every_role_that_receives_them() {
     // The configuration grants neither packet-ins nor anything else.
     switch.message(3, stratum(&[]));
     assert_eq!(receivers(&switch), [(1, false)]);
-    // The bytes encode `packet_in_filter { metadata_id: 1 value: "\x05" } receives_packet_ins:
-    // true`.
+    // The bytes encode
+    // `packet_in_filter { metadata_id: 1 value: "\x05" } receives_packet_ins: true`.
     switch.message(3, stratum(&[0x1a, 5, 0x08, 1, 0x12, 1, 5, 0x20, 1]));
     assert_eq!(receivers(&switch), [(1, false), (3, true)]);
 

@@ -15,8 +15,8 @@ use crate::traffic::RunKey;
 
 /// The number of bits of the sequence number in a key.
 const NUMBER_BITS: u32 = 32;
-/// The timeout of the entries in nanoseconds. It is a day, so that the emulated device itself
-/// never reports them.
+/// The timeout of the entries in nanoseconds. It is a day, so that the emulated device itself never
+/// reports them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
 /// The assumed size of a table without a declared size, and the maximum number of reported entries
 /// in any table at a time.
