@@ -142,10 +142,96 @@ enum Location {
     Nowhere,
 }
 
+/// The headers whose validity is known, as bits with the numbers of their slots. Paths are copied
+/// and compared often, and these are few words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct HeaderBits {
+    /// The bits of the headers that are known to be valid, and of those known to be invalid. The
+    /// last word is not zero.
+    words: Vec<[u64; 2]>,
+}
+
+impl HeaderBits {
+    fn get(&self, slot: SlotId) -> Option<bool> {
+        let [valid, invalid] = *self.words.get(slot.0 / 64)?;
+        let bit = 1 << (slot.0 % 64);
+        match (valid & bit != 0, invalid & bit != 0) {
+            (false, false) => None,
+            (is_valid, _) => Some(is_valid),
+        }
+    }
+
+    fn set(&mut self, slot: SlotId, is_valid: Option<bool>) {
+        let (word, bit) = (slot.0 / 64, 1_u64 << (slot.0 % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, [0; 2]);
+        }
+        if let Some([valid, invalid]) = self.words.get_mut(word) {
+            *valid = if is_valid == Some(true) { *valid | bit } else { *valid & !bit };
+            *invalid = if is_valid == Some(false) { *invalid | bit } else { *invalid & !bit };
+        }
+        while self.words.last() == Some(&[0; 2]) {
+            self.words.pop();
+        }
+    }
+
+    /// Returns the slots with known validity, and their validity.
+    fn iter(&self) -> impl Iterator<Item = (SlotId, bool)> + '_ {
+        (0..).zip(&self.words).flat_map(|(word, [valid, invalid])| {
+            let mut left = valid | invalid;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some((SlotId(64 * word + bit as usize), valid >> bit & 1 == 1))
+            })
+        })
+    }
+
+    /// Forgets the slots for which `keeps` returns false.
+    fn retain(&mut self, keeps: impl Fn(SlotId) -> bool) {
+        let gone: Vec<SlotId> =
+            self.iter().map(|(slot, _)| slot).filter(|slot| !keeps(*slot)).collect();
+        gone.into_iter().for_each(|slot| self.set(slot, None));
+    }
+
+    /// Adds the slots with known validity to `all`.
+    fn add_known(&self, all: &mut Vec<u64>) {
+        if all.len() < self.words.len() {
+            all.resize(self.words.len(), 0);
+        }
+        all.iter_mut().zip(&self.words).for_each(|(all, [valid, invalid])| *all |= valid | invalid);
+    }
+}
+
+/// The slots of whose headers or stacks something is known on some path.
+#[derive(Debug, Default)]
+pub(super) struct KnownSlots {
+    headers: Vec<u64>,
+    stacks: BTreeSet<SlotId>,
+}
+
+impl KnownSlots {
+    pub(super) fn add(&mut self, valid: &Validity) {
+        valid.headers.add_known(&mut self.headers);
+        self.stacks.extend(valid.stacks.keys());
+    }
+
+    /// Returns the variables in which the slots are.
+    pub(super) fn variables(&self, slots: &Slots<'_>) -> BTreeSet<VariableId> {
+        let known = HeaderBits { words: self.headers.iter().map(|word| [*word, 0]).collect() };
+        let all = known.iter().map(|(slot, _)| slot).chain(self.stacks.iter().copied());
+        all.filter_map(|slot| match slots.root(slot)? {
+            Root::Variable(variable) => Some(variable),
+            Root::Passed(_) => None,
+        })
+        .collect()
+    }
+}
+
 /// The headers that are known to be valid or invalid at some point of a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Validity {
-    headers: BTreeMap<SlotId, bool>,
+    headers: HeaderBits,
     /// The next index of each header stack.
     stacks: BTreeMap<SlotId, u32>,
 }
@@ -170,12 +256,12 @@ impl Validity {
     fn is_slot_valid(&self, slots: &Slots<'_>, slot: &Slot, type_id: TypeId) -> Option<bool> {
         let composite = slots.program.types.composite(type_id)?;
         if composite.kind != CompositeKind::HeaderUnion {
-            return self.headers.get(&slots.number(slot)).copied();
+            return self.headers.get(slots.number(slot));
         }
         let mut members = (0_u32..)
             .zip(&composite.fields)
-            .map(|(n, _)| self.headers.get(&slots.number(&slot.inner(&[n]))));
-        let is_any_valid = members.clone().any(|valid| valid == Some(&true));
+            .map(|(n, _)| self.headers.get(slots.number(&slot.inner(&[n]))));
+        let is_any_valid = members.clone().any(|valid| valid == Some(true));
         (is_any_valid || members.all(|valid| valid.is_some())).then_some(is_any_valid)
     }
 
@@ -324,15 +410,6 @@ impl Validity {
         }
     }
 
-    /// Adds the variables about which something is known to `variables`.
-    pub(super) fn add_variables(&self, slots: &Slots<'_>, variables: &mut BTreeSet<VariableId>) {
-        let known = self.headers.keys().chain(self.stacks.keys());
-        variables.extend(known.filter_map(|slot| match slots.root(*slot)? {
-            Root::Variable(variable) => Some(variable),
-            Root::Passed(_) => None,
-        }));
-    }
-
     /// Copies the values that the architecture passes into the parameters of one of its blocks. A
     /// parser begins a new packet, whose values other than those of `out` parameters are unknown.
     pub(super) fn enter_block(
@@ -377,7 +454,7 @@ impl Validity {
 
     fn retain(&mut self, slots: &Slots<'_>, keeps: impl Fn(Root) -> bool) {
         let keeps = |slot: SlotId| slots.root(slot).is_some_and(&keeps);
-        self.headers.retain(|slot, _| keeps(*slot));
+        self.headers.retain(keeps);
         self.stacks.retain(|slot, _| keeps(*slot));
     }
 
@@ -432,7 +509,7 @@ impl Validity {
         let stacks = self.stacks.iter();
         Known {
             headers: headers
-                .filter_map(|(slot, valid)| Some((slots.steps(*slot, outer)?, *valid)))
+                .filter_map(|(slot, valid)| Some((slots.steps(slot, outer)?, valid)))
                 .collect(),
             stacks: stacks
                 .filter_map(|(slot, next)| Some((slots.steps(*slot, outer)?, *next)))
@@ -441,10 +518,12 @@ impl Validity {
     }
 
     fn replace(&mut self, slots: &Slots<'_>, outer: &Slot, known: Known) {
-        self.headers.retain(|slot, _| !slots.is_within(*slot, outer));
+        self.headers.retain(|slot| !slots.is_within(slot, outer));
         self.stacks.retain(|slot, _| !slots.is_within(*slot, outer));
         let number = |steps: &[u32]| slots.number(&outer.inner(steps));
-        self.headers.extend(known.headers.iter().map(|(steps, valid)| (number(steps), *valid)));
+        for (steps, valid) in &known.headers {
+            self.headers.set(number(steps), Some(*valid));
+        }
         self.stacks.extend(known.stacks.iter().map(|(steps, next)| (number(steps), *next)));
     }
 
@@ -457,25 +536,33 @@ impl Validity {
 
     fn write(&mut self, slots: &Slots<'_>, place: &Place, known: Known) {
         match self.locate(slots, place) {
-            Location::At { slot, union, .. } => {
+            Location::At { slot, type_id, union } => {
                 let valid = known.headers.get(&Vec::new()).copied();
-                self.replace(slots, &slot, known);
-                let Some(union) = union else { return };
                 let own = slots.number(&slot);
+                let composite = slots.program.types.composite(type_id);
+                match composite.is_some_and(|one| one.kind == CompositeKind::Header) {
+                    // A header contains no other one.
+                    true => self.headers.set(own, valid),
+                    false => self.replace(slots, &slot, known),
+                }
+                let Some(union) = union else { return };
                 let is_other = |other: SlotId| other != own && slots.is_within(other, &union);
                 // A member that becomes valid makes the other members invalid. If it becomes
                 // invalid, the others keep their validity.
                 match valid {
                     Some(true) => {
-                        let others = self.headers.iter_mut().filter(|(other, _)| is_other(**other));
-                        others.for_each(|(_, is_valid)| *is_valid = false);
+                        let others: Vec<SlotId> =
+                            self.headers.iter().map(|(slot, _)| slot).collect();
+                        for other in others.into_iter().filter(|other| is_other(*other)) {
+                            self.headers.set(other, Some(false));
+                        }
                     }
                     Some(false) => {}
-                    None => self.headers.retain(|other, _| !is_other(*other)),
+                    None => self.headers.retain(|other| !is_other(other)),
                 }
             }
             Location::Somewhere(stack) => {
-                self.headers.retain(|slot, _| !slots.is_within(*slot, &stack));
+                self.headers.retain(|slot| !slots.is_within(slot, &stack));
             }
             Location::Nowhere => {}
         }

@@ -9,7 +9,7 @@ use ir::{
     StatementKind, TableId, Target, Transition, Type, TypeId, VariableId,
 };
 
-use super::validity::{Passed, Slots, Validity};
+use super::validity::{KnownSlots, Passed, Slots, Validity};
 use super::ways::{Ended, Record, Way, Ways, split};
 use super::{Overview, Path, PathError};
 
@@ -148,11 +148,9 @@ impl Walker<'_> {
 
     /// Returns the variables of whose headers something is known on some path.
     fn variables(&self, ways: &Ways) -> BTreeSet<VariableId> {
-        let mut variables = BTreeSet::new();
-        for valid in ways.iter().filter_map(|way| way.state.valid.as_ref()) {
-            valid.add_variables(&self.slots, &mut variables);
-        }
-        variables
+        let mut known = KnownSlots::default();
+        ways.iter().filter_map(|way| way.state.valid.as_ref()).for_each(|valid| known.add(valid));
+        known.variables(&self.slots)
     }
 
     fn parser(&self, id: ParserId, ways: Ways) -> Result<Ways, PathError> {
