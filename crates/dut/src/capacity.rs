@@ -104,7 +104,9 @@ pub(crate) async fn measure(
     }
     measured.missing = session.missing()?;
     let never = AtomicBool::new(false);
-    if let (Some(unused), Some(last)) = (unused, inserted.pop()) {
+    if let Some(unused) = unused
+        && let Some(last) = inserted.pop()
+    {
         let one = Shape { window: 1, time: None };
         let delete = Work { operation: Operation::Delete, numbers: &[last], batch: 1 };
         session.write(delete, one, &never).await?;

@@ -9,7 +9,7 @@ use crate::capacity::{self, Ending};
 use crate::flows::FlowMatch;
 use crate::plan::{Outcome, Plan, Protocol, Watch, measure};
 use crate::reads;
-use crate::session::{Listening, Target};
+use crate::session::{Channel, Listening, Session, Target};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::updates::{self, Limit, Load};
 
@@ -96,6 +96,26 @@ fn a_table_is_filled_until_the_switch_says_that_it_is_full() {
         assert_eq!(refusal.code, "FLOW_MOD_FAILED/TABLE_FULL", "{version}");
         assert_eq!((capacity.is_freed, capacity.missing), (Some(true), Some(0)), "{version}");
         assert_eq!(found.late_errors, 0);
+    }
+}
+
+#[test]
+fn the_test_of_capacity_deletes_all_that_it_has_inserted() {
+    for table_size in [50, 10_000] {
+        let made = MadeSwitch { table_size, ..MadeSwitch::new(Version::V1_3, Faults::default()) };
+        let (mut connects, stop) = (Connects::new(made), AtomicBool::new(false));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let left = runtime.expect("a runtime").block_on(async {
+            let target = target(Version::V1_3, FlowMatch::Mac);
+            let session = Session::open(&target, 100, &stop, &mut connects).await;
+            let mut session = session.expect("it connects");
+            let settings = capacity::Settings { batch: 10, window: 2 };
+            let measured = capacity::measure(&mut session, &settings, &stop, &mut |_, _| {}).await;
+            assert!(measured.expect("it can be measured").entries >= 50);
+            let Channel::OpenFlow(channel) = session.channel() else { panic!("it is OpenFlow") };
+            channel.difference().expect("it lists its flows")
+        });
+        assert_eq!((left, connects.flows_left()), (0, 0), "{table_size}");
     }
 }
 
