@@ -228,15 +228,18 @@ impl OpenFlowChannel {
             if series.flying.is_empty() {
                 break;
             }
-            if self.look(&mut |reply| series.note(reply, began.elapsed()))? {
+            // Other messages, such as packet-ins, are no sign that the switch will answer.
+            let has_read = self.look(&mut |reply| {
                 heard = Instant::now();
-                continue;
-            }
+                series.note(reply, began.elapsed());
+            })?;
             if heard.elapsed() > PATIENCE {
                 return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });
             }
-            self.connection.wait(LOOK)?;
-            self.flush()?;
+            if !has_read {
+                self.connection.wait(LOOK)?;
+                self.flush()?;
+            }
         }
         let Series { mut phase, failure, .. } = series;
         phase.series = 1;

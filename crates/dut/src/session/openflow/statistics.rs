@@ -28,6 +28,10 @@ pub(super) struct ReportedFlow {
     is_permanent: bool,
 }
 
+/// The largest number of parts of an answer, each of which has at most 64 KiB. A switch with a
+/// million flows sends about 1,500.
+const MOST_PARTS: usize = 1 << 15;
+
 /// A part of the answer to a request for statistics.
 enum Statistics {
     V1_0(v1_0::StatsReplyBody),
@@ -255,25 +259,32 @@ impl OpenFlowChannel {
             Version::V1_3 => v1_3::Message::MultipartRequest(wanted.v1_3.into()).encode(xid, out),
         };
         encoded.map_err(|error| malformed(what, &error))?;
-        self.exchange(what, xid, &mut |frame| match version {
-            Version::V1_0 => match v1_0::Message::decode(frame) {
-                Ok((_, v1_0::Message::StatsReply(reply))) => {
-                    let is_last = !reply.flags.contains(v1_0::StatsReplyFlags::MORE);
-                    take(Statistics::V1_0(reply.body));
-                    Ok(is_last)
-                }
-                Ok(_) => Err(malformed(what, &"another message")),
-                Err(error) => Err(malformed(what, &error)),
-            },
-            Version::V1_3 => match v1_3::Message::decode(frame) {
-                Ok((_, v1_3::Message::MultipartReply(reply))) => {
-                    let is_last = !reply.flags.contains(MultipartFlags::MORE);
-                    take(Statistics::V1_3(reply.body));
-                    Ok(is_last)
-                }
-                Ok(_) => Err(malformed(what, &"another message")),
-                Err(error) => Err(malformed(what, &error)),
-            },
+        let mut parts = 0;
+        self.exchange(what, xid, &mut |frame| {
+            parts += 1;
+            if parts > MOST_PARTS {
+                return Err(malformed(what, &format!("it has more than {MOST_PARTS} parts")));
+            }
+            match version {
+                Version::V1_0 => match v1_0::Message::decode(frame) {
+                    Ok((_, v1_0::Message::StatsReply(reply))) => {
+                        let is_last = !reply.flags.contains(v1_0::StatsReplyFlags::MORE);
+                        take(Statistics::V1_0(reply.body));
+                        Ok(is_last)
+                    }
+                    Ok(_) => Err(malformed(what, &"another message")),
+                    Err(error) => Err(malformed(what, &error)),
+                },
+                Version::V1_3 => match v1_3::Message::decode(frame) {
+                    Ok((_, v1_3::Message::MultipartReply(reply))) => {
+                        let is_last = !reply.flags.contains(MultipartFlags::MORE);
+                        take(Statistics::V1_3(reply.body));
+                        Ok(is_last)
+                    }
+                    Ok(_) => Err(malformed(what, &"another message")),
+                    Err(error) => Err(malformed(what, &error)),
+                },
+            }
         })
     }
 
@@ -297,6 +308,7 @@ impl OpenFlowChannel {
                 if header.xid() != xid {
                     Reply::of(version, frame).iter().for_each(|reply| confirmed.note(reply));
                 } else if matches!(outcome, Ok(false)) {
+                    heard = Instant::now();
                     outcome = match is_error {
                         true => Err(refused(what, &refusal(version, &header))),
                         false => take(frame),
@@ -306,10 +318,10 @@ impl OpenFlowChannel {
             match std::mem::replace(&mut outcome, Ok(false)) {
                 Ok(true) => return Ok(()),
                 Err(error) => return Err(error),
-                Ok(false) if has_read => heard = Instant::now(),
                 Ok(false) if heard.elapsed() > PATIENCE => {
                     return Err(DutError::NoAnswer { what, patience: PATIENCE });
                 }
+                Ok(false) if has_read => {}
                 Ok(false) => {
                     self.connection.wait(LOOK)?;
                     self.flush()?;
