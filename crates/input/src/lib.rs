@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The size in bytes of the largest file that is read. The largest networks and programs in use are
 /// a third of this size.
-pub const MOST_BYTES: u64 = 256 << 20;
+pub const MAX_BYTES: u64 = 256 << 20;
 /// The maximum number of characters of a line in a message. Longer lines are shortened.
 const LONGEST_LINE: usize = 400;
 /// The numbers of characters that remain at the beginning and at the end of a shortened line.
@@ -21,9 +21,9 @@ const SHOWN: [usize; 2] = [240, 120];
 /// # Errors
 ///
 /// Returns an error if the file cannot be read, or [`io::ErrorKind::FileTooLarge`] if it is longer
-/// than [`MOST_BYTES`], as `/dev/zero` is.
+/// than [`MAX_BYTES`], as `/dev/zero` is.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_up_to(path, MOST_BYTES)
+    read_up_to(path, MAX_BYTES)
 }
 
 /// Reads the whole content of a text file.

@@ -35,60 +35,60 @@ impl Default for CompileLimits {
 impl CompileLimits {
     /// The largest value to which [`Self::type_depth`] can be set. Passes that recurse over types
     /// have enough stack for types of this depth.
-    pub const MOST_TYPE_DEPTH: u32 = 512;
+    pub const MAX_TYPE_DEPTH: u32 = 512;
     /// The largest value to which [`Self::call_depth`] can be set. Passes that recurse over calls
     /// have enough stack for calls of this depth.
-    pub const MOST_CALL_DEPTH: u32 = 1 << 12;
+    pub const MAX_CALL_DEPTH: u32 = 1 << 12;
     /// The largest value to which [`Self::nesting`] can be set.
-    pub const MOST_NESTING: u32 = 1 << 15;
+    pub const MAX_NESTING: u32 = 1 << 15;
     /// The largest value to which [`Self::parts`] can be set.
-    pub const MOST_PARTS: u64 = 1 << 24;
+    pub const MAX_PARTS: u64 = 1 << 24;
 
     /// Returns limits with the largest values to which they can be set, for programs that were
     /// checked against narrower limits before.
     #[must_use]
     pub fn widest() -> Self {
         Self {
-            type_depth: Self::MOST_TYPE_DEPTH,
-            call_depth: Self::MOST_CALL_DEPTH,
-            nesting: Self::MOST_NESTING,
-            parts: Self::MOST_PARTS,
+            type_depth: Self::MAX_TYPE_DEPTH,
+            call_depth: Self::MAX_CALL_DEPTH,
+            nesting: Self::MAX_NESTING,
+            parts: Self::MAX_PARTS,
         }
     }
 
     /// Returns these limits with `type_depth` replaced.
     ///
     /// # Errors
-    /// Returns an error if `type_depth` is zero or greater than [`Self::MOST_TYPE_DEPTH`].
+    /// Returns an error if `type_depth` is zero or greater than [`Self::MAX_TYPE_DEPTH`].
     pub fn with_type_depth(self, type_depth: u32) -> Result<Self, LimitError> {
-        check(Limit::TypeDepth, type_depth.into(), Self::MOST_TYPE_DEPTH.into())?;
+        check(Limit::TypeDepth, type_depth.into(), Self::MAX_TYPE_DEPTH.into())?;
         Ok(Self { type_depth, ..self })
     }
 
     /// Returns these limits with `call_depth` replaced.
     ///
     /// # Errors
-    /// Returns an error if `call_depth` is zero or greater than [`Self::MOST_CALL_DEPTH`].
+    /// Returns an error if `call_depth` is zero or greater than [`Self::MAX_CALL_DEPTH`].
     pub fn with_call_depth(self, call_depth: u32) -> Result<Self, LimitError> {
-        check(Limit::CallDepth, call_depth.into(), Self::MOST_CALL_DEPTH.into())?;
+        check(Limit::CallDepth, call_depth.into(), Self::MAX_CALL_DEPTH.into())?;
         Ok(Self { call_depth, ..self })
     }
 
     /// Returns these limits with `nesting` replaced.
     ///
     /// # Errors
-    /// Returns an error if `nesting` is zero or greater than [`Self::MOST_NESTING`].
+    /// Returns an error if `nesting` is zero or greater than [`Self::MAX_NESTING`].
     pub fn with_nesting(self, nesting: u32) -> Result<Self, LimitError> {
-        check(Limit::Nesting, nesting.into(), Self::MOST_NESTING.into())?;
+        check(Limit::Nesting, nesting.into(), Self::MAX_NESTING.into())?;
         Ok(Self { nesting, ..self })
     }
 
     /// Returns these limits with `parts` replaced.
     ///
     /// # Errors
-    /// Returns an error if `parts` is zero or greater than [`Self::MOST_PARTS`].
+    /// Returns an error if `parts` is zero or greater than [`Self::MAX_PARTS`].
     pub fn with_parts(self, parts: u64) -> Result<Self, LimitError> {
-        check(Limit::Parts, parts, Self::MOST_PARTS)?;
+        check(Limit::Parts, parts, Self::MAX_PARTS)?;
         Ok(Self { parts, ..self })
     }
 
@@ -210,8 +210,8 @@ mod tests {
         let limits = CompileLimits::default();
         let error = limits.with_type_depth(0).expect_err("nothing would be allowed").to_string();
         assert_eq!(error, "--push-type-depth is from 1 to 512, not 0");
-        assert!(limits.with_call_depth(CompileLimits::MOST_CALL_DEPTH).is_ok());
-        assert!(limits.with_call_depth(CompileLimits::MOST_CALL_DEPTH + 1).is_err());
-        assert!(limits.with_parts(CompileLimits::MOST_PARTS + 1).is_err());
+        assert!(limits.with_call_depth(CompileLimits::MAX_CALL_DEPTH).is_ok());
+        assert!(limits.with_call_depth(CompileLimits::MAX_CALL_DEPTH + 1).is_err());
+        assert!(limits.with_parts(CompileLimits::MAX_PARTS + 1).is_err());
     }
 }

@@ -17,7 +17,7 @@ const IPV6: u16 = 0x86dd;
 /// 1.0.0, 5.2.3).
 const NO_TYPE: u16 = 0x05ff;
 /// The maximum number of extension headers and VLAN tags that are parsed; real packets have fewer.
-const MOST_HEADERS: usize = 16;
+const MAX_HEADERS: usize = 16;
 
 /// The network-layer header of a packet (after Ethernet and its tags), with its offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -304,7 +304,7 @@ impl Packet {
         *self = Self { bytes, ..Self::default() };
         let mut at = 12;
         let mut eth_type = be16(&self.bytes, at).unwrap_or(NO_TYPE);
-        for _ in 0..MOST_HEADERS {
+        for _ in 0..MAX_HEADERS {
             // A tag is complete only with the type behind it.
             let Some(next) = be16(&self.bytes, at + 4) else { break };
             if !VLAN_TYPES.contains(&eth_type) {
@@ -357,7 +357,7 @@ impl Packet {
     fn parse_ipv6(&mut self, at: usize) {
         self.network = Network::Ipv6(at);
         let (mut next_at, mut header, mut first_fragment) = (at + 6, at + 40, true);
-        for _ in 0..MOST_HEADERS {
+        for _ in 0..MAX_HEADERS {
             let next = self.bytes[next_at];
             self.ip_proto = Some((next, next_at));
             let (flag, known) = match next {

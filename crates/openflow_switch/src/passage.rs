@@ -11,7 +11,7 @@ pub(super) const ACTION: u8 = 1;
 
 /// The maximum number of actions that are executed for one packet, including those of group
 /// buckets. Otherwise a controller could chain groups so that a packet multiplies without bound.
-pub(super) const MOST_ACTIONS: u32 = 4096;
+pub(super) const MAX_ACTIONS: u32 = 4096;
 
 /// The results of passing one packet through the tables.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Default for Passage {
             outputs: Vec::new(),
             keeps: false,
             left: Vec::new(),
-            actions_left: MOST_ACTIONS,
+            actions_left: MAX_ACTIONS,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Passage {
         self.forwarded = false;
         self.outputs.clear();
         self.left.clear();
-        self.actions_left = MOST_ACTIONS;
+        self.actions_left = MAX_ACTIONS;
     }
 
     /// Creates an empty passage that keeps packets in `left` if `self` does.

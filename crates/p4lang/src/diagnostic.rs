@@ -257,7 +257,7 @@ fn render_label(
 
 /// The largest number of errors, and of warnings, that a collector keeps. Further ones are only
 /// counted.
-const MOST_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 100;
 
 /// A collector of the errors and warnings of all passes.
 #[derive(Debug, Clone, Default)]
@@ -281,7 +281,7 @@ impl Diagnostics {
                 && other.kind == diagnostic.kind
                 && other.message == diagnostic.message
         };
-        if self.items.iter().rev().take(MOST_ERRORS).any(same) {
+        if self.items.iter().rev().take(MAX_ERRORS).any(same) {
             return;
         }
         let count = match diagnostic.severity {
@@ -289,7 +289,7 @@ impl Diagnostics {
             Severity::Warning => &mut self.warnings,
         };
         *count += 1;
-        if *count <= MOST_ERRORS {
+        if *count <= MAX_ERRORS {
             self.items.push(diagnostic);
         }
     }
@@ -305,7 +305,7 @@ impl Diagnostics {
 
     /// Adds all diagnostics of another collector.
     pub fn extend(&mut self, other: Self) {
-        let dropped_errors = other.errors - other.errors.min(MOST_ERRORS);
+        let dropped_errors = other.errors - other.errors.min(MAX_ERRORS);
         for diagnostic in other.items {
             self.push(diagnostic);
         }
@@ -414,7 +414,7 @@ mod tests {
         for at in 0..500 {
             diagnostics.push(Diagnostic::error("syntax", Span::new(file, at, at + 1), "m"));
         }
-        assert_eq!(diagnostics.iter().count(), 1 + MOST_ERRORS);
+        assert_eq!(diagnostics.iter().count(), 1 + MAX_ERRORS);
         assert_eq!(diagnostics.error_count(), 500);
         assert!(diagnostics.render(&sources, Style::Plain).ends_with("500 errors\n"));
     }

@@ -59,7 +59,7 @@ pub fn lower(
                 "program-too-large",
                 main.span,
                 format!(
-                    "the program has more than {MOST_ELEMENTS} statements, expressions and variables, when each \
+                    "the program has more than {MAX_ELEMENTS} statements, expressions and variables, when each \
                      instance and each use of a generic function is counted"
                 ),
             )
@@ -76,9 +76,9 @@ pub fn lower(
 /// The largest number of elements (statements, expressions, variables and instances) of a lowered
 /// program. The number can grow exponentially with the length of the text, since each instance of a
 /// control has its own copies.
-const MOST_ELEMENTS: u32 = 1 << 20;
+const MAX_ELEMENTS: u32 = 1 << 20;
 /// The number of elements that an instance, or a specialisation of a function, adds to the count of
-/// [`MOST_ELEMENTS`] in addition to its contents.
+/// [`MAX_ELEMENTS`] in addition to its contents.
 const ELEMENTS_OF_INSTANCE: u32 = 64;
 
 /// The entity of the IR to which a name refers in an instance.
@@ -178,7 +178,7 @@ struct Lowering<'a> {
     /// The variables that only the lowering assigns, not a statement of the source.
     temporaries: HashSet<ir::VariableId>,
     file_ids: HashMap<String, u32>,
-    /// The number of elements lowered so far; see [`MOST_ELEMENTS`].
+    /// The number of elements lowered so far; see [`MAX_ELEMENTS`].
     elements: u32,
     /// The location of the statement or declaration that is being lowered.
     at: Span,
@@ -305,14 +305,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// Adds `count` to the number of lowered elements. Returns true if the number exceeds
-    /// [`MOST_ELEMENTS`]. The caller must then lower nothing more.
+    /// [`MAX_ELEMENTS`]. The caller must then lower nothing more.
     fn count_elements(&mut self, count: u32) -> bool {
         self.elements = self.elements.saturating_add(count);
         self.is_exhausted()
     }
 
     fn is_exhausted(&self) -> bool {
-        self.elements > MOST_ELEMENTS
+        self.elements > MAX_ELEMENTS
     }
 
     fn entity(&self, id: DeclarationId) -> Option<Entity> {

@@ -36,11 +36,11 @@ const DEEPEST_INCLUDE: usize = 200;
 
 /// The largest number of files that are included. Without this limit, a file that includes itself
 /// twice would take exponential time.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// The largest number of tokens after preprocessing, since macro expansion can grow exponentially.
 /// Tests use a smaller limit to be fast.
-const MOST_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
+const MAX_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 
 /// Options of the command line for preprocessing and compiling a program.
 #[derive(Debug, Clone, Default)]
@@ -203,9 +203,9 @@ impl Preprocessor<'_> {
     /// preprocessing.
     fn count(&mut self, span: Span, tokens: usize) {
         self.produced = self.produced.saturating_add(tokens);
-        if self.produced > MOST_TOKENS && !self.exhausted {
+        if self.produced > MAX_TOKENS && !self.exhausted {
             self.exhausted = true;
-            self.error(span, format!("the program grows beyond {MOST_TOKENS} tokens here"));
+            self.error(span, format!("the program grows beyond {MAX_TOKENS} tokens here"));
         }
     }
 

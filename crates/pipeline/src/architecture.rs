@@ -27,9 +27,9 @@ pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
 /// The maximum number of passes through ingress or egress that one received packet may take, with
 /// all its copies.
-pub(crate) const MAXIMUM_PASSES: u64 = 65_536;
+pub(crate) const MAX_PASSES: u64 = 65_536;
 /// The maximum number of times that a packet may be recirculated, resubmitted or cloned in a row.
-const MAXIMUM_GENERATIONS: u32 = 1_024;
+const MAX_GENERATIONS: u32 = 1_024;
 
 /// A packet that the switch transmits.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -124,11 +124,11 @@ struct PassBudget {
 impl PassBudget {
     fn take(&mut self, generation: u32) -> Result<(), RunError> {
         self.used += 1;
-        if self.used > MAXIMUM_PASSES {
-            return Err(RunError::PassLimit(MAXIMUM_PASSES));
+        if self.used > MAX_PASSES {
+            return Err(RunError::PassLimit(MAX_PASSES));
         }
-        if generation > MAXIMUM_GENERATIONS {
-            return Err(RunError::PassLimit(u64::from(MAXIMUM_GENERATIONS)));
+        if generation > MAX_GENERATIONS {
+            return Err(RunError::PassLimit(u64::from(MAX_GENERATIONS)));
         }
         Ok(())
     }

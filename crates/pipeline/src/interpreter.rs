@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// The maximum number of states that one parser may visit. Beyond it, the parser's error is
 /// `ParserTimeout`.
-const MAXIMUM_STATES: u64 = 65_536;
+const MAX_STATES: u64 = 65_536;
 /// The stack in bytes that must be free when the interpreter enters a call, a block or an
 /// expression. Without optimisation, the functions between two of them take some kilobytes.
 const FREE_STACK: usize = 128 << 10;

@@ -33,7 +33,7 @@ use std::collections::HashMap;
 
 /// The maximum number of single values (fields and elements) in all variables of a program together
 /// with one value of each type. This number of values takes some hundred megabytes of memory.
-const MAXIMUM_CELLS: u64 = 1 << 22;
+const MAX_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take before it ends with an error. A
 /// unit is about one statement.
 pub const PACKET_WORK: u32 = 1 << 22;
@@ -90,7 +90,7 @@ impl Layout {
         let types: Vec<Type> = program.types.iter().map(|(_, ty)| ty).collect();
         let mut sizes = vec![None; types.len()];
         for position in 0..types.len() {
-            cells(&program, &types, &mut sizes, position, CompileLimits::MOST_TYPE_DEPTH)?;
+            cells(&program, &types, &mut sizes, position, CompileLimits::MAX_TYPE_DEPTH)?;
         }
         let of_types: u64 = sizes.iter().flatten().fold(0, |sum, size| sum.saturating_add(*size));
         let mut frame_size: u64 = 0;
@@ -100,8 +100,8 @@ impl Layout {
             frame_size = frame_size.saturating_add(size);
         }
         let total = of_types.saturating_add(frame_size);
-        if total > MAXIMUM_CELLS {
-            return Err(LoadError::TooLarge { values: total, most: MAXIMUM_CELLS });
+        if total > MAX_CELLS {
+            return Err(LoadError::TooLarge { values: total, most: MAX_CELLS });
         }
         let meter_results = meter_results(&program);
         let (dialect, names) = (Dialect::of(&program.architecture), Names::new(&program));

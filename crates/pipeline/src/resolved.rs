@@ -670,10 +670,10 @@ pub(crate) struct CoreErrors {
 
 /// The maximum size of a frame in bytes. It ensures that offsets fit the 31 bits that instructions
 /// have for them.
-const MAXIMUM_FRAME: u32 = 1 << 24;
+const MAX_FRAME: u32 = 1 << 24;
 
 /// The maximum number of bytes that a deparser may emit, which exceeds the longest packet.
-const MAXIMUM_EMITTED: u64 = 1 << 20;
+const MAX_EMITTED: u64 = 1 << 20;
 
 /// The state of the pass that resolves a program.
 pub(crate) struct Resolver<'p> {
@@ -757,7 +757,7 @@ impl ResolvedProgram {
         for (block, most) in blocks.iter_mut().zip(&emits) {
             block.emits = *most > 0;
         }
-        if emitted > MAXIMUM_EMITTED {
+        if emitted > MAX_EMITTED {
             return resolver.refuse("a deparser that emits this much, or emits in a loop");
         }
         let error = |error| layout.names.error(error);

@@ -272,7 +272,7 @@ impl Onos {
         if !answer.status().is_success() {
             return None;
         }
-        let text = answer.body_mut().with_config().limit(MOST_BYTES).read_to_string().ok()?;
+        let text = answer.body_mut().with_config().limit(MAX_BYTES).read_to_string().ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -296,7 +296,7 @@ const REMEDY: &str = "restart it before each trial (--between), or give the swit
                       not seen (--first-id)";
 
 /// The longest response that is read, in bytes. A list of thousands of hosts takes megabytes.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// A device as ONOS reports it.
 struct KnownDevice {

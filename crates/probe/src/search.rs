@@ -43,9 +43,9 @@ use observation::Vote;
 /// The number of points, each of which is one rate with its trials, after which a search ends with
 /// the results so far. Twelve doublings, a measurement, its checks and the search for the maximum
 /// take fewer than half of them.
-const MOST_POINTS: usize = 80;
+const MAX_POINTS: usize = 80;
 /// The maximum number of repetitions of a disturbed trial.
-const MOST_REPEATS: u32 = 3;
+const MAX_REPEATS: u32 = 3;
 /// The largest distance between the rate with the most power and its neighbours, as the difference
 /// of the rates' logarithms. The power curve is flat at its top, so closer neighbours locate the
 /// knee no better.
@@ -165,7 +165,7 @@ impl LossFreeSearch {
 
     /// Returns the rate to try next, or `None` once the search has ended.
     pub fn next_rate(&self) -> Option<f64> {
-        if self.stopped || self.points >= MOST_POINTS {
+        if self.stopped || self.points >= MAX_POINTS {
             return None;
         }
         // Overload comes last, since its effects on a controller may persist into the next trial.
@@ -280,14 +280,14 @@ impl LossFreeSearch {
         self.silent += silent;
         let is_open = votes.passes + votes.fails == 0 && disturbed + silent > 0;
         self.silent_in_row = if is_open { self.silent_in_row + silent } else { 0 };
-        if is_open && self.repeats < MOST_REPEATS {
+        if is_open && self.repeats < MAX_REPEATS {
             self.repeats += 1;
             self.again = Some(rate);
             self.tally(rate).observations.extend_from_slice(observations);
             return;
         }
         if is_open {
-            self.stopped = disturbed == 0 && self.silent_in_row > MOST_REPEATS;
+            self.stopped = disturbed == 0 && self.silent_in_row > MAX_REPEATS;
             if self.bracket.next_rate() == Some(rate) {
                 self.given_up = Some(self.given_up.map_or(rate, |lowest| lowest.min(rate)));
             }

@@ -48,16 +48,16 @@ impl Alarm {
 }
 
 /// The largest number of thresholds that have a failure each.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// Returns a failure for each threshold that does not hold, given as sentences: for the first
-/// [`MOST_NAMED`], and one that counts the others.
+/// [`MAX_NAMED`], and one that counts the others.
 pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
     let mut alarms: Vec<Alarm> =
-        sentences.iter().take(MOST_NAMED).map(|text| fail(printable(text))).collect();
-    if sentences.len() > MOST_NAMED {
-        let rest = plural((sentences.len() - MOST_NAMED) as u64, "more does", "more do");
+        sentences.iter().take(MAX_NAMED).map(|text| fail(printable(text))).collect();
+    if sentences.len() > MAX_NAMED {
+        let rest = plural((sentences.len() - MAX_NAMED) as u64, "more does", "more do");
         alarms.push(fail(format!("{rest} not hold")));
     }
     alarms
@@ -119,7 +119,7 @@ mod tests {
     fn of_many_conditions_the_first_are_named() {
         let sentences: Vec<String> = (0..9).map(|n| format!("threshold {n}")).collect();
         let alarms = broken(&sentences);
-        assert_eq!(alarms.len(), MOST_NAMED + 1);
-        assert_eq!(alarms[MOST_NAMED].text, "3 more do not hold");
+        assert_eq!(alarms.len(), MAX_NAMED + 1);
+        assert_eq!(alarms[MAX_NAMED].text, "3 more do not hold");
     }
 }

@@ -33,10 +33,10 @@ pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
 /// The largest number of flows of which the report shows how their bounds were derived.
-pub const EXPLAINED: usize = table::MOST_ROWS;
+pub const EXPLAINED: usize = table::MAX_ROWS;
 
 /// The largest number of flows that a sentence names.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// The bounds of a network, with everything that their report shows.
 #[derive(Debug)]
@@ -238,8 +238,8 @@ fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
 
 /// Formats names as part of a sentence: only the first few if there are many.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(MOST_NAMED);
-    let first: Vec<String> = names.take(MOST_NAMED).collect();
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let first: Vec<String> = names.take(MAX_NAMED).collect();
     match more {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),

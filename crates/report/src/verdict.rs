@@ -176,11 +176,11 @@ fn of_points(points: &[Point]) -> RunVerdict {
 
 /// Formats a list of points: the names of the first few, and the number of the others.
 fn places(points: &[&Point], among: &[Point]) -> String {
-    const MOST_NAMED: usize = 4;
-    let named = points.iter().take(MOST_NAMED);
+    const MAX_NAMED: usize = 4;
+    let named = points.iter().take(MAX_NAMED);
     let mut names: Vec<_> = named.map(|point| describe::place(point, among)).collect();
-    if points.len() > MOST_NAMED {
-        names.push(format!("and {} more", points.len() - MOST_NAMED));
+    if points.len() > MAX_NAMED {
+        names.push(format!("and {} more", points.len() - MAX_NAMED));
     }
     names.join("; ") + "."
 }

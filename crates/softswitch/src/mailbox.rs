@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The number of packet-outs that may wait in a worker's mailbox. Further packet-outs are dropped.
-const MOST_PACKETS: usize = 65_536;
+const MAX_PACKETS: usize = 65_536;
 
 /// An order to a worker. Devices are identified by their index in the configuration.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Mailbox {
         let mut refused = 0;
         self.put(|contents| {
             for packet in packets {
-                if contents.packets.len() < MOST_PACKETS {
+                if contents.packets.len() < MAX_PACKETS {
                     contents.packets.push((device, packet));
                 } else {
                     refused += 1;
@@ -108,10 +108,10 @@ mod tests {
     fn packets_beyond_the_capacity_are_refused() {
         let mailbox = Mailbox::new().expect("a descriptor");
         assert!(mailbox.take().is_none());
-        let packets = (0..MOST_PACKETS + 3).map(|_| Bytes::new());
+        let packets = (0..MAX_PACKETS + 3).map(|_| Bytes::new());
         assert_eq!(mailbox.packets(1, packets), 3);
         let contents = mailbox.take().expect("it is filled");
-        assert_eq!((contents.packets.len(), contents.orders.len()), (MOST_PACKETS, 0));
+        assert_eq!((contents.packets.len(), contents.orders.len()), (MAX_PACKETS, 0));
         assert!(mailbox.take().is_none());
         mailbox.quiet();
     }

@@ -182,7 +182,7 @@ fn half_width(confidence: Confidence, deviation: f64, rounds: usize) -> f64 {
 }
 
 /// The largest number of rounds that [`rounds_to_decide`] suggests.
-const MOST_ROUNDS: usize = 1000;
+const MAX_ROUNDS: usize = 1000;
 
 /// Returns the number of rounds after which the confidence interval of a figure would no longer
 /// contain an end of `region`, if the centre and the standard deviation of the figure stay what
@@ -196,7 +196,7 @@ pub fn rounds_to_decide(
     let scaled: Vec<f64> = rounds.iter().map(|value| noise.scaled(*value)).collect();
     let distance = noise.scaled_region(region).distance_to_end(mean(&scaled)?)?;
     let deviation = standard_deviation(&scaled)?;
-    (rounds.len()..=MOST_ROUNDS).find(|n| half_width(confidence, deviation, *n) < distance)
+    (rounds.len()..=MAX_ROUNDS).find(|n| half_width(confidence, deviation, *n) < distance)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(super) struct Output {
 /// The limit for aligning the packets sent with those expected, as the product of their numbers.
 /// Beyond it, they are compared position by position, because alignment takes time in proportion to
 /// the product.
-const MOST_ALIGNED: usize = 1_000_000;
+const MAX_ALIGNED: usize = 1_000_000;
 
 /// Returns the packets sent in the order in which they are expected, if BMv2 could have sent them
 /// in that order. BMv2 holds the packets of a batch in its threads and queues at the same time, so
@@ -72,7 +72,7 @@ pub(super) fn compare(
     let fits = |expected: &Expectation, got: &Output| {
         expected.pattern.as_ref().is_none_or(|pattern| pattern.matches(&got.packet))
     };
-    let steps = if expected.len().saturating_mul(got.len()) > MOST_ALIGNED {
+    let steps = if expected.len().saturating_mul(got.len()) > MAX_ALIGNED {
         by_position(expected.len(), got.len())
     } else {
         align(expected.len(), got.len(), |want, have| fits(&expected[want], &got[have]))

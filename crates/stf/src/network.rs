@@ -16,11 +16,11 @@ use pipeline::{Coverage, Switch};
 
 /// The largest number of switches that a packet may cross. A packet that crosses more is assumed to
 /// circulate in a loop.
-const MOST_HOPS: usize = 64;
+const MAX_HOPS: usize = 64;
 
 /// The largest number of copies that one packet may become. In a loop of switches, the number of
 /// copies can double with each round.
-const MOST_COPIES: usize = 4096;
+const MAX_COPIES: usize = 4096;
 
 /// A port of a switch in a network, to which a link can be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -192,15 +192,15 @@ fn forward(
     };
     while let Some(Travelling { at, packet, mut way, went_round }) = queue.pop_front() {
         copies += 1;
-        if way.len() >= MOST_HOPS || copies > MOST_COPIES {
-            let text = match copies > MOST_COPIES {
+        if way.len() >= MAX_HOPS || copies > MAX_COPIES {
+            let text = match copies > MAX_COPIES {
                 true => {
                     format!(
-                        "the packet became more than {MOST_COPIES} copies: check the topology for a loop"
+                        "the packet became more than {MAX_COPIES} copies: check the topology for a loop"
                     )
                 }
                 false => {
-                    format!("the packet passed {MOST_HOPS} switches: it circulates in a loop")
+                    format!("the packet passed {MAX_HOPS} switches: it circulates in a loop")
                 }
             };
             books.report.notes.push((line, text));

@@ -76,10 +76,10 @@ pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
 
 /// Returns a packet as hexadecimal digits. A long packet is truncated, and its length follows.
 pub(super) fn hex(packet: &[u8]) -> String {
-    const MOST: usize = 64;
-    let digits = digits_of(packet.get(..MOST).unwrap_or(packet)).map(hexadecimal);
+    const MAX: usize = 64;
+    let digits = digits_of(packet.get(..MAX).unwrap_or(packet)).map(hexadecimal);
     let mut text: String = digits.collect();
-    if packet.len() > MOST {
+    if packet.len() > MAX {
         let _ = write!(text, "... ({} bytes)", packet.len());
     }
     text

@@ -31,7 +31,7 @@ const UNIT: usize = 64 << 10;
 /// The time for which accesses to a region of one size are measured.
 const TIME: Duration = Duration::from_millis(40);
 /// The largest size in bytes that is measured, if memory suffices.
-const MOST: usize = 1 << 30;
+const MAX: usize = 1 << 30;
 
 /// The measured latency of dependent accesses to a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,10 +128,10 @@ pub fn next_step(points: &[Point], sizes: Sizes) -> Step {
 /// end of the cache is therefore searched for three times, and the median is returned.
 #[must_use]
 pub fn measure(caches: &[Cache], interrupt: &AtomicBool) -> Option<LastLevel> {
-    let available = machine::available_memory().unwrap_or(MOST);
+    let available = machine::available_memory().unwrap_or(MAX);
     let before_last = caches.iter().rev().nth(1).map_or(1 << 20, |cache| cache.bytes);
     let least = (before_last * 3 / 2).next_multiple_of(UNIT);
-    let sizes = Sizes { least, most: MOST.min(available / 4) };
+    let sizes = Sizes { least, most: MAX.min(available / 4) };
     let mut points: Vec<Point> = Vec::new();
     let mut found = Vec::new();
     while found.len() < SEARCHES {

@@ -30,7 +30,7 @@ const FIRST_SIZE: usize = 64;
 const SMALLEST_SHRUNK: usize = 512;
 
 /// The largest size of an entry's parameters in bytes.
-const MOST_PARAMETERS: usize = 32;
+const MAX_PARAMETERS: usize = 32;
 
 /// A table with exact keys that grows on demand; see the module.
 pub struct ExactTable {
@@ -211,9 +211,9 @@ impl ExactTable {
         action: ActionId,
         parameters: &[u8],
     ) -> Result<(), ExactTableError> {
-        let mut full = [0; MOST_PARAMETERS];
+        let mut full = [0; MAX_PARAMETERS];
         full.iter_mut().zip(parameters).for_each(|(to, from)| *to = *from);
-        let length = self.layout.parameter_bytes().max(parameters.len()).min(MOST_PARAMETERS);
+        let length = self.layout.parameter_bytes().max(parameters.len()).min(MAX_PARAMETERS);
         let parameters = full.get(..length).unwrap_or(&full);
         loop {
             match self.put(key, action, parameters) {
@@ -308,7 +308,7 @@ impl ExactTable {
     /// Calls `visit` with the key, the action and the parameters of each entry.
     pub fn for_each(&self, mut visit: impl FnMut(u128, ActionId, &[u8])) {
         let mut key = Key { bytes: [0; 16], length: self.shape.key };
-        let mut values = [0; MOST_PARAMETERS];
+        let mut values = [0; MAX_PARAMETERS];
         let length = self.layout.parameter_bytes();
         match &self.body {
             Body::Inline(inline) | Body::Numbered(inline) => {
@@ -487,7 +487,7 @@ impl Body {
             // The position of an entry is its number, so the largest number determines the room.
             Self::Numbered(inline) => {
                 let mut positions = (0..inline.positions() as u32).rev();
-                let (mut key, mut values) = ([0; 16], [0; MOST_PARAMETERS]);
+                let (mut key, mut values) = ([0; 16], [0; MAX_PARAMETERS]);
                 let last = positions
                     .find(|position| inline.entry_at(*position, &mut key, &mut values).is_some());
                 last.map_or(0, |_| u128::from_le_bytes(key) as usize)

@@ -34,7 +34,7 @@ use few::Few;
 use links::Links;
 
 /// The largest width of a packed key in bits.
-const MAXIMUM_KEY: u32 = 128;
+const MAX_KEY: u32 = 128;
 
 /// A search is rebuilt to save memory only if it has once had more entries than this. If it has no
 /// entries left, more than an eighth of this number suffices.
@@ -96,7 +96,7 @@ unsafe impl Sync for Searcher {}
 #[non_exhaustive]
 pub enum FinderError {
     /// The fields take more than 128 bits, or no bits.
-    #[error("keys take more than {MAXIMUM_KEY} bits; use a MatchTable")]
+    #[error("keys take more than {MAX_KEY} bits; use a MatchTable")]
     TooWide,
     /// The key has more than one longest-prefix field, and no field that needs a priority.
     #[error("a key has at most one lpm field; match the others as ternary")]
@@ -146,10 +146,10 @@ impl Finder {
             if bytewise { field.bits.div_ceil(8).saturating_mul(8) } else { field.bits }
         };
         let all = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(room(field)));
-        if !(1..=MAXIMUM_KEY).contains(&all) {
+        if !(1..=MAX_KEY).contains(&all) {
             return None;
         }
-        let mut above = if all <= 64 { 64 } else { MAXIMUM_KEY };
+        let mut above = if all <= 64 { 64 } else { MAX_KEY };
         let mut places = vec![0; fields.len()];
         for prefixes in [false, true] {
             for (place, field) in places.iter_mut().zip(fields) {

@@ -22,9 +22,9 @@ use crate::region::{LINE, Region};
 use crate::sync::lock;
 
 /// The number of bytes of the first region. Each further region is twice as large as the one
-/// before, up to [`MOST`].
+/// before, up to [`MAX`].
 const FIRST: usize = 4096;
-const MOST: usize = 2 << 20;
+const MAX: usize = 2 << 20;
 
 /// An allocator of values of one type, each with a fixed address; see the module.
 pub struct Slab<T> {
@@ -114,7 +114,7 @@ struct Stride {
 
 impl Stride {
     fn in_region(self, bytes: usize) -> usize {
-        if bytes < MOST { self.apart } else { self.dense }
+        if bytes < MAX { self.apart } else { self.dense }
     }
 }
 
@@ -146,7 +146,7 @@ impl Places {
     }
 
     fn add_region(&mut self) -> Option<usize> {
-        let region = Region::new((2 * self.last).clamp(FIRST, MOST))?;
+        let region = Region::new((2 * self.last).clamp(FIRST, MAX))?;
         self.last = region.bytes();
         let start = region.at(0).addr();
         self.regions.insert(start, Part { region, values: 0, taken: 0, free: Vec::new() });
@@ -264,7 +264,7 @@ mod tests {
             let bytes = slab.bytes();
             largest = bytes.max(largest);
             // Freed places are reused, so the memory does not grow.
-            assert!(round == 0 || bytes <= largest + MOST, "{bytes} of {largest}");
+            assert!(round == 0 || bytes <= largest + MAX, "{bytes} of {largest}");
             kept.sort_by_key(|(_, value)| value.as_ptr());
             kept.truncate(most / 20);
             if !cfg!(miri) {
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn small_values_have_lines_of_their_own_until_there_are_many() {
         let slab = Slab::new();
-        let count = if cfg!(miri) { 100 } else { 2 * MOST / LINE };
+        let count = if cfg!(miri) { 100 } else { 2 * MAX / LINE };
         let kept: Vec<Kept<[u64; 3]>> =
             (0..count as u64).map(|number| slab.keep([number; 3])).collect();
         let lines: std::collections::BTreeSet<usize> =
@@ -287,7 +287,7 @@ mod tests {
         if !cfg!(miri) {
             // The values in the small regions have lines of their own; two of the others share a
             // line.
-            let alone = (MOST - FIRST) / LINE;
+            let alone = (MAX - FIRST) / LINE;
             assert_eq!(lines.len(), alone + (count - alone).div_ceil(2));
         }
     }

@@ -19,7 +19,7 @@ use crate::rational::Rational;
 
 /// The largest number of squarings in a closure. Each squaring doubles the number of summands. A
 /// curve that needs more squarings has breakpoints on too fine a grid, and its closure is an error.
-const MOST_SQUARINGS: usize = 40;
+const MAX_SQUARINGS: usize = 40;
 
 impl Curve {
     /// Returns the sub-additive closure of this curve: the greatest curve at most `self` that is
@@ -51,7 +51,7 @@ impl Curve {
             Some(at) => f.convolution(&seed(&at)?)?,
             None => f,
         };
-        for _ in 0..MOST_SQUARINGS {
+        for _ in 0..MAX_SQUARINGS {
             interrupt::check()?;
             let square = root.convolution(&root)?;
             if square == root {

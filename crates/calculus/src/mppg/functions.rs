@@ -9,12 +9,12 @@ use crate::rational::Rational;
 const LARGEST_POWER: i64 = 1024;
 /// The largest number of bits of a number, so that repeated squaring in a program cannot hang. No
 /// physical quantity needs more.
-const MOST_BITS: u64 = 1 << 14;
+const MAX_BITS: u64 = 1 << 14;
 
-/// Returns the number unchanged, or an error if it has more than [`MOST_BITS`] bits.
+/// Returns the number unchanged, or an error if it has more than [`MAX_BITS`] bits.
 fn within_bits(number: Rational) -> Result<Rational, String> {
-    if number.bits() > MOST_BITS {
-        return Err(format!("the number takes more than {MOST_BITS} bits"));
+    if number.bits() > MAX_BITS {
+        return Err(format!("the number takes more than {MAX_BITS} bits"));
     }
     Ok(number)
 }

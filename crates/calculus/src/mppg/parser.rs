@@ -7,7 +7,7 @@ use super::syntax::{Comparison, Expression, Kind, Part, Segment, Statement};
 /// The deepest nesting of brackets in a statement. Together with the limit on operators it keeps
 /// the syntax tree shallow enough for any stack.
 const DEEPEST: usize = 200;
-const MOST_OPERATORS: usize = 1000;
+const MAX_OPERATORS: usize = 1000;
 
 const PRODUCTS: [&str; 7] = ["*", "*_", "*^", "/", "/_", "/^", "÷"];
 const SUMS: [&str; 4] = ["+", "-", "/\\", "\\/"];
@@ -276,8 +276,8 @@ impl Parser<'_> {
     /// Consumes a binary operator, and fails if the statement has too many of them.
     fn operator(&mut self) -> Result<(), MppgError> {
         self.operators += 1;
-        if self.operators > MOST_OPERATORS {
-            let message = format!("the statement has more than {MOST_OPERATORS} operators");
+        if self.operators > MAX_OPERATORS {
+            let message = format!("the statement has more than {MAX_OPERATORS} operators");
             return Err(self.fail(message));
         }
         self.advance();

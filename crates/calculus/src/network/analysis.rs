@@ -692,7 +692,7 @@ fn source(
     flow: FlowId,
     mut derivation: Derivation,
 ) -> Arc<Source> {
-    if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= MOST_CUTS) {
+    if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= MAX_CUTS) {
         derivation.steps.splice(0..0, cuts.known().into_iter().map(Step::Cut));
     }
     // Analyses of whole paths bound cross traffic in the presence of the flow of interest, except
@@ -716,7 +716,7 @@ fn source(
 
 /// The largest number of arrival curves over cut links that a derivation lists. If there are more,
 /// it lists none.
-const MOST_CUTS: usize = 40;
+const MAX_CUTS: usize = 40;
 
 /// The number of servers of a network up to which any thread has enough stack for its analysis.
 const SERVERS_ON_ANY_STACK: usize = 64;

@@ -7,13 +7,13 @@ use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 
 /// The largest number of pieces of a curve in an analysis. If a sum of curves has more, their
 /// outlines are used, because each further operation on the sum would take seconds.
-const MOST_PIECES: u32 = 1 << 13;
+const MAX_PIECES: u32 = 1 << 13;
 
 /// Whether the sum of some curves has too many pieces before it repeats, so that outlines should
 /// replace the curves. The sum is not computed, because a sum that fails takes as long as one that
 /// succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
-    let most = Rational::from(MOST_PIECES);
+    let most = Rational::from(MAX_PIECES);
     // The number of pieces per unit of time, and the common period.
     let (mut density, mut common) = (Rational::ZERO, None::<Rational>);
     for curve in curves {
@@ -50,15 +50,15 @@ pub(super) fn convex_below(curve: &Curve) -> Curve {
 fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     interrupt::check()?;
     let needed = Rational::from(curve.pieces().len());
-    if needed > Rational::from(MOST_PIECES) {
-        return Err(AlgebraError::TooManyPieces { needed, limit: MOST_PIECES });
+    if needed > Rational::from(MAX_PIECES) {
+        return Err(AlgebraError::TooManyPieces { needed, limit: MAX_PIECES });
     }
     Ok(curve)
 }
 
 /// The number of bits above which a burst is rounded up: those of the burst and its start,
 /// numerators and denominators together.
-const MOST_BITS: u64 = 1_024;
+const MAX_BITS: u64 = 1_024;
 /// The number of significant bits of a burst after it was rounded up.
 const SIGNIFICANT_BITS: u64 = 192;
 
@@ -72,7 +72,7 @@ const SIGNIFICANT_BITS: u64 = 192;
 pub(super) fn shortened(curve: &Curve) -> Option<Curve> {
     let is_long = |piece: &Piece| {
         let burst = piece.right_limit().finite();
-        burst.is_some_and(|burst| burst.bits() + piece.start().bits() > MOST_BITS)
+        burst.is_some_and(|burst| burst.bits() + piece.start().bits() > MAX_BITS)
     };
     if !curve.pieces().iter().any(is_long) {
         return None;

@@ -13,7 +13,7 @@ use crate::{Curve, Extended, Rational};
 
 /// The number of choices of token buckets and rate-latency curves up to which all of them are
 /// tried.
-const MOST_CHOICES: usize = 1024;
+const MAX_CHOICES: usize = 1024;
 
 /// A token bucket: an arrival curve of `burst + rate t` after time zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,7 +220,7 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
     let count = sizes.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
     let mut found = Vec::new();
     match count {
-        Some(count) if count <= MOST_CHOICES => {
+        Some(count) if count <= MAX_CHOICES => {
             for mut number in 0..count {
                 let choice: Vec<usize> = sizes
                     .iter()

@@ -18,7 +18,7 @@
 use super::elements::{FlowId, ServerId};
 
 /// The largest number of variants of cross traffic that are tried.
-const MOST_VARIANTS: usize = 64;
+const MAX_VARIANTS: usize = 64;
 
 /// Cross flows, in ascending order, that visit exactly the servers `first..=last` of a tandem.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) fn variants(
 /// whether it is merged into the next one. The first way merges none.
 fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
-    if joints <= MOST_VARIANTS.ilog2() as usize {
+    if joints <= MAX_VARIANTS.ilog2() as usize {
         let choice = |mask: usize| {
             let mut place = 0..joints;
             let mut next = || place.next().is_some_and(|place| mask >> place & 1 == 1);
@@ -90,7 +90,7 @@ fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let mut choices = vec![all(&|_| false), all(&|_| true)];
     if groups.len() > 1 {
         choices
-            .extend((0..groups.len().min(MOST_VARIANTS)).map(|alone| all(&|place| place == alone)));
+            .extend((0..groups.len().min(MAX_VARIANTS)).map(|alone| all(&|place| place == alone)));
     }
     choices
 }

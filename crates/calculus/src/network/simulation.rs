@@ -38,12 +38,12 @@ use super::settings::Settings;
 use crate::{Extended, Rational, interrupt};
 
 /// The largest number of flows that take part in a fluid simulation besides the flow of interest.
-const MOST_FLOWS: usize = 24;
+const MAX_FLOWS: usize = 24;
 /// The largest number of servers on a path in a fluid simulation. On longer paths the cumulative
 /// processes would have too many knots.
 const LONGEST_PATH: usize = 12;
 /// The largest number of knots of all cumulative processes at one server.
-const MOST_KNOTS: usize = 1_500;
+const MAX_KNOTS: usize = 1_500;
 
 /// The delay and the backlog of a flow in the worst simulated run that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl<'n> FluidSetup<'n> {
         }
         let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
         others.sort_by_key(|(id, shared)| (std::cmp::Reverse(*shared), *id));
-        for (other, _) in others.into_iter().take(MOST_FLOWS) {
+        for (other, _) in others.into_iter().take(MAX_FLOWS) {
             let outlined = network.is_outlined(Part::Flow(other));
             if network.flow(other).path.len() > LONGEST_PATH || outlined {
                 continue;
@@ -352,7 +352,7 @@ impl<'n> FluidSetup<'n> {
                 };
                 arrivals.push(arrival);
             }
-            if arrivals.iter().map(|arrival| arrival.knots.len()).sum::<usize>() > MOST_KNOTS {
+            if arrivals.iter().map(|arrival| arrival.knots.len()).sum::<usize>() > MAX_KNOTS {
                 return None;
             }
             let groups = self.groups(*server, &here);

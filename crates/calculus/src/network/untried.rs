@@ -9,7 +9,7 @@ use super::settings::{FlowOfInterest, Settings};
 
 /// The number of tried flows to which an analysis must not apply before it counts as not applicable
 /// to the network.
-const MOST_REFUSALS: usize = 3;
+const MAX_REFUSALS: usize = 3;
 
 /// An analysis that was not tried for a large network, although it may have smaller bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Analyser<'_> {
                 Err(AnalysisError::Stopped) => break,
                 Err(_) => refused += 1,
             }
-            if done == 0 && refused >= MOST_REFUSALS {
+            if done == 0 && refused >= MAX_REFUSALS {
                 return None;
             }
             if begin.elapsed() >= patience {

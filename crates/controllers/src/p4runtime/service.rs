@@ -16,7 +16,7 @@ use crate::model::{Overload, Row, ServiceQueue, StageTimes};
 
 /// The maximum number of packet-ins of one switch that may wait to be served. While there are as
 /// many, the switch's connection is not read.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_WAITING: usize = 1 << 20;
 
 /// The time that a controller takes for each packet-in, where packet-ins of all switches are served
 /// one after the other. With zero times, the controller answers as fast as it can.
@@ -148,7 +148,7 @@ impl Line {
     /// Returns whether the maximum number of packet-ins waits. No more must then be read from the
     /// connection.
     pub(super) fn is_full(&self) -> bool {
-        self.waiting.len() >= MOST_WAITING
+        self.waiting.len() >= MAX_WAITING
     }
 
     /// Adds the answer to a packet-in that has just arrived, unless the packet-in is lost.

@@ -31,7 +31,7 @@ pub enum TextError {
 }
 
 /// The largest number of packets in one imported file.
-const MOST: u32 = 10_000_000;
+const MAX: u32 = 10_000_000;
 
 /// Reads delays from text, either one per line or as `packet,delay`. `unit` is the length of one
 /// unit of delay in picoseconds.
@@ -59,8 +59,8 @@ pub fn delays(text: &str, unit: f64) -> Result<Imported, TextError> {
             _ => return Err(wrong("delay, nor a packet and its delay")),
         };
         let delay = picoseconds(delay, unit).ok_or_else(|| wrong("delay"))?;
-        if samples.len() >= MOST as usize {
-            return Err(TextError::TooMany { line, most: MOST });
+        if samples.len() >= MAX as usize {
+            return Err(TextError::TooMany { line, most: MAX });
         }
         if !samples.is_empty() && numbered != packet.is_some() {
             return Err(wrong(
@@ -109,8 +109,8 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
         let [delay, count] = fields.as_slice() else { return Err(wrong("delay and its count")) };
         let delay = picoseconds(delay, unit).ok_or_else(|| wrong("delay"))?;
         let count: u32 = count.parse().map_err(|_| wrong("count"))?;
-        if samples.len() as u64 + u64::from(count) > u64::from(MOST) {
-            return Err(TextError::TooMany { line, most: MOST });
+        if samples.len() as u64 + u64::from(count) > u64::from(MAX) {
+            return Err(TextError::TooMany { line, most: MAX });
         }
         let first = samples.len() as u32;
         samples.extend((first..first + count).map(|packet| Sample { packet, delay }));

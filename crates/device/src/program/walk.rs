@@ -13,7 +13,7 @@ use super::ways::{Ended, Record, Way, Ways, split};
 use super::{Overview, Path, PathError};
 
 /// The largest number of different partial paths that are followed at the same time.
-const MOST: usize = 4096;
+const MAX: usize = 4096;
 /// The largest number of times that a path enters the same parser state on a loop, for example to
 /// extract a header stack.
 const VISITS: u32 = 8;
@@ -528,7 +528,7 @@ impl Walker<'_> {
 }
 
 fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
-    if ways.len() > MOST { Err(PathError::TooMany { most: MOST, place: place() }) } else { Ok(()) }
+    if ways.len() > MAX { Err(PathError::TooMany { most: MAX, place: place() }) } else { Ok(()) }
 }
 
 /// Returns the different targets of a parser transition.

@@ -22,7 +22,7 @@ use super::{Entry, Personality, SwitchOptions};
 
 /// The maximum number of groups that a packet may pass one after the other. A longer chain is taken
 /// for a loop.
-const MOST_GROUPS: u32 = 8;
+const MAX_GROUPS: u32 = 8;
 
 impl Personality {
     /// Passes a packet through the tables, from table 0 on.
@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
     fn group(&mut self, id: GroupId, depth: u32) {
         let groups = self.groups;
         let Some((group_type, buckets)) = groups.get(id) else { return };
-        if depth >= MOST_GROUPS {
+        if depth >= MAX_GROUPS {
             return;
         }
         let chosen: Vec<usize> = match group_type {
@@ -377,7 +377,7 @@ impl<'a> Walk<'a> {
             (1..=self.options.ports).contains(&port) && !self.down.contains(&port)
         });
         let group_is_live = || {
-            depth < MOST_GROUPS
+            depth < MAX_GROUPS
                 && self.groups.get(bucket.watch_group).is_some_and(|(_, buckets)| {
                     buckets.iter().any(|bucket| self.is_live(bucket, depth + 1))
                 })

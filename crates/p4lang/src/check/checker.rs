@@ -13,7 +13,7 @@ use crate::source::{SourceMap, Span};
 use ir::CompileLimits;
 
 /// The largest number of declarations that overload one name.
-const MOST_OVERLOADS: usize = 256;
+const MAX_OVERLOADS: usize = 256;
 
 /// The state of checking one program.
 pub(super) struct Checker<'program, 'run> {
@@ -259,8 +259,8 @@ impl<'program, 'run> Checker<'program, 'run> {
         let taken = self.scopes.last().and_then(|scope| scope.names.get(&name.text)).cloned();
         let taken = taken.unwrap_or_default();
         // The signatures of all overloads are compared pairwise, so their number is limited.
-        if overloads && taken.len() >= MOST_OVERLOADS {
-            let message = format!("`{name}` is declared more than {MOST_OVERLOADS} times");
+        if overloads && taken.len() >= MAX_OVERLOADS {
+            let message = format!("`{name}` is declared more than {MAX_OVERLOADS} times");
             self.error("duplicate", name.span, message);
             return;
         }

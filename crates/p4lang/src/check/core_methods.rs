@@ -2,7 +2,7 @@
 //! those of their signatures.
 
 use super::checker::Checker;
-use super::size::MOST_PARTS;
+use super::size::MAX_PARTS;
 use super::{Call, Callee, Type};
 use crate::ast::{Argument, DeclarationId, Expression, ExpressionKind};
 use crate::diagnostic::Diagnostic;
@@ -43,7 +43,7 @@ impl Checker<'_, '_> {
                     ("packet_out", "emit") => {
                         if let Some(value) = call.given(0, arguments) {
                             let ty = self.out.converted_type_of(value.id).clone();
-                            self.emit(&ty, value.span, &mut { MOST_PARTS });
+                            self.emit(&ty, value.span, &mut { MAX_PARTS });
                         }
                     }
                     _ => {}

@@ -9,7 +9,7 @@
 use num_bigint::BigInt;
 
 use super::budget::{self, LARGEST_INTEGER};
-use super::size::MOST_PARTS;
+use super::size::MAX_PARTS;
 use super::{Builtin, Callee, Checked, Constant, Environment, Node, Resolution, Type};
 use crate::ast::{
     self, BinaryOperator, DeclarationId, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
@@ -37,9 +37,9 @@ impl Checked<'_> {
     /// Returns the default value of a type, which `...` denotes (§8.26): zero (also for a
     /// serializable enumeration), `false`, `NoError`, the first member of any other enumeration, an
     /// invalid header, or a composite of these. Returns `None` for a type without a default value
-    /// or with more than `MOST_PARTS` parts.
+    /// or with more than `MAX_PARTS` parts.
     pub fn default_value(&self, ty: &Type) -> Option<Constant> {
-        self.default_value_within(ty, &mut { MOST_PARTS })
+        self.default_value_within(ty, &mut { MAX_PARTS })
     }
 
     fn default_value_within(&self, ty: &Type, budget: &mut u32) -> Option<Constant> {

@@ -4,14 +4,14 @@ use super::{Checked, Field, Type};
 
 /// The largest number of parts of a type that are visited. The number can grow exponentially with
 /// the program, because structs may contain structs.
-pub(super) const MOST_PARTS: u32 = 1 << 16;
+pub(super) const MAX_PARTS: u32 = 1 << 16;
 
 impl<'program> Checked<'program> {
     /// Returns the fields of a struct that is the element type of a value set. As in p4c, nested
     /// structs are replaced by their fields. Returns `None` if that results in too many fields.
     pub(crate) fn match_fields(&self, ty: &Type) -> Option<Vec<Field<'program>>> {
         let mut found = Vec::new();
-        self.match_fields_within(ty, &mut found, &mut { MOST_PARTS })?;
+        self.match_fields_within(ty, &mut found, &mut { MAX_PARTS })?;
         Some(found)
     }
 

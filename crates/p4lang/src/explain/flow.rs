@@ -10,12 +10,12 @@ use ir::{
 };
 
 /// The largest number of lines in the label of a node. Further lines are omitted.
-const MOST_LINES: usize = 6;
+const MAX_LINES: usize = 6;
 /// The number of characters after which a line is broken.
-const MOST_CHARACTERS: usize = 40;
+const MAX_CHARACTERS: usize = 40;
 /// The largest number of lines for a single statement, condition or list in a label. Further lines
 /// are omitted.
-const MOST_LINES_OF_ONE: usize = 3;
+const MAX_LINES_OF_ONE: usize = 3;
 
 pub(super) fn graphs(program: &Program) -> Vec<Graph> {
     let mut parts = Excerpts::new(program);
@@ -304,9 +304,9 @@ fn lines_of(program: &Program, statement: &Statement, parts: &mut Excerpts<'_>) 
 }
 
 fn joined(mut lines: Vec<String>) -> String {
-    if lines.len() > MOST_LINES {
-        let left_out = lines.len() - (MOST_LINES - 1);
-        lines.truncate(MOST_LINES - 1);
+    if lines.len() > MAX_LINES {
+        let left_out = lines.len() - (MAX_LINES - 1);
+        lines.truncate(MAX_LINES - 1);
         lines.push(format!("… {left_out} more"));
     }
     lines.join("\n")
@@ -325,18 +325,18 @@ fn cut(line: &str) -> String {
         let used = lines.last().map_or(0, |last| last.chars().count());
         match lines.last_mut() {
             Some(last) if used == 0 => last.push_str(word),
-            Some(last) if used + 1 + word.chars().count() <= MOST_CHARACTERS => {
+            Some(last) if used + 1 + word.chars().count() <= MAX_CHARACTERS => {
                 last.push(' ');
                 last.push_str(word);
             }
             _ => lines.push(word.to_owned()),
         }
     }
-    let is_cut = lines.len() > MOST_LINES_OF_ONE;
-    lines.truncate(MOST_LINES_OF_ONE);
+    let is_cut = lines.len() > MAX_LINES_OF_ONE;
+    lines.truncate(MAX_LINES_OF_ONE);
     for line in &mut lines {
-        if line.chars().count() > MOST_CHARACTERS + 8 {
-            *line = line.chars().take(MOST_CHARACTERS + 7).collect::<String>() + "…";
+        if line.chars().count() > MAX_CHARACTERS + 8 {
+            *line = line.chars().take(MAX_CHARACTERS + 7).collect::<String>() + "…";
         }
     }
     lines.join("\n") + if is_cut { " …" } else { "" }
@@ -400,9 +400,9 @@ mod tests {
         assert_eq!(super::cut("(a) && (b)"), "(a) && (b)");
         assert_eq!(super::cut("extern dropped.count(32w0)"), "dropped.count(0)");
         let long = super::cut(&"condition && ".repeat(20));
-        assert!(long.ends_with(" …") && long.lines().count() == super::MOST_LINES_OF_ONE, "{long}");
+        assert!(long.ends_with(" …") && long.lines().count() == super::MAX_LINES_OF_ONE, "{long}");
         assert!(
-            long.lines().all(|line| line.chars().count() <= super::MOST_CHARACTERS + 2),
+            long.lines().all(|line| line.chars().count() <= super::MAX_CHARACTERS + 2),
             "{long}"
         );
     }

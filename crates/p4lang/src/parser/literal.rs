@@ -6,7 +6,7 @@ use crate::ast::{IntegerLiteral, IntegerWidth};
 
 /// The largest number of digits in an integer literal, which is more than any computation can use.
 /// Conversion takes time quadratic in this number.
-const MOST_DIGITS: usize = 1 << 17;
+const MAX_DIGITS: usize = 1 << 17;
 
 /// Returns the value of an integer literal, or an error message.
 pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
@@ -33,8 +33,8 @@ pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     if let Some(wrong) = plain.iter().find(|byte| !char::from(**byte).is_digit(u32::from(base))) {
         return Err(format!("`{}` is not a digit of a number in base {base}", char::from(*wrong)));
     }
-    if plain.len() > MOST_DIGITS {
-        return Err(format!("this number has more than {MOST_DIGITS} digits"));
+    if plain.len() > MAX_DIGITS {
+        return Err(format!("this number has more than {MAX_DIGITS} digits"));
     }
     let value = BigUint::parse_bytes(&plain, u32::from(base))
         .ok_or_else(|| "this number has no digits".to_owned())?;

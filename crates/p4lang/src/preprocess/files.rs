@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::{DEEPEST_INCLUDE, MOST_FILES, Preprocessor};
+use super::{DEEPEST_INCLUDE, MAX_FILES, Preprocessor};
 use crate::arch;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -69,8 +69,8 @@ impl Preprocessor<'_> {
             self.exhausted = true;
             return;
         }
-        if self.opened >= MOST_FILES {
-            self.error(span, format!("more than {MOST_FILES} files are included"));
+        if self.opened >= MAX_FILES {
+            self.error(span, format!("more than {MAX_FILES} files are included"));
             self.exhausted = true;
             return;
         }

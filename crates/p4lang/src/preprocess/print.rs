@@ -5,7 +5,7 @@ use crate::source::{FileId, SourceMap};
 
 /// The largest number of line breaks between two tokens that are printed. A `#line` directive
 /// replaces more of them.
-const MOST_BLANK_LINES: u32 = 8;
+const MAX_BLANK_LINES: u32 = 8;
 
 /// Formats the tokens as text that compiles to the same program. A `#line` directive is printed
 /// where the file changes or lines are skipped.
@@ -22,7 +22,7 @@ pub fn print_preprocessed(tokens: &Tokens, sources: &SourceMap) -> String {
                 }
             }
             Some((last_file, last))
-                if last_file == file && line > last && line - last <= MOST_BLANK_LINES =>
+                if last_file == file && line > last && line - last <= MAX_BLANK_LINES =>
             {
                 for _ in last..line {
                     out.push('\n');

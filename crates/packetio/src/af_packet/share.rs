@@ -15,7 +15,7 @@ pub struct RingMemory {
 impl RingMemory {
     /// The largest ring in bytes. If frames do not fit into an ordinary slot, the ring may be twice
     /// as large.
-    pub const MOST: usize = 8 << 20;
+    pub const MAX: usize = 8 << 20;
     /// The smallest ring in bytes.
     pub const LEAST: usize = 256 << 10;
     /// The divisor of the available memory: all rings together may use one part in this many.
@@ -29,7 +29,7 @@ impl RingMemory {
     /// rounded down to a power of two.
     #[must_use]
     pub fn of_bytes(bytes: usize) -> Self {
-        let bytes = bytes.clamp(Self::LEAST, Self::MOST);
+        let bytes = bytes.clamp(Self::LEAST, Self::MAX);
         Self { bytes: 1 << bytes.ilog2() }
     }
 
@@ -38,7 +38,7 @@ impl RingMemory {
     #[must_use]
     pub fn shared(available: u64, sockets: usize) -> Self {
         let each = available / Self::PART / sockets.max(1) as u64;
-        Self::of_bytes(usize::try_from(each).unwrap_or(Self::MOST))
+        Self::of_bytes(usize::try_from(each).unwrap_or(Self::MAX))
     }
 
     /// Returns the memory of each ring if `sockets` rings share the memory that is available on
@@ -58,7 +58,7 @@ impl RingMemory {
 
 impl Default for RingMemory {
     fn default() -> Self {
-        Self { bytes: Self::MOST }
+        Self { bytes: Self::MAX }
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     fn few_ports_have_large_rings_and_many_ports_share_an_eighth_of_the_memory() {
         let bytes = |available, sockets| RingMemory::shared(available, sockets).bytes;
         for sockets in [1, 2, 8, 16] {
-            assert_eq!(bytes(2 * GIB, sockets), RingMemory::MOST, "{sockets}");
+            assert_eq!(bytes(2 * GIB, sockets), RingMemory::MAX, "{sockets}");
         }
         // The example has 64 ports with one, two and four workers on a small machine.
         assert_eq!(
@@ -117,7 +117,7 @@ mod tests {
             for sockets in 1..600 {
                 let each = bytes(available, sockets);
                 assert!(each.is_power_of_two() && each <= before);
-                assert!((RingMemory::LEAST..=RingMemory::MOST).contains(&each));
+                assert!((RingMemory::LEAST..=RingMemory::MAX).contains(&each));
                 let all = each as u64 * sockets as u64;
                 let is_least = each == RingMemory::LEAST;
                 assert!(all <= available / 8 || is_least, "{sockets} of {available}: {all}");

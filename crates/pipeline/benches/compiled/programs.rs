@@ -200,7 +200,7 @@ const RULES: u32 = 1000;
 /// The number of next hops, and of servers.
 const HOPS: u32 = 64;
 /// The number of next hops in a group.
-const OF_A_GROUP: u32 = 4;
+const MEMBERS_PER_GROUP: u32 = 4;
 
 /// One row: the program's tables, its ingress, and whether it has checksums.
 struct Row {
@@ -402,7 +402,7 @@ fn rules(switch: &mut Switch) {
     }
 }
 
-/// Inserts routes to [`HOPS`] groups, each of which has [`OF_A_GROUP`] next hops.
+/// Inserts routes to [`HOPS`] groups, each of which has [`MEMBERS_PER_GROUP`] next hops.
 fn grouped_routes(switch: &Switch, entries: u32) {
     let table = switch.table_named("routes").expect("a table");
     let action = switch.action_named(table, "send").expect("an action");
@@ -414,7 +414,7 @@ fn grouped_routes(switch: &Switch, entries: u32) {
         switch.add_member(hops, hop, call).expect("a member");
     }
     for group in 0..HOPS {
-        let members = (0..OF_A_GROUP).map(|next| GroupMember {
+        let members = (0..MEMBERS_PER_GROUP).map(|next| GroupMember {
             member: (group + next) % HOPS,
             weight: 1,
             watch_port: None,

@@ -122,7 +122,7 @@ impl<'p> Engine<'p> for InterpreterEngine<'_, 'p> {
     }
 
     fn done_with(&mut self, type_id: TypeId, value: Value) {
-        self.0.scratch.put_by(type_id, value);
+        self.0.scratch.recycle(type_id, value);
     }
 
     fn copy(&self, value: &Value) -> Value {

@@ -62,7 +62,7 @@ const CHUNK: usize = 16;
 pub(super) const PREFETCH_THRESHOLD: u64 = 512 << 10;
 
 /// The largest number of tables whose buckets are prefetched ahead of the fused function.
-pub(super) const MAXIMUM_PREFETCHED: usize = 4;
+pub(super) const MAX_PREFETCHED: usize = 4;
 
 /// A received packet in the form in which generated code reads it.
 #[derive(Clone, Copy, Debug)]
@@ -284,8 +284,7 @@ impl Run<'_, '_> {
             }
             None | Some(Reach::Near | Reach::Far | Reach::Calls) => (None, None),
         };
-        let mut bucket_addresses =
-            [const { MaybeUninit::<u64>::uninit() }; MAXIMUM_PREFETCHED * BURST];
+        let mut bucket_addresses = [const { MaybeUninit::<u64>::uninit() }; MAX_PREFETCHED * BURST];
         let now = self.host.now.as_micros() as u64;
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
         let tells = self.fast_path.tells_direction;
@@ -584,7 +583,7 @@ impl Run<'_, '_> {
     fn bucket_addresses<'b>(&self, burst: &'b Burst, packets: Range<usize>) -> &'b [u64] {
         let prefetched = self.code.machine_code.prefetched.len();
         // SAFETY: for each of these packets the code wrote one address per prefetched table, and
-        // there are at most `MAXIMUM_PREFETCHED` such tables, so the buffer holds the addresses of
+        // there are at most `MAX_PREFETCHED` such tables, so the buffer holds the addresses of
         // `BURST` packets. The addresses stay in place while the burst is processed.
         unsafe {
             let computed = burst.bucket_addresses.cast_const().add(prefetched * packets.start);

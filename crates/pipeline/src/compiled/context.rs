@@ -118,7 +118,7 @@ const SLICE: u64 = 1 << 16;
 
 /// The word to which `is_alone` points while the worker does not hold the tables in place (outside
 /// their gate). It cannot know then whether there are other workers.
-static NOBODY_KNOWS: u64 = 0;
+static ALONE_UNKNOWN: u64 = 0;
 
 /// The word to which `has_left` points while the worker does not hold the tables in place (outside
 /// their gate). A table may change at any time then.
@@ -153,7 +153,7 @@ impl Context {
             requests: 0,
             tables: std::ptr::null_mut(),
             arrays: arrays.as_ptr(),
-            is_alone: &raw const NOBODY_KNOWS,
+            is_alone: &raw const ALONE_UNKNOWN,
             has_left: &raw const ALWAYS,
             inside: std::ptr::null_mut(),
             host: std::ptr::null_mut(),

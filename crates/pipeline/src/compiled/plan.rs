@@ -28,7 +28,7 @@ const NEXT_INDEX: u32 = 4;
 
 /// The largest number of statements in a stage, with all calls inlined. Code for longer stages
 /// takes longer to compile than it saves.
-const MAXIMUM_STATEMENTS: usize = 4096;
+const MAX_STATEMENTS: usize = 4096;
 
 /// The plan by which the code generator makes functions that process bursts: the place of each
 /// value of the program, and facts on which the generated code depends.
@@ -60,11 +60,11 @@ pub(super) struct Plan {
     pub(super) leaves_gate: bool,
     /// Whether there are tables whose entries actions change, but not in place, so that the worker
     /// leaves the gate of the tables for the change.
-    pub(super) defers: bool,
+    pub(super) updates_out_of_place: bool,
     /// Whether tables that match prefixes or rules are searched for each packet when the packet
     /// reaches them, and not for a whole burst at once. This is so if earlier packets may have
     /// changed the tables.
-    pub(super) seeks_alone: bool,
+    pub(super) searches_per_packet: bool,
     /// The number of statements in the program, with all calls inlined.
     pub(super) statements: usize,
     /// Whether the parser changes headers in other ways than to extract them.
@@ -122,7 +122,7 @@ impl Plan {
             plan: Self::default(),
             in_parser: true,
             parses: true,
-            left: MAXIMUM_STATEMENTS,
+            left: MAX_STATEMENTS,
             requested: false,
             sums: false,
             parsed: BTreeSet::new(),
@@ -262,7 +262,7 @@ impl Walk<'_> {
         let resolved = self.resolved;
         match resolved.bodies.get(callee) {
             Some(Body::Block(block)) => self.block(block),
-            Some(Body::Parser(parser)) if parser.states.len() > MAXIMUM_STATEMENTS => {
+            Some(Body::Parser(parser)) if parser.states.len() > MAX_STATEMENTS => {
                 Err("the program is too long")
             }
             Some(Body::Parser(parser)) if parser.has_loop() => Err("a parser returns to a state"),
@@ -934,14 +934,15 @@ impl Walk<'_> {
             let mut layouts = resolved.tables.iter().filter_map(|table| table.packed.as_ref());
             layouts.any(|(_, layout)| what(layout))
         };
-        plan.defers = has(&|layout| layout.defers);
+        plan.updates_out_of_place = has(&|layout| layout.updates_out_of_place);
         let adds = resolved.adds_entries || resolved.steps.iter().any(Step::adds_entry);
-        plan.leaves_gate = plan.defers || adds || has(&|layout| layout.ageing == Ageing::Delete);
+        plan.leaves_gate =
+            plan.updates_out_of_place || adds || has(&|layout| layout.ageing == Ageing::Delete);
         // Results of a batch lookup are only valid as long as no packet changes a table.
-        plan.seeks_alone = plan.leaves_gate && has(&|layout| layout.fields().is_some());
+        plan.searches_per_packet = plan.leaves_gate && has(&|layout| layout.fields().is_some());
         for (number, layout) in resolved.tables.iter().filter_map(|table| table.packed.as_ref()) {
             let column = plan.ahead.len() + plan.keys.len();
-            if layout.fields().is_some() && !plan.seeks_alone {
+            if layout.fields().is_some() && !plan.searches_per_packet {
                 plan.ahead.insert(*number, column);
             }
             if layout.fields().is_none() && Owner::of(layout).is_some() {
@@ -950,7 +951,7 @@ impl Walk<'_> {
         }
         plan.columns = plan.ahead.len() + plan.keys.len();
         plan.frame = next;
-        plan.statements = MAXIMUM_STATEMENTS - left;
+        plan.statements = MAX_STATEMENTS - left;
         Ok(plan)
     }
 }

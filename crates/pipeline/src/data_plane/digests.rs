@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
 /// The maximum number of messages that wait to be taken. Further messages are dropped.
-const MOST_WAITING: usize = 1 << 16;
+const MAX_WAITING: usize = 1 << 16;
 
 /// The digests that controllers have enabled, and the messages that wait to be taken.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Digests {
             if !waiting.configs.contains_key(&id) {
                 continue;
             }
-            if waiting.messages.len() < MOST_WAITING {
+            if waiting.messages.len() < MAX_WAITING {
                 waiting.messages.push_back((id, data));
             } else {
                 dropped += 1;

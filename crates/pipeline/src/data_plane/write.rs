@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// The maximum number of array elements that one write may set to a value other than their initial
 /// one.
-const MOST_CELLS: u64 = 1 << 24;
+const MAX_CELLS: u64 = 1 << 24;
 
 /// Makes the changes of a batch in the state that packets use.
 pub(super) struct Writer<'a> {
@@ -806,9 +806,9 @@ fn set_cells<T: Clone + Send + 'static>(
             )));
         }
         Some(index) => one = Some((index, cells.set(index, value))),
-        None if value.is_some() && size > MOST_CELLS => {
+        None if value.is_some() && size > MAX_CELLS => {
             return Err(EntityError::exhausted(format!(
-                "the array has {size} cells, more than the {MOST_CELLS} that one write sets"
+                "the array has {size} cells, more than the {MAX_CELLS} that one write sets"
             )));
         }
         None => {

@@ -153,15 +153,15 @@ impl Crc {
     }
 
     /// Returns the remainder after the `bytes` lowest bytes of `word`, given the remainder before.
-    /// `bytes` is from one to `MOST`. The table lookups do not depend on each other.
+    /// `bytes` is from one to `MAX`. The table lookups do not depend on each other.
     #[inline]
-    fn advance<const MOST: usize>(&self, remainder: u64, word: u64, bytes: usize) -> u64 {
+    fn advance<const MAX: usize>(&self, remainder: u64, word: u64, bytes: usize) -> u64 {
         let word = match self.parameters.reflect_input {
             true => word,
             false => word.reverse_bits().swap_bytes(),
         };
         let mixed = (remainder ^ word).to_le_bytes();
-        let bytes = bytes.min(MOST);
+        let bytes = bytes.min(MAX);
         let kept = remainder.checked_shr(8 * bytes as u32).unwrap_or(0);
         (0..bytes).fold(kept, |sum, place| {
             sum ^ self.tables[bytes - 1 - place][usize::from(mixed[place])]

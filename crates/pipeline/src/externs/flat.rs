@@ -14,9 +14,9 @@ use tables::{CellWidth, Cells};
 
 /// The maximum number of elements of a contiguous array. Larger arrays take memory for the elements
 /// in use only.
-const MOST: u64 = 1 << 24;
+const MAX: u64 = 1 << 24;
 /// The number of 64-bit words of a counter's element: one for packets, then one for bytes.
-const OF_A_COUNTER: usize = 2;
+const WORDS_PER_COUNTER: usize = 2;
 
 /// The layout of an array with contiguous elements, as machine code needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl FlatArray {
             _ => return None,
         };
         let size = Constructed::new(layout, instance).numbers.first().copied()?;
-        let is_flat = (1..=MOST).contains(&size) && (1..=64).contains(&width);
+        let is_flat = (1..=MAX).contains(&size) && (1..=64).contains(&width);
         is_flat.then_some(Self { size, width, stride })
     }
 
@@ -100,13 +100,13 @@ pub(crate) struct Counts(Cells);
 
 impl Counts {
     pub(crate) fn new(array: FlatArray) -> Result<Arc<Self>, LoadError> {
-        let count = array.size as usize * OF_A_COUNTER;
+        let count = array.size as usize * WORDS_PER_COUNTER;
         Ok(Arc::new(Self(cells(count, CellWidth::Eight)?)))
     }
 
     /// Counts a packet of `bytes` bytes in an element. Has no effect if the index is out of range.
     pub(crate) fn count(&self, index: u64, bytes: u64) {
-        let first = index as usize * OF_A_COUNTER;
+        let first = index as usize * WORDS_PER_COUNTER;
         self.0.add(first, 1);
         self.0.add(first + 1, bytes);
     }
@@ -114,18 +114,18 @@ impl Counts {
 
 impl Flat<CounterValue> for Counts {
     fn size(&self) -> u64 {
-        (self.0.count() / OF_A_COUNTER) as u64
+        (self.0.count() / WORDS_PER_COUNTER) as u64
     }
 
     fn load(&self, index: u64) -> Option<CounterValue> {
-        let first = index as usize * OF_A_COUNTER;
+        let first = index as usize * WORDS_PER_COUNTER;
         let found = CounterValue { packets: self.0.load(first), bytes: self.0.load(first + 1) };
         (found != CounterValue::default()).then_some(found)
     }
 
     fn store(&self, index: u64, value: Option<CounterValue>) {
         let CounterValue { packets, bytes } = value.unwrap_or_default();
-        let first = index as usize * OF_A_COUNTER;
+        let first = index as usize * WORDS_PER_COUNTER;
         self.0.store(first, packets);
         self.0.store(first + 1, bytes);
     }

@@ -1,6 +1,6 @@
 //! Runs parsers: states, `select`, and the extraction of headers (P4_16 specification, section 13).
 
-use super::{Flow, Interpreter, MAXIMUM_STATES, Stop, internal};
+use super::{Flow, Interpreter, MAX_STATES, Stop, internal};
 use crate::layout::CoreError;
 use crate::state::is_member;
 use crate::sync::read;
@@ -23,7 +23,7 @@ impl Interpreter<'_> {
             Flow::Next | Flow::Break | Flow::Continue | Flow::Return(_) => {}
         }
         let mut state_id = parser.start;
-        for _ in 0..MAXIMUM_STATES {
+        for _ in 0..MAX_STATES {
             let state = parser.states.get(state_id.index()).ok_or_else(|| internal("state"))?;
             self.charge(self.layout.costs.of_state(state).map_or(0, u64::from))?;
             self.event(|_| Event::State { parser: parser.name.clone(), state: state.name.clone() });

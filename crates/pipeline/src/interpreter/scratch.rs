@@ -79,7 +79,7 @@ impl Scratch {
 
     /// Keeps a value that is no longer used, so that a later value of its type can reuse its
     /// memory.
-    pub(crate) fn put_by(&mut self, type_id: TypeId, value: Value) {
+    pub(crate) fn recycle(&mut self, type_id: TypeId, value: Value) {
         if self.spare.len() < SPARE_VALUES {
             self.spare.push((type_id, value));
         }

@@ -2,7 +2,7 @@
 //! shapes of the values there.
 
 use super::shape::{DATA, Header, Scalar, Shape, Storage};
-use super::{Address, Element, Field, MAXIMUM_FRAME, Offset, Outcome, Resolver};
+use super::{Address, Element, Field, MAX_FRAME, Offset, Outcome, Resolver};
 use crate::error::CompileError;
 use ir::{Expression, ExpressionKind, Place, Projection, TypeId, Value, VariableId};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Resolver<'_> {
     pub(super) fn allocate(&mut self, shape: &Shape) -> Outcome<Offset> {
         let offset = self.frame;
         self.frame = self.frame.saturating_add(shape.size().div_ceil(8).saturating_mul(8));
-        if self.frame > MAXIMUM_FRAME {
+        if self.frame > MAX_FRAME {
             self.refuse("a program with variables of this size")
         } else {
             Ok(offset)

@@ -15,7 +15,7 @@ use ir::{Direction, Projection};
 use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of states of an unrolled parser.
-const MAXIMUM_STATES: usize = crate::layout::UNROLLED as usize;
+const MAX_STATES: usize = crate::layout::UNROLLED as usize;
 
 /// The next index of each header stack, by the offset of the stack in the frame.
 pub(super) type NextIndexes = BTreeMap<Offset, u32>;
@@ -107,7 +107,7 @@ impl Resolver<'_> {
         let mut states = Vec::new();
         while let Some((state, next)) = ways.ways.get(states.len()).cloned() {
             let Some(of) = parser.states.get(state as usize) else { return Ok(None) };
-            if ways.ways.len() > MAXIMUM_STATES {
+            if ways.ways.len() > MAX_STATES {
                 return Ok(None);
             }
             self.here = of.location.or(self.here);

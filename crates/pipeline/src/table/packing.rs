@@ -14,18 +14,18 @@ use ir::{ActionId, ExternId, ExternType, MatchKind, UpdateMethod};
 use tables::{Finder, MatchField};
 
 /// The maximum width in bits of a packed key, the number that contains all keys of an entry.
-const MAXIMUM_KEY: u32 = 128;
+const MAX_KEY: u32 = 128;
 /// The width in bits of an entry's number, under which it is stored if keys are not matched
 /// exactly.
 const NUMBER: u32 = 32;
 /// The maximum size in bytes of an action's packed parameters.
-const MAXIMUM_PARAMETERS: u32 = 32;
+const MAX_PARAMETERS: u32 = 32;
 /// The maximum width in bits of an action's parameter.
-const MAXIMUM_NUMBER: u32 = 128;
+const MAX_NUMBER: u32 = 128;
 /// The size of an address in bytes.
 const ADDRESS: u32 = size_of::<*const u8>() as u32;
 /// The maximum number of actions of a packed table. Each has a bit in a 64-bit word.
-const MAXIMUM_ACTIONS: usize = 63;
+const MAX_ACTIONS: usize = 63;
 
 /// The layout of the packed entries of one table.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct EntryLayout {
     pub(crate) owner: Option<u32>,
     /// Whether an action changes its entry, but not in place: the new values are written when it
     /// ends.
-    pub(crate) defers: bool,
+    pub(crate) updates_out_of_place: bool,
     /// Whether the entries have direct counters.
     pub(crate) counts: bool,
     /// Whether the entries have direct meters.
@@ -129,7 +129,7 @@ impl EntryLayout {
                 "an entry of the program leaves a key out, or matches it as another kind does",
             );
         }
-        if table.actions.len() > MAXIMUM_ACTIONS {
+        if table.actions.len() > MAX_ACTIONS {
             return Err("there are more than 63 actions");
         }
         let mut data = 0;
@@ -144,12 +144,13 @@ impl EntryLayout {
         if goes_and_comes && packed.fields.is_some() {
             return Err("packets add entries or find them gone, and keys are not exact");
         }
-        packed.defers = table.storage.update != UpdateMethod::Pointer && packed.writing() != 0;
+        packed.updates_out_of_place =
+            table.storage.update != UpdateMethod::Pointer && packed.writing() != 0;
         if chooses {
             if packed.writing() != 0 {
                 return Err("an action that members run writes what it is given");
             }
-            if data > MAXIMUM_PARAMETERS {
+            if data > MAX_PARAMETERS {
                 return Err("an action has more than 32 bytes of data");
             }
             data = ADDRESS;
@@ -157,14 +158,15 @@ impl EntryLayout {
             packed.skips_default = layout.dialect.is_bmv2();
         }
         let has_directs = packed.counts || packed.meters;
-        let is_spoken_of = has_directs || packed.ageing != Ageing::None || packed.defers;
+        let is_spoken_of =
+            has_directs || packed.ageing != Ageing::None || packed.updates_out_of_place;
         if is_spoken_of || table.add_on_miss {
             let owner = data.next_multiple_of(ADDRESS);
             packed.owner = Some(owner);
             data = owner + ADDRESS;
         }
         packed.parameter_bytes = data.max(1);
-        if packed.parameter_bytes > MAXIMUM_PARAMETERS {
+        if packed.parameter_bytes > MAX_PARAMETERS {
             return Err(
                 "an action has more than 32 bytes of data, or 24 where entries have counters or meters, time out, or are not \
                  written in place",
@@ -179,7 +181,7 @@ impl EntryLayout {
         action: ActionId,
     ) -> Result<Vec<(u32, u32)>, &'static str> {
         let (action, end) = ActionLayout::new(layout, action)?;
-        if end > MAXIMUM_PARAMETERS {
+        if end > MAX_PARAMETERS {
             return Err("an action has more than 32 bytes of data");
         }
         Ok(action.parameters.iter().map(|packed| (packed.offset, packed.bytes)).collect())
@@ -197,7 +199,7 @@ impl EntryLayout {
                 parameter_bytes: 1,
                 actions: Vec::new(),
                 owner: None,
-                defers: false,
+                updates_out_of_place: false,
                 counts: false,
                 meters: false,
                 chooses: false,
@@ -208,7 +210,7 @@ impl EntryLayout {
         let too_wide = "the key has more than 128 bits";
         if shapes.iter().all(|shape| shape.kind == MatchKind::Exact) {
             let bits = shapes.iter().fold(0_u32, |sum, shape| sum.saturating_add(shape.width));
-            if bits > MAXIMUM_KEY {
+            if bits > MAX_KEY {
                 return Err(too_wide);
             }
             // The first key is in the highest bits of the packed number.
@@ -416,7 +418,7 @@ impl ActionLayout {
             let (Some(like), Some(pattern)) = (like, pattern) else {
                 return Err("action data is not a number");
             };
-            if !(1..=MAXIMUM_NUMBER).contains(&pattern.width()) {
+            if !(1..=MAX_NUMBER).contains(&pattern.width()) {
                 return Err("action data has more than 128 bits");
             }
             if pattern.width() > 64 && parameter.reference {

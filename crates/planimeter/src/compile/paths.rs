@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 const WIDTH: usize = 80;
 
 /// The maximum number of paths that are printed. A longer list would not help a reader.
-const MOST: usize = 12;
+const MAX: usize = 12;
 
 /// Returns a list of the paths through a program that need different functions of a device model.
 /// The path that needs most of them is the first.
@@ -26,7 +26,7 @@ pub(super) fn text(program: &Program) -> String {
     });
     let ways: u64 = found.iter().map(|path| path.ways).sum();
     let mut text = format!("{ways} ways through it, {} with different parts\n", found.len());
-    for path in found.iter().take(MOST) {
+    for path in found.iter().take(MAX) {
         let decisions = match path.decisions.as_slice() {
             [] => "always the same".to_owned(),
             decisions => decisions.join("; "),
@@ -39,8 +39,8 @@ pub(super) fn text(program: &Program) -> String {
             ways => text.push_str(&format!("    and so are {} more ways\n", ways - 1)),
         }
     }
-    if found.len() > MOST {
-        text.push_str(&format!("  and {} with fewer parts\n", found.len() - MOST));
+    if found.len() > MAX {
+        text.push_str(&format!("  and {} with fewer parts\n", found.len() - MAX));
     }
     text
 }

@@ -25,7 +25,7 @@ use crate::invocation;
 const LEAST_RHO: f64 = 0.05;
 /// The largest rate of the host's envelope, as a share of time, for which the pipeline still serves
 /// the network's flows. They load each of its two sides by a quarter.
-const MOST_RHO: f64 = 0.7;
+const MAX_RHO: f64 = 0.7;
 
 /// The time that the host takes from the pipeline, as it was observed.
 struct Host {
@@ -47,7 +47,7 @@ impl Host {
         let [fitted, test] = gaps.halves();
         let envelope = fitted.envelope(rho);
         let (beyond, tested) = (test.beyond(envelope), test.gaps.len());
-        (rho < MOST_RHO).then_some(Self { gaps, envelope, beyond, tested })
+        (rho < MAX_RHO).then_some(Self { gaps, envelope, beyond, tested })
     }
 }
 

@@ -20,7 +20,7 @@ use crate::threshold;
 /// terminal.
 const WIDTH: usize = 100;
 /// The maximum number of keys in one batch lookup, for `--batch`.
-pub(super) const MOST_KEYS: usize = 512;
+pub(super) const MAX_KEYS: usize = 512;
 
 const ABOUT: &str = "Compare table designs: measure them, or predict memory and cache fit";
 
@@ -269,7 +269,7 @@ pub(super) struct Shapes {
     #[arg(long, value_name = "LIST", value_parser = list_of("a number of cores, at least 1", parsers::cores))]
     cores: Vec<List<usize>>,
     /// The number of keys in one batch lookup, up to 512 [32]
-    #[arg(long, value_name = "KEYS", value_parser = count(1..=MOST_KEYS))]
+    #[arg(long, value_name = "KEYS", value_parser = count(1..=MAX_KEYS))]
     pub(super) batch: Option<usize>,
 }
 

@@ -16,7 +16,7 @@ const WAITING: f64 = 2.0;
 /// The least share of a closed loop's packet-ins that wait at the probe or at the controller if it
 /// is the limit. A smaller share shows no limit, because packet-ins whose predecessors were
 /// answered together also leave together and wait for each other.
-const MOST_WAIT: f64 = 0.5;
+const MAX_WAIT: f64 = 0.5;
 /// The share of the time from which connections count as blocked. The probe is the limit of a flood
 /// whose connections accept no data for less than this share, and of a trial in which its own
 /// receive windows are closed for this share or more.
@@ -265,7 +265,7 @@ fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let waiting = |part: f64| rate * part / 1e9;
     let all = waiting(*rtt);
     let [probe, controller, on_its_way] = [by_probe, by_controller, network.min(*rtt)].map(waiting);
-    let is_limit = |part: f64| part >= WAITING && part >= MOST_WAIT * all;
+    let is_limit = |part: f64| part >= WAITING && part >= MAX_WAIT * all;
     let busy = sentence::both_cpus(evidence);
     let closed = evidence.sockets.map_or(0.0, |sockets| sockets.probe_closed(evidence.window));
     if is_limit(probe) && probe >= controller || closed >= BLOCKED {
@@ -339,7 +339,7 @@ fn flood(evidence: &Evidence<'_>) -> Verdict {
                 "Connections were full for {full} of the time, although the controller's receive windows were \
                  closed for {} only.{}{busy}",
                 percent(closed),
-                sentence::sent_again(evidence)
+                sentence::retransmissions(evidence)
             ),
         ),
     }

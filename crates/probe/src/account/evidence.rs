@@ -39,7 +39,7 @@ pub(crate) struct InSockets {
     /// The times in which the probe's own TCP receive windows were closed, or may have been.
     pub(crate) spells: Vec<Spell>,
     /// The number of retransmitted TCP segments.
-    pub(crate) sent_again: u64,
+    pub(crate) retransmissions: u64,
 }
 
 impl InSockets {
@@ -58,10 +58,13 @@ impl InSockets {
         Self {
             unread: scaled(summary.unread, summary.read, in_window.answers),
             on_their_way: scaled(summary.on_their_way, summary.written, in_window.left),
-            refused_by_network: share(summary.delayed, summary.delayed + summary.kept_back),
+            refused_by_network: share(
+                summary.delayed,
+                summary.delayed + summary.window_limited_bytes,
+            ),
             closed: share(summary.window_limited, time),
             spells: summary.spells.clone(),
-            sent_again: summary.sent_again,
+            retransmissions: summary.retransmissions,
         }
     }
 

@@ -173,7 +173,7 @@ impl Words<'_> {
             "{} more packet-ins were on their way, or were refused by connections, at the end of the \
              window than at its start, although the controller's receive windows were open.{}",
             grouped(self.explained.account.network.high),
-            sent_again(self.evidence)
+            retransmissions(self.evidence)
         )
     }
 
@@ -346,8 +346,8 @@ pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
 }
 
 /// Describes how many TCP segments were retransmitted; empty if none were.
-pub(super) fn sent_again(evidence: &Evidence<'_>) -> String {
-    match evidence.sockets.map_or(0, |sockets| sockets.sent_again) {
+pub(super) fn retransmissions(evidence: &Evidence<'_>) -> String {
+    match evidence.sockets.map_or(0, |sockets| sockets.retransmissions) {
         0 => String::new(),
         again => format!(" TCP retransmitted {} segments.", grouped(again)),
     }

@@ -7,7 +7,7 @@ use super::{Course, Evidence};
 const LONG: f64 = 0.5;
 /// The least share of the round-trip times that must match the queue, and how closely. A round-trip
 /// time matches if it is the time in which the controller serves the packet-ins that were ahead.
-const MOST_FIT: f64 = 0.8;
+const MAX_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
 /// The least number of packet-ins that must wait when an interval begins, as a multiple of those
 /// that are answered in one interval, so that the queue does not run empty within the interval.
@@ -86,7 +86,7 @@ impl Service {
                 fit += interval.timed;
             }
         }
-        all > 0 && fit as f64 >= MOST_FIT * all as f64 && longest >= SPREAD * shortest
+        all > 0 && fit as f64 >= MAX_FIT * all as f64 && longest >= SPREAD * shortest
     }
 }
 

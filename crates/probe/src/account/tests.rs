@@ -395,7 +395,7 @@ fn times_are_the_probes_own_only_where_it_delayed_them() {
 #[test]
 fn floods_are_judged_by_their_connections() {
     let window = Window { from: 1_000_000_000, to: 2_000_000_000 };
-    let closed = |closed| InSockets { closed, sent_again: 3, ..InSockets::default() };
+    let closed = |closed| InSockets { closed, retransmissions: 3, ..InSockets::default() };
     let spell = Spell { from: window.from, to: 1_600_000_000, is_closed: true };
     let unread = InSockets { spells: vec![spell], ..closed(0.9) };
     let left = |due| Counts { due, sent: due, answered: due, ..Counts::default() };

@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::collection::Report;
-use super::draft::{Draft, MOST_PORTS};
+use super::draft::{Draft, MAX_PORTS};
 use super::rfc8456::Test;
-use super::settings::traffic::MOST_OUTSTANDING;
+use super::settings::traffic::MAX_OUTSTANDING;
 use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
 use super::{FlowTables, Frame, Generator, Load, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology, TopologyError, switches_described};
 
 /// The number of host addresses: those of 10.0.0.0/8 except the first and the last.
-const MOST_HOSTS: u64 = (1 << 24) - 2;
+const MAX_HOSTS: u64 = (1 << 24) - 2;
 
 /// The maximum number of links of a generated topology, a hundred per switch in the largest run.
 /// The limit bounds memory.
-const MOST_LINKS: u64 = 10_000_000;
+const MAX_LINKS: u64 = 10_000_000;
 
 /// Runs every check.
 pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
@@ -147,7 +147,7 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
                 draft.traffic.window,
                 draft.most_switches()
             ),
-            match outstanding <= MOST_OUTSTANDING as u64 {
+            match outstanding <= MAX_OUTSTANDING as u64 {
                 true => format!("traffic.outstanding-limit = {outstanding}, or a smaller window"),
                 false => "a smaller window, or fewer switches".to_owned(),
             },
@@ -176,13 +176,13 @@ fn hosts(draft: &Draft, report: &mut Report<'_>) {
     let counts: &[&'static str] =
         &["switches.hosts", "switches.count", "plan.switches", "plan.kind"];
     let most = per_switch * u64::from(draft.most_emulated());
-    if most > MOST_HOSTS {
+    if most > MAX_HOSTS {
         report.conflict(
             &["switches.hosts", emulated_key(draft), "plan.kind"],
-            format!("{most} hosts are more than 10.0.0.0/8 has addresses, {MOST_HOSTS}"),
+            format!("{most} hosts are more than 10.0.0.0/8 has addresses, {MAX_HOSTS}"),
             format!(
                 "switches.hosts = {} or less",
-                MOST_HOSTS / u64::from(draft.most_emulated().max(1))
+                MAX_HOSTS / u64::from(draft.most_emulated().max(1))
             ),
         );
     }
@@ -244,9 +244,9 @@ fn too_many_links(topology: &TopologySource, switches: u32) -> Option<String> {
     let TopologySource::LeafSpine { spines } = topology else { return None };
     let leaves = switches.saturating_sub(*spines);
     let links = u64::from(*spines) * u64::from(leaves);
-    (links > MOST_LINKS).then(|| {
+    (links > MAX_LINKS).then(|| {
         format!(
-            "{spines} spines and {leaves} leaves have {links} links; the maximum is {MOST_LINKS}"
+            "{spines} spines and {leaves} leaves have {links} links; the maximum is {MAX_LINKS}"
         )
     })
 }
@@ -265,13 +265,13 @@ fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
         return report.conflict(keys, message, remedy);
     }
     let largest = switches_described(&topology, most)
-        .and_then(|count| Topology::build(&topology, count, MOST_PORTS - 1));
+        .and_then(|count| Topology::build(&topology, count, MAX_PORTS - 1));
     let reason = match largest {
         Ok(_) => return,
         // The switches of this test have as many ports as their links and hosts need.
         Err(TopologyError::TooFewPorts { switch, needed, .. }) => format!(
             "switch {} (counted from 1) would need {needed} ports for its links, and one for hosts; \
-             the maximum is {MOST_PORTS}; lower rfc8456.switches",
+             the maximum is {MAX_PORTS}; lower rfc8456.switches",
             u64::from(switch.0) + 1
         ),
         Err(error) => error.to_string(),

@@ -17,7 +17,7 @@ use super::{
 use crate::topology;
 
 /// The largest number of ports of a switch: OpenFlow 1.0 gives higher numbers another meaning.
-pub(super) const MOST_PORTS: u16 = 65_279;
+pub(super) const MAX_PORTS: u16 = 65_279;
 
 /// A field for every setting.
 #[derive(Debug, Default)]
@@ -227,13 +227,13 @@ impl Draft {
     /// other ports. The limit exists because controllers send discovery frames to every port.
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
-        const MOST_FOR_HOSTS: u32 = 16;
+        const MAX_FOR_HOSTS: u32 = 16;
         if let Some(ports) = self.switches.ports.0 {
             return ports;
         }
         let linked = topology::ports_for_links(&self.topology(), self.most_switches());
-        let for_hosts = self.switches.hosts.min(MOST_FOR_HOSTS) as usize;
-        u16::try_from((linked + for_hosts).clamp(LEAST, MOST_PORTS.into())).unwrap_or(u16::MAX)
+        let for_hosts = self.switches.hosts.min(MAX_FOR_HOSTS) as usize;
+        u16::try_from((linked + for_hosts).clamp(LEAST, MAX_PORTS.into())).unwrap_or(u16::MAX)
     }
 
     /// Returns the topology: the configured one, or for RFC 8456 by default a leaf-spine network

@@ -12,11 +12,11 @@ use crate::ledger::Window;
 /// The shortest interval, in nanoseconds.
 const SHORTEST: u64 = 50_000_000;
 /// The approximate limit on the number of intervals up to the end of the window.
-const MOST_IN_WINDOW: u64 = 1_000;
+const MAX_IN_WINDOW: u64 = 1_000;
 /// The fewest intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
 /// The maximum number of intervals of a trial; events after the last one are counted in it.
-const MOST: usize = 2_000;
+const MAX: usize = 2_000;
 
 /// The counts of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub(crate) struct Intervals {
 impl Intervals {
     pub(crate) fn new(window: Window) -> Self {
         let span = window.to.saturating_sub(window.from).max(1);
-        let wanted = SHORTEST.max(window.to / MOST_IN_WINDOW);
+        let wanted = SHORTEST.max(window.to / MAX_IN_WINDOW);
         let count = (span / wanted).max(LEAST_IN_WINDOW);
         let length = (span / count).max(1);
         let shift = (length - window.from % length) % length;
@@ -84,7 +84,7 @@ impl Intervals {
 
     fn look_up(&mut self, at: u64) -> &mut Interval {
         let number = at.saturating_add(self.shift) / self.length;
-        let place = usize::try_from(number).unwrap_or(MOST).min(MOST - 1);
+        let place = usize::try_from(number).unwrap_or(MAX).min(MAX - 1);
         if place >= self.entries.len() {
             self.entries.resize(place + 1, Interval::default());
         }
@@ -106,7 +106,7 @@ impl Intervals {
     /// Returns the index of the first interval that begins at `at` or later.
     pub(crate) fn place(&self, at: u64) -> usize {
         let number = at.saturating_add(self.shift).div_ceil(self.length);
-        usize::try_from(number).unwrap_or(MOST).min(MOST)
+        usize::try_from(number).unwrap_or(MAX).min(MAX)
     }
 
     /// Returns the moment at which an interval ends.
@@ -165,10 +165,10 @@ mod tests {
         let due: Vec<u64> = intervals.entries().iter().map(|interval| interval.due).collect();
         assert_eq!(due, [1, 0, 2, 3, 1]);
         intervals.at(u64::MAX).left += 1;
-        assert_eq!(intervals.entries().len(), MOST);
+        assert_eq!(intervals.entries().len(), MAX);
         let mut sum = Intervals::new(Window { from: 120 * MS, to: 1_120 * MS });
         sum.add(&intervals);
         sum.add(&intervals);
-        assert_eq!((sum.entries()[3].due, sum.entries()[MOST - 1].left), (6, 2));
+        assert_eq!((sum.entries()[3].due, sum.entries()[MAX - 1].left), (6, 2));
     }
 }

@@ -84,7 +84,7 @@ pub(super) struct Connection {
     /// The time for which the peer's receive window kept data back, in microseconds.
     pub(super) window_limited: u64,
     /// The number of retransmitted segments.
-    pub(super) sent_again: u32,
+    pub(super) retransmissions: u32,
 }
 
 impl Connection {
@@ -261,7 +261,7 @@ impl Connection {
         Some(Self {
             send_segment: word(16)?,
             receive_segment: word(20)?,
-            sent_again: word(100)?,
+            retransmissions: word(100)?,
             acknowledged: long(120)?,
             arrived: long(128)?,
             not_sent: word(144)?,

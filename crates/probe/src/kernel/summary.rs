@@ -34,13 +34,13 @@ pub(crate) struct Summary {
     pub(crate) read: u64,
     /// Bytes that had been written and never sent, summed over all samples: those that the peers'
     /// receive windows kept back, and those that were delayed for other reasons.
-    pub(crate) kept_back: u64,
+    pub(crate) window_limited_bytes: u64,
     pub(crate) delayed: u64,
     /// The time for which the peers' receive windows kept data back, in nanoseconds, over all
     /// connections.
     pub(crate) window_limited: u64,
     /// The number of segments retransmitted in the window.
-    pub(crate) sent_again: u64,
+    pub(crate) retransmissions: u64,
     /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
     pub(crate) least_rtt: Option<u64>,
     pub(crate) spells: Vec<Spell>,
@@ -63,10 +63,10 @@ impl Summary {
             }
             all.written += own.written;
             all.read += own.read;
-            all.kept_back += own.kept_back;
+            all.window_limited_bytes += own.window_limited_bytes;
             all.delayed += own.delayed;
             all.window_limited += own.window_limited;
-            all.sent_again += own.sent_again;
+            all.retransmissions += own.retransmissions;
             all.spells.extend(own.spells);
             rtts.extend(own.least_rtt.map(|rtt| rtt as f64));
         }
@@ -83,11 +83,11 @@ impl Summary {
         let inside = looks.iter().filter(|look| (start.at..=end.at).contains(&look.at));
         let pairs = looks.iter().zip(looks.iter().skip(1));
         let spells = pairs
-            .filter(|(before, after)| before.keeping_back + after.keeping_back > 0)
+            .filter(|(before, after)| before.limiting_peers + after.limiting_peers > 0)
             .map(|(before, after)| Spell {
                 from: before.at,
                 to: after.at,
-                is_closed: before.keeping_back > 0 && after.keeping_back > 0,
+                is_closed: before.limiting_peers > 0 && after.limiting_peers > 0,
             })
             .collect();
         Some(Self {
@@ -96,10 +96,10 @@ impl Summary {
             on_their_way: Edges { start: start.on_their_way, end: end.on_their_way },
             written: end.written - start.written,
             read: end.read - start.read,
-            kept_back: inside.clone().map(|look| look.kept_back).sum(),
+            window_limited_bytes: inside.clone().map(|look| look.window_limited_bytes).sum(),
             delayed: inside.map(|look| look.delayed).sum(),
             window_limited: end.window_limited - start.window_limited,
-            sent_again: end.sent_again - start.sent_again,
+            retransmissions: end.retransmissions - start.retransmissions,
             least_rtt: end.least_rtt,
             spells,
         })
@@ -128,7 +128,7 @@ mod tests {
                     (look.written, look.unread, look.least_rtt) = (50, 7, Some(100));
                 }),
                 look(1_500, |look| {
-                    (look.written, look.kept_back, look.delayed) = (60, 40, 2);
+                    (look.written, look.window_limited_bytes, look.delayed) = (60, 40, 2);
                 }),
                 look(2_001, |look| {
                     (look.written, look.unread, look.least_rtt) = (80, unread, Some(200));
@@ -138,7 +138,7 @@ mod tests {
         let sum = Summary::of(&[looks(10), looks(30)], WINDOW).expect("both edges");
         assert_eq!((sum.connections, sum.written), (2, 60));
         assert_eq!(sum.unread, Edges { start: 14, end: 40 });
-        assert_eq!((sum.kept_back, sum.delayed, sum.least_rtt), (80, 4, Some(200)));
+        assert_eq!((sum.window_limited_bytes, sum.delayed, sum.least_rtt), (80, 4, Some(200)));
         assert!(sum.spells.is_empty());
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn closed_windows_are_spells_between_looks() {
-        let closed = |at| look(at, |look| look.keeping_back = 1);
+        let closed = |at| look(at, |look| look.limiting_peers = 1);
         let open = |at| look(at, |_| {});
         let looks = vec![open(1_000), closed(1_200), closed(1_400), open(1_600), open(2_000)];
         let sum = Summary::of(&[looks], WINDOW).expect("both edges");

@@ -27,16 +27,16 @@ pub(crate) struct Look {
     /// whose peer accepts more.
     pub(crate) delayed: u64,
     /// Bytes that were never sent, on connections that their peer's receive window keeps back.
-    pub(crate) kept_back: u64,
+    pub(crate) window_limited_bytes: u64,
     /// The number of connections on which the probe's own receive window keeps the peer back.
-    pub(crate) keeping_back: u64,
+    pub(crate) limiting_peers: u64,
     /// Bytes that were written, and bytes that were read.
     pub(crate) written: u64,
     pub(crate) read: u64,
     /// The time for which the peers' receive windows kept data back, in nanoseconds.
     pub(crate) window_limited: u64,
     /// The number of retransmitted segments.
-    pub(crate) sent_again: u64,
+    pub(crate) retransmissions: u64,
     /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
     pub(crate) least_rtt: Option<u64>,
 }
@@ -110,10 +110,11 @@ impl Watch {
             look.written += one.written().saturating_sub(earlier.written());
             look.read += one.read().saturating_sub(earlier.read());
             look.window_limited += limited;
-            look.sent_again += u64::from(one.sent_again.saturating_sub(earlier.sent_again));
+            look.retransmissions +=
+                u64::from(one.retransmissions.saturating_sub(earlier.retransmissions));
             look.unread += u64::from(one.unread);
             match one.is_kept_back(limited as f64 / span.max(1.0)) {
-                true => look.kept_back += u64::from(one.not_sent),
+                true => look.window_limited_bytes += u64::from(one.not_sent),
                 false => {
                     look.on_their_way += u64::from(one.unacknowledged);
                     // If less than a segment is left, it may be about to leave.
@@ -122,7 +123,7 @@ impl Watch {
                     }
                 }
             }
-            look.keeping_back += u64::from(one.keeps_peer_back());
+            look.limiting_peers += u64::from(one.keeps_peer_back());
             rtts.extend(one.least_rtt.map(|rtt| 1e3 * f64::from(rtt)));
         }
         look.connections = found.len() as u64;
@@ -140,8 +141,8 @@ impl Watch {
 impl Look {
     /// Returns the counters of the sample, with all other values zero.
     fn counters(self) -> Self {
-        let Self { written, read, window_limited, sent_again, .. } = self;
-        Self { written, read, window_limited, sent_again, ..Self::default() }
+        let Self { written, read, window_limited, retransmissions, .. } = self;
+        Self { written, read, window_limited, retransmissions, ..Self::default() }
     }
 }
 

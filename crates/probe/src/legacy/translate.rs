@@ -526,10 +526,10 @@ impl Translator {
     }
 
     fn number_from(&mut self, key: &str, default: u64, least: u64) -> Given<u64> {
-        const MOST: u64 = i32::MAX as u64;
+        const MAX: u64 = i32::MAX as u64;
         let mut number = self.parsed(key, default, "a whole number");
-        if !(least..=MOST).contains(&number.value) {
-            let message = format!("{key} is {}; expected {least} to {MOST}", number.value);
+        if !(least..=MAX).contains(&number.value) {
+            let message = format!("{key} is {}; expected {least} to {MAX}", number.value);
             self.fault(number.line, message);
             number.value = default;
         }

@@ -16,7 +16,7 @@ use crate::traffic::{Host, Hosts, RunKey, is_discovery, read_id};
 
 /// The maximum number of links that a packet may cross. The limit ends loops, since switches need
 /// not decrement a TTL.
-const MOST_HOPS: u32 = 64;
+const MAX_HOPS: u32 = 64;
 
 /// The data plane of an emulated switch.
 pub(crate) trait Device {
@@ -146,7 +146,7 @@ impl<D: Device> Emulator<D> {
     fn carry(&mut self, mut moving: VecDeque<Moving>, now: u64) {
         while let Some(Moving { switch, port, frame, hops }) = moving.pop_front() {
             let mut left = Vec::new();
-            if hops > MOST_HOPS || self.off.contains(&switch) {
+            if hops > MAX_HOPS || self.off.contains(&switch) {
                 continue;
             }
             let Some(device) = self.devices.get_mut(switch as usize) else { continue };

@@ -35,7 +35,7 @@ const OVERLOAD: f64 = 1.1;
 const TRIALS: [usize; 2] = [5, 10];
 /// The maximum number of times that the offered rate is raised because the controller kept up with
 /// it.
-const MOST_RAISES: u32 = 3;
+const MAX_RAISES: u32 = 3;
 /// The largest distance below the lower end of a measured bracket at which that end is checked, as
 /// a share of its rate.
 const BELOW: f64 = 0.01;
@@ -368,7 +368,7 @@ impl Bracket {
         self.has_looked = true;
         if measured.high >= offered {
             let higher = (OVERLOAD * measured.high).min(self.range.high);
-            match raises < MOST_RAISES && higher > 1.01 * offered {
+            match raises < MAX_RAISES && higher > 1.01 * offered {
                 true => self.go(Stage::Measuring { raises: raises + 1 }, higher),
                 false => self.halve(),
             }
@@ -421,7 +421,7 @@ impl Bracket {
         // The rate that failed may have failed by chance, so it is tried once more.
         if let Some(lossy) = self.lossy.filter(|lossy| self.has_reopened && *lossy > offered) {
             let higher = OVERLOAD * offered;
-            return match higher < lossy && raises < MOST_RAISES {
+            return match higher < lossy && raises < MAX_RAISES {
                 true => self.go(Stage::Measuring { raises: raises + 1 }, higher),
                 false => self.halve(),
             };

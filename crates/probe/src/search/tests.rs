@@ -120,7 +120,7 @@ fn disturbed_trials_are_repeated_and_the_result_says_so() {
         if rate > 300.0 { disturbed(rate) } else { observation(rate, 0.0) }
     });
     let result = search.result();
-    assert_eq!(at_300, 1 + MOST_REPEATS);
+    assert_eq!(at_300, 1 + MAX_REPEATS);
     assert!(result.limited_by_probe && result.confidence.is_none(), "{result:?}");
     let method = &result.loss_free_method;
     assert!(method.contains("it is the host's pauses that lowered it"), "{method}");
@@ -172,7 +172,7 @@ fn points_without_trials_end_the_search_in_bounds() {
         search.take(rate, &[]);
         points += 1;
     }
-    assert_eq!(points, MOST_POINTS);
+    assert_eq!(points, MAX_POINTS);
     assert_eq!(search.result().loss_free_rate, None);
 }
 
@@ -276,7 +276,7 @@ fn the_search_looks_closer_where_the_knee_is() {
     let expected = 1000.0 * (1.0f64 / 3.0).powf(0.25);
     let knee = search.result().knee_rate.expect("a knee");
     assert!((knee / expected - 1.0).abs() < 0.05, "{knee} instead of {expected}");
-    assert!(rates.len() < MOST_POINTS / 2, "{rates:?}");
+    assert!(rates.len() < MAX_POINTS / 2, "{rates:?}");
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn the_limit_of_the_probe_is_not_that_of_the_controller() {
 fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
     let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
     let rates = run(&mut search, |rate| observation(rate, 1.0 - answered(rate) / rate));
-    assert!(rates.len() < MOST_POINTS * 3 / 4, "{rates:?}");
+    assert!(rates.len() < MAX_POINTS * 3 / 4, "{rates:?}");
     let result = search.result();
     let at = result.maximum_at_rate.expect("something is answered");
     (result.loss_free_rate, result.maximum_received_rate, at)
@@ -505,7 +505,7 @@ proptest! {
         low in 1.0f64..1e4,
         factor in 1.0f64..1e4,
         precision in 0.0f64..1.0,
-        luck in proptest::collection::vec(any::<bool>(), MOST_POINTS),
+        luck in proptest::collection::vec(any::<bool>(), MAX_POINTS),
     ) {
         let high = low * factor;
         let mut search = search_over(low, high, precision, 0.0);
@@ -513,7 +513,7 @@ proptest! {
         let rates = run(&mut search, |rate| {
             observation(rate, if luck.next().unwrap_or(true) { 0.0 } else { 0.1 })
         });
-        prop_assert!(rates.len() <= MOST_POINTS);
+        prop_assert!(rates.len() <= MAX_POINTS);
         for rate in &rates {
             prop_assert!((low / 1024.0..=high).contains(rate));
         }
@@ -527,7 +527,7 @@ proptest! {
     fn no_knee_is_above_the_loss_free_rate(
         bend in 20.0f64..2e4,
         lossy in 20.0f64..2e4,
-        noise in proptest::collection::vec(0.7f64..1.4, MOST_POINTS),
+        noise in proptest::collection::vec(0.7f64..1.4, MAX_POINTS),
     ) {
         let mut search = search_over(10.0, 1e5, 0.05, 0.0);
         let mut noise = noise.into_iter();
@@ -551,7 +551,7 @@ proptest! {
     ) {
         let mut search = search_over(100.0, 1e5, precision, 0.0);
         let rates = run(&mut search, capacity(capacity_of));
-        prop_assert!(rates.len() < MOST_POINTS / 2);
+        prop_assert!(rates.len() < MAX_POINTS / 2);
         let result = search.result();
         let free = result.loss_free_rate.expect("above the lowest rate");
         let lossy = result.lossy_rate.expect("below the highest rate");

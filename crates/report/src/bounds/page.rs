@@ -10,7 +10,7 @@ use crate::format::{capital, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
 /// The largest number of flows of which the curves are drawn.
-const MOST_DRAWN: usize = 24;
+const MAX_DRAWN: usize = 24;
 
 /// The remark that explains the rows of priorities in the table of servers.
 const CLASSES: &str = "A priority's delay holds for each of its flows at that server; its backlog is what a queue of its own must \
@@ -67,7 +67,7 @@ pub fn page(run: &Run<'_>) -> Page {
         page.lead(Block::Heading("Thresholds".to_owned()));
         page.lead(Block::Table(thresholds(bounds)));
     }
-    let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(MOST_DRAWN);
+    let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(MAX_DRAWN);
     let figures = drawn.map(|assessed| plots::figure(bounds, assessed)).collect();
     page.section("flows", "Flows", flows(bounds));
     let network = graph::figure_of(bounds).into_iter().collect();
@@ -156,7 +156,7 @@ fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
         Column::prose("path"),
     ]);
     let mut table = Table::new("", columns);
-    for row in bounds.flows.iter().take(super::table::MOST_ROWS) {
+    for row in bounds.flows.iter().take(super::table::MAX_ROWS) {
         for (assessed, asked) in row.iter().zip(bounds.analyses) {
             let bound = &assessed.bound;
             let flow = bounds.network.flow(bound.flow);
@@ -219,7 +219,7 @@ fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
         Column::prose("service, in bits and seconds"),
     ];
     let mut table = Table::new("", columns);
-    for server in bounds.servers.iter().take(super::table::MOST_ROWS) {
+    for server in bounds.servers.iter().take(super::table::MAX_ROWS) {
         let load = bounds.loads.get(server.server.index());
         let over = load.is_some_and(calculus::network::Load::is_over);
         let text = load.map_or_else(String::new, |load| format!("{:.1} %", 100.0 * load.ratio()));
@@ -256,7 +256,7 @@ fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
 }
 
 fn derivations(bounds: &Bounds<'_>) -> Vec<Block> {
-    let shown = bounds.derived().take(super::table::MOST_ROWS);
+    let shown = bounds.derived().take(super::table::MAX_ROWS);
     let folded = shown.map(|assessed| {
         let bound = &assessed.bound;
         let mut lines: Vec<String> = bound.delay_by.derivation.lines(bounds.network);

@@ -8,7 +8,7 @@ use calculus::{Extended, Rational};
 use statistics::Unit;
 
 use super::table::figure;
-use super::{Bounds, MOST_NAMED, listed};
+use super::{Bounds, MAX_NAMED, listed};
 use calculus::network::describe::Round;
 
 /// A flow that has a maximum delay, with the bound that is to prove it.
@@ -77,7 +77,7 @@ impl<'a> Bounds<'a> {
     }
 
     /// Returns a sentence for each missed maximum delay, with the worst first. If there are more
-    /// than `MOST_NAMED`, the last sentence lists the flows of the others.
+    /// than `MAX_NAMED`, the last sentence lists the flows of the others.
     #[must_use]
     pub fn missed(&self) -> Vec<String> {
         let required = self.required();
@@ -109,10 +109,10 @@ impl<'a> Bounds<'a> {
             }
         };
         let mut sentences: Vec<String> =
-            missed.iter().take(MOST_NAMED).map(|one| sentence(one)).collect();
+            missed.iter().take(MAX_NAMED).map(|one| sentence(one)).collect();
         let more: Vec<String> = missed
             .iter()
-            .skip(MOST_NAMED)
+            .skip(MAX_NAMED)
             .map(|one| format!("'{}'", self.network.flow(one.flow).name))
             .collect();
         if !more.is_empty() {

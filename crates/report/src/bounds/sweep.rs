@@ -20,7 +20,7 @@ use crate::terminal::{self, Grid, Layout, Paint};
 pub const SWEEP_SCHEMA: &str = include_str!("../../schemas/bounds-sweep.v1.schema.json");
 
 /// The largest number of flows that a plot shows.
-const MOST_DRAWN: usize = 8;
+const MAX_DRAWN: usize = 8;
 
 /// The bounds of a network for several values of one of its quantities.
 #[derive(Debug)]
@@ -213,9 +213,9 @@ impl Sweep<'_> {
         page.lead(Block::Notes(self.notes()));
         let figures = vec![self.figure(What::Delay), self.figure(What::Backlog)];
         let mut blocks = vec![Block::Figures(figures)];
-        if self.flows.len() > MOST_DRAWN {
+        if self.flows.len() > MAX_DRAWN {
             let text = format!(
-                "The first {MOST_DRAWN} of {} flows; name others with --flow. sweep.csv has all.",
+                "The first {MAX_DRAWN} of {} flows; name others with --flow. sweep.csv has all.",
                 self.flows.len()
             );
             blocks.push(Block::Remark(text.into()));
@@ -325,7 +325,7 @@ impl Sweep<'_> {
                     .map(move |(assessed, asked)| (point, name, assessed, asked))
             })
         });
-        for (point, name, assessed, asked) in rows.take(super::table::MOST_ROWS) {
+        for (point, name, assessed, asked) in rows.take(super::table::MAX_ROWS) {
             let tone = if assessed.contradiction().is_some() { Tone::Bad } else { Tone::Plain };
             table.row([
                 Cell::from(describe::number(&point.value)),
@@ -347,7 +347,7 @@ impl Sweep<'_> {
         };
         let mut lines = Vec::new();
         let columns = self.columns();
-        let drawn = columns.iter().filter(|(flow, ..)| *flow < MOST_DRAWN).enumerate();
+        let drawn = columns.iter().filter(|(flow, ..)| *flow < MAX_DRAWN).enumerate();
         for (number, (flow, analysis, title)) in drawn {
             let cells = || {
                 self.points.iter().filter_map(|point| {

@@ -12,10 +12,10 @@ use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 const DIGITS: u32 = 7;
 
 /// The largest number of analyses that one table shows side by side.
-const MOST_ANALYSES: usize = 5;
+const MAX_ANALYSES: usize = 5;
 
 /// The largest number of rows of a table. The JSON file has all of them.
-pub(super) const MOST_ROWS: usize = 200;
+pub(super) const MAX_ROWS: usize = 200;
 
 /// Returns the bounds of a network as text that fits the terminal. The text ends with a newline.
 #[must_use]
@@ -42,7 +42,7 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
         [_] => out.push_str(&of_one(bounds).render(layout)),
         _ => {
             // Each table shows as many analyses as fit beside names of common length.
-            for (number, start) in (0..bounds.analyses.len()).step_by(MOST_ANALYSES).enumerate() {
+            for (number, start) in (0..bounds.analyses.len()).step_by(MAX_ANALYSES).enumerate() {
                 if number > 0 {
                     out.push('\n');
                 }
@@ -152,7 +152,7 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
         Column::right("in a run").rank(5),
     ]);
     let mut grid = Grid::new(columns);
-    for row in bounds.flows.iter().take(MOST_ROWS) {
+    for row in bounds.flows.iter().take(MAX_ROWS) {
         let Some(assessed) = row.first() else { continue };
         let bound = &assessed.bound;
         let wrong = assessed.contradiction().is_some();
@@ -203,9 +203,9 @@ fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
 }
 
 /// Returns a table of the bounds of several analyses, with a row for each flow and a column for
-/// each of up to [`MOST_ANALYSES`] analyses, the first of which is number `start`.
+/// each of up to [`MAX_ANALYSES`] analyses, the first of which is number `start`.
 fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
-    let analyses = bounds.analyses.iter().skip(start).take(MOST_ANALYSES);
+    let analyses = bounds.analyses.iter().skip(start).take(MAX_ANALYSES);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
     columns.extend(analyses.map(|analysis| Column::right(analysis.name())));
     columns.push(Column::right("in a run").rank(1));
@@ -214,14 +214,14 @@ fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
         columns.extend([Column::right("at most"), Column::left("")]);
     }
     let mut grid = Grid::new(columns);
-    for row in bounds.flows.iter().take(MOST_ROWS) {
+    for row in bounds.flows.iter().take(MAX_ROWS) {
         let Some(first) = row.first() else { continue };
         let mut delays = vec![
             Cell::new(printable(&bounds.network.flow(first.bound.flow).name)),
             Cell::new("delay"),
         ];
         let mut backlogs = vec![Cell::new(""), Cell::new("backlog")];
-        for assessed in row.iter().skip(start).take(MOST_ANALYSES) {
+        for assessed in row.iter().skip(start).take(MAX_ANALYSES) {
             let paint = match assessed.contradiction() {
                 Some(_) => Paint::Bad,
                 None => Paint::Strong,
@@ -275,7 +275,7 @@ fn servers_grid(bounds: &Bounds<'_>) -> Grid {
         Column::right("backlog"),
         Column::right("flows").rank(1),
     ]);
-    for server in bounds.servers.iter().take(MOST_ROWS) {
+    for server in bounds.servers.iter().take(MAX_ROWS) {
         let load = bounds.loads.get(server.server.index());
         let over = load.is_some_and(calculus::network::Load::is_over);
         grid.row(vec![
@@ -333,7 +333,7 @@ fn by(source: &Source) -> String {
 /// Returns a line which says how many of `count` rows the table leaves out, or `None` if it shows
 /// all.
 pub(super) fn more(count: usize, what: &str) -> Option<String> {
-    (count > MOST_ROWS).then(|| format!("and {} more {what}; the JSON has all", count - MOST_ROWS))
+    (count > MAX_ROWS).then(|| format!("and {} more {what}; the JSON has all", count - MAX_ROWS))
 }
 
 /// Formats a time or an amount of data in the unit of the table. If few digits cannot show the

@@ -9,7 +9,7 @@ use crate::page::Tone;
 use crate::results::Spread;
 
 /// The largest number of differences that a summary names.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// The summary of how a result differs from the base.
 pub(super) struct Finding {
@@ -57,7 +57,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
         some => format!(" With intervals of 95 %, about {some} of them are expected by chance."),
     };
     differ.sort_by(|a, b| certainty(b).total_cmp(&certainty(a)));
-    let most = &differ[..count.min(MOST_NAMED)];
+    let most = &differ[..count.min(MAX_NAMED)];
     let several = distinct(shown.iter().map(|row| place(row))).len() > 1;
     let mut differences: Vec<String> = distinct(most.iter().map(|row| place(row)))
         .into_iter()
@@ -68,7 +68,7 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
             at + &own.join(", ")
         })
         .collect();
-    differences.extend((count > MOST_NAMED).then(|| format!("and {} more", count - MOST_NAMED)));
+    differences.extend((count > MAX_NAMED).then(|| format!("and {} more", count - MAX_NAMED)));
     Finding { tone, summary: format!("{count} of {all} {verb} from {base}.{chance}"), differences }
 }
 

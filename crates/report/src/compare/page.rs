@@ -15,9 +15,9 @@ use crate::plot::{Axis, Forest, ForestRow, Line, Plot, Point, Style, Unit, spans
 use crate::results::{Quantity, Recorded};
 
 /// The largest number of lines in a plot. More cannot be distinguished.
-const MOST_LINES: usize = 12;
+const MAX_LINES: usize = 12;
 /// The largest number of rows in a forest plot.
-const MOST_ROWS: usize = 24;
+const MAX_ROWS: usize = 24;
 
 /// Returns the page of a comparison of results, with the outcome of each condition.
 #[must_use]
@@ -139,7 +139,7 @@ fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
         return None;
     }
     let several = distinct(rows.iter().map(|row| place(row))).len() > 1;
-    let drawn = rows.iter().take(MOST_ROWS).map(|row| {
+    let drawn = rows.iter().take(MAX_ROWS).map(|row| {
         let share = |value: f64| value / row.base.value.abs();
         let at = place(row);
         ForestRow {
@@ -164,7 +164,7 @@ fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
         none: format!("as {base}"),
         rows: drawn.collect(),
     };
-    let more = match rows.len().saturating_sub(MOST_ROWS) {
+    let more = match rows.len().saturating_sub(MAX_ROWS) {
         0 => String::new(),
         more => format!(" {more} more are in the tables."),
     };
@@ -249,7 +249,7 @@ fn lines(
     let own = || shown(comparison).filter(|row| row.base.metric == metric);
     let mut keys = distinct(own().map(|row| line_label(row.base, varies)));
     let all = keys.len();
-    let most = (MOST_LINES / results.len()).max(1);
+    let most = (MAX_LINES / results.len()).max(1);
     let mut about = String::new();
     if all > most {
         let greatest = |key: &String| {

@@ -13,7 +13,7 @@ use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
 use crate::value::Spread;
 
 /// The largest number of combinations of key and parameter sizes that have plots.
-const MOST_SHAPES: usize = 4;
+const MAX_SHAPES: usize = 4;
 
 /// Returns all plots of a comparison of table designs for which there are enough cases.
 pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
@@ -21,7 +21,7 @@ pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
     let shapes = shapes(findings);
     let several = shapes.len() > 1;
     let mut figures = Vec::new();
-    for &shape_of in shapes.iter().take(MOST_SHAPES) {
+    for &shape_of in shapes.iter().take(MAX_SHAPES) {
         let of_shape: Vec<&Measured> = findings
             .measured
             .iter()

@@ -15,9 +15,9 @@ use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// The largest number of cases of which each has a detailed row. If there are more, only those with
 /// the most table entries have one.
-const MOST_DETAILED: usize = 24;
+const MAX_DETAILED: usize = 24;
 /// The largest number of table sizes that are shown side by side.
-const MOST_SIZES: usize = 7;
+const MAX_SIZES: usize = 7;
 
 /// Returns a comparison of table designs as text that fits the terminal. The text ends with a
 /// newline.
@@ -134,7 +134,7 @@ fn by_size(measured: &[&Measured], shape_of: Shape, layout: Layout) -> String {
     let mut out = layout.heading(&format!("Million operations per second, {}", shape_of));
     let mixed = mixes_clocks(measured);
     let mut spread = false;
-    for sizes in sizes.chunks(MOST_SIZES) {
+    for sizes in sizes.chunks(MAX_SIZES) {
         let mut columns = vec![
             Column::left("storage"),
             Column::left("sharing"),
@@ -225,7 +225,7 @@ fn in_detail(
     layout: Layout,
 ) -> String {
     let mut sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
-    if measured.len() > MOST_DETAILED {
+    if measured.len() > MAX_DETAILED {
         sizes.drain(..sizes.len().saturating_sub(1));
     }
     let mut out = String::new();

@@ -11,10 +11,10 @@ use crate::format::{figure, plural};
 use crate::page::{Data, Figure};
 use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
 
-/// The largest numbers of switches for which each switch has its own colour (`MOST_COLOURED`) and
-/// its own line (`MOST_LINES`).
-const MOST_COLOURED: usize = 8;
-const MOST_LINES: usize = 64;
+/// The largest numbers of switches for which each switch has its own colour (`MAX_COLOURED`) and
+/// its own line (`MAX_LINES`).
+const MAX_COLOURED: usize = 8;
+const MAX_LINES: usize = 64;
 
 /// Returns all plots of a single point for which there is data. Those over time show the first
 /// usable trial, and distributions cover all trials.
@@ -80,7 +80,7 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     let switches: Vec<_> = trial.per_switch.iter().filter(|s| !s.outstanding.is_empty()).collect();
     let (title, remark) = match switches.len() {
         0 => ("Packet-ins outstanding, all switches together", "Sent and not answered yet."),
-        1..=MOST_LINES => {
+        1..=MAX_LINES => {
             ("Packet-ins outstanding, per switch", "Sent and not answered yet, a line per switch.")
         }
         _ => (
@@ -103,7 +103,7 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
 }
 
 /// Returns lines and bands of the number of unanswered packet-ins of each switch over time. Up to
-/// [`MOST_LINES`] switches have a line each, and more are shown as bands. Above [`MOST_COLOURED`]
+/// [`MAX_LINES`] switches have a line each, and more are shown as bands. Above [`MAX_COLOURED`]
 /// switches there is a line of their mean as well.
 fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>) {
     let interval = trial.series.sample_interval_s;
@@ -118,12 +118,12 @@ fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>)
         of_each.map(|n| f64::from(*n))
     };
     let (mut lines, mut areas) = (Vec::new(), Vec::new());
-    if switches.len() <= MOST_LINES {
+    if switches.len() <= MAX_LINES {
         for (number, switch) in switches.iter().enumerate() {
             let course = switch.outstanding.iter().map(|n| Some(f64::from(*n)));
             let name = format!("switch {}", switch.index);
             let line = Line::new(name, samples(course, interval), Style::series(number));
-            lines.push(if switches.len() <= MOST_COLOURED {
+            lines.push(if switches.len() <= MAX_COLOURED {
                 line
             } else {
                 let legend = format!("each of {} switches", switches.len());
@@ -142,7 +142,7 @@ fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>)
         areas.push(Area { name: "least to most".to_owned(), points: band(0.0, 1.0), hue: 0 });
         areas.push(Area { name: "middle 80 %".to_owned(), points: band(0.1, 0.9), hue: 0 });
     }
-    if switches.len() > MOST_COLOURED {
+    if switches.len() > MAX_COLOURED {
         let means = (0..length).map(|sample| {
             let (sum, n) = at(sample).fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
             Some(sum / f64::from(n.max(1)))
@@ -290,7 +290,7 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
     if usable(point).count() < 2 {
         return Vec::new();
     }
-    let lines = usable(point).take(MOST_LINES).map(|trial| {
+    let lines = usable(point).take(MAX_LINES).map(|trial| {
         let name = format!("trial {}", trial.repetition);
         let points = curve_of(histogram(kind, &trial.histograms), &[kind.of(trial)]);
         Line { legend: String::new(), ..Line::new(name, points, Style::series(hue).faint()) }

@@ -9,7 +9,7 @@ use crate::format::{plural, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// The largest number of paths that are shown.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// Returns the predicted delay of each path through a program, with the slowest first, and the
 /// parts of paths that the model does not cover. The text ends with a newline.
@@ -28,17 +28,17 @@ pub fn paths_table(
     );
     let mut out = layout.paragraph("", &title, Paint::Strong);
     out.push_str(&grid(model, paths).render(layout));
-    if paths.len() > MOST_SHOWN {
+    if paths.len() > MAX_SHOWN {
         out.push_str(&layout.paragraph(
             "  ",
-            &format!("and {} faster ones", paths.len() - MOST_SHOWN),
+            &format!("and {} faster ones", paths.len() - MAX_SHOWN),
             Paint::Faint,
         ));
     }
     let nothing = |path: &PathPrediction| {
         path.composition.levels.iter().any(|predicted| predicted.value.0 == 0)
     };
-    if paths.iter().take(MOST_SHOWN).any(nothing) {
+    if paths.iter().take(MAX_SHOWN).any(nothing) {
         let text = "–: the sum of the functions' costs is negative. Repetitions differ by more than functions cost: \
                     measure on a quieter machine, or more packets.";
         out.push_str(&layout.paragraph("  ", text, Paint::Warn));
@@ -82,7 +82,7 @@ fn grid(model: &Model, paths: &[PathPrediction]) -> Grid {
     columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
     columns.extend([Column::right("not measured"), Column::left("functions").rank(1)]);
     let mut grid = Grid::new(columns);
-    for (number, path) in (1..).zip(paths).take(MOST_SHOWN) {
+    for (number, path) in (1..).zip(paths).take(MAX_SHOWN) {
         let unmeasured: u32 = path.unmeasured.values().sum();
         let at_least = if unmeasured > 0 { "≥ " } else { "" };
         let mut cells = vec![Cell::new(number.to_string())];

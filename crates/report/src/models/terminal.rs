@@ -172,7 +172,7 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
 /// Returns a list of the cells that test the model, with the largest errors first. It is used if
 /// the cells do not form a table of two dimensions.
 fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> String {
-    const MOST_SHOWN: usize = 12;
+    const MAX_SHOWN: usize = 12;
     let error = |cell: &VerifiedCell| {
         cell.errors.iter().find(|error| error.level == Level::Median).copied()
     };
@@ -189,7 +189,7 @@ fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> 
         Column::right("measured"),
         Column::left("functions"),
     ]);
-    for (cell, error) in cells.iter().take(MOST_SHOWN) {
+    for (cell, error) in cells.iter().take(MAX_SHOWN) {
         let names: Vec<&str> = cell.functions.iter().map(|name| name.as_str()).collect();
         grid.row(vec![
             Cell::new(format!("{:+.2}", 100.0 * error.relative)),
@@ -199,8 +199,8 @@ fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> 
         ]);
     }
     let mut out = grid.render(layout);
-    if cells.len() > MOST_SHOWN {
-        let text = format!("and {} with smaller errors", cells.len() - MOST_SHOWN);
+    if cells.len() > MAX_SHOWN {
+        let text = format!("and {} with smaller errors", cells.len() - MAX_SHOWN);
         out.push_str(&layout.paragraph("  ", &text, Paint::Faint));
     }
     out

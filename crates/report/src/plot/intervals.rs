@@ -8,7 +8,7 @@ use crate::put::put;
 use crate::value::Value;
 
 /// The largest number of intervals beyond the frame that the remark names.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Draws the confidence intervals of the points of a line. Where an interval extends beyond the
 /// frame of the plot, an arrow at the frame shows it.
@@ -60,11 +60,11 @@ pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let more = match all.len().saturating_sub(MOST_NAMED) {
+    let more = match all.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!("; and {more} more, which are in the data of the figure"),
     };
-    let named = all.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let named = all.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
     Some(format!("Arrows mark intervals that go beyond the frame: {named}{more}."))
 }
 

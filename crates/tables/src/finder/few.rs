@@ -6,7 +6,7 @@ use crate::search::Link;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The largest number of prefixes that a linear search compares with each key.
-pub(super) const MOST: usize = 16;
+pub(super) const MAX: usize = 16;
 
 /// The number of keys that are compared at once: two registers of AVX2.
 const LANES: usize = 8;
@@ -18,7 +18,7 @@ const LANES: usize = 8;
 #[derive(Default)]
 pub(super) struct Few {
     count: AtomicU64,
-    entries: [Entry; MOST],
+    entries: [Entry; MAX],
 }
 
 #[derive(Default)]

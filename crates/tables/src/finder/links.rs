@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::few::{Few, MOST};
+use super::few::{Few, MAX};
 use crate::search::Link;
 
 /// The prefix or rule by which each entry of a finder is found, by the entry's number; see the
@@ -22,7 +22,7 @@ pub(super) struct Links {
     /// The numbers of removed entries that searches still find, because memory did not suffice to
     /// remove them from the search.
     lost: Vec<u32>,
-    /// The numbers of all entries. `None` if there are more than [`MOST`], or if a scan of `links`
+    /// The numbers of all entries. `None` if there are more than [`MAX`], or if a scan of `links`
     /// for the few that are left would take too long.
     few: Option<Vec<u32>>,
 }
@@ -66,7 +66,7 @@ impl Links {
             self.few = Some(Vec::new());
         }
         match &mut self.few {
-            Some(few) if few.len() < MOST => few.push(number),
+            Some(few) if few.len() < MAX => few.push(number),
             _ => self.few = None,
         }
     }
@@ -131,7 +131,7 @@ impl Links {
     /// Collects the numbers of all entries, if there may be few of them and `links` is short enough
     /// to be scanned.
     fn find_few(&mut self) {
-        let is_soon_done = self.count <= MOST && self.links.len() <= SEARCHED;
+        let is_soon_done = self.count <= MAX && self.links.len() <= SEARCHED;
         self.few = is_soon_done.then(|| self.all().map(|(number, _)| number).collect());
     }
 

@@ -14,7 +14,7 @@ use crate::access::{Access, Find, Leave, Place, Sharing, fetch, key, no_names, n
 use crate::hash::{self, DEFAULT_SEED};
 
 /// The largest size of an entry's parameters in bytes.
-const MOST: usize = size_of::<[u64; 4]>();
+const MAX: usize = size_of::<[u64; 4]>();
 
 impl Indirect {
     /// Returns the access of one thread, for a table with keys of 4, 8 or 16 bytes and parameters
@@ -50,7 +50,7 @@ impl Indirect {
             name: no_names,
             hashes: hashes::<K>,
             locate: no_places,
-            value_bytes: MOST,
+            value_bytes: MAX,
             body: ptr::from_ref(self).cast(),
             writing,
             line: ptr::null_mut(),
@@ -64,7 +64,7 @@ impl Indirect {
     #[inline(always)]
     fn length(&self) -> usize {
         let tail = 8 * self.tail_words;
-        MOST.min(if self.form == Form::Locked { tail } else { tail + 4 })
+        MAX.min(if self.form == Form::Locked { tail } else { tail + 4 })
     }
 }
 
@@ -94,7 +94,7 @@ unsafe fn parts<'a>(access: *mut Access) -> (&'a mut Access, &'a Indirect) {
 /// # Safety
 /// `access` must be valid, and no reference to it may be used after this call.
 #[inline(always)]
-unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8; MOST]) -> Place {
+unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8; MAX]) -> Place {
     // SAFETY: the access is valid, and no other code uses it during a call of one of its functions.
     unsafe {
         (*access).entry = u64::from(position) | u64::from(action) << 32;
@@ -105,8 +105,8 @@ unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8;
 /// Returns the record and the action of the entry that was found last, and its parameters as the
 /// packet's action left them.
 #[inline(always)]
-fn left(access: &Access) -> (u32, u16, [u8; MOST]) {
-    let mut bytes = [0; MOST];
+fn left(access: &Access) -> (u32, u16, [u8; MAX]) {
+    let mut bytes = [0; MAX];
     bytes.copy_from_slice(access.value.map(u64::to_ne_bytes).as_flattened());
     (access.entry as u32, (access.entry >> 32) as u16, bytes)
 }
@@ -115,7 +115,7 @@ unsafe extern "C" fn alone<const K: usize>(access: *mut Access, low: u64, high: 
     // SAFETY: the caller passes the access that holds this function, which is valid and which no
     // other thread uses.
     let (used, table) = unsafe { parts(access) };
-    let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
+    let (key, mut bytes) = (key::<K>(low, high), [0; MAX]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     match table.read::<true>(hash, &key, &mut bytes[..table.length()]) {
         // SAFETY: the access is valid, and the reference to it is not used after this call.
@@ -137,7 +137,7 @@ unsafe extern "C" fn shared<const K: usize>(access: *mut Access, low: u64, high:
     // SAFETY: the caller passes the access that holds this function, which is valid and which no
     // other thread uses.
     let (used, table) = unsafe { parts(access) };
-    let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
+    let (key, mut bytes) = (key::<K>(low, high), [0; MAX]);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     match table.read::<false>(hash, &key, &mut bytes[..table.length()]) {
         Some(hit) => {
@@ -156,7 +156,7 @@ unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
     let key = key::<K>(access.key[0], access.key[1]);
     let (_, _, bytes) = left(access);
     let hash = hash::bytes(&key, DEFAULT_SEED);
-    table.update::<false>(hash, &key, &mut [0; MOST][..table.length()], |action, value| {
+    table.update::<false>(hash, &key, &mut [0; MAX][..table.length()], |action, value| {
         value.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
         action
     });
@@ -166,7 +166,7 @@ unsafe extern "C" fn held<const K: usize>(access: *mut Access, low: u64, high: u
     // SAFETY: the caller passes the access that holds this function, which is valid and which no
     // other thread uses.
     let (used, table) = unsafe { parts(access) };
-    let (key, mut bytes) = (key::<K>(low, high), [0; MOST]);
+    let (key, mut bytes) = (key::<K>(low, high), [0; MAX]);
     let Some((record, _)) = table.find::<false>(hash::bytes(&key, DEFAULT_SEED), &key) else {
         return used.missed();
     };

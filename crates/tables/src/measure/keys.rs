@@ -6,7 +6,7 @@
 const LEAST: usize = 1 << 15;
 /// The largest number of drawn entries before the sequence repeats. Their numbers take eight
 /// megabytes, which are read in order.
-const MOST: usize = 1 << 21;
+const MAX: usize = 1 << 21;
 
 /// A random number generator (SplitMix64, Steele et al. 2014), so that no crate is needed.
 pub(super) struct Random(u64);
@@ -37,7 +37,7 @@ impl Random {
 /// if the lane has entries of its own.
 pub(super) fn draws(seed: u64, lane: u64, filled: u32, pool: Option<&[u32]>) -> Vec<u32> {
     let entries = pool.map_or(filled, |pool| pool.len() as u32);
-    let count = (2 * entries as usize).clamp(LEAST, MOST);
+    let count = (2 * entries as usize).clamp(LEAST, MAX);
     let mut random = Random::new(seed, lane);
     let draw = || {
         let drawn = random.below(entries);

@@ -6,7 +6,7 @@ use pipeline::{ActionCall, ControlError, EntryAction, Group, GroupMember, Switch
 use std::collections::BTreeSet;
 
 /// The number of members in each generated group of an action selector.
-const OF_A_GROUP: u32 = 4;
+const MEMBERS_PER_GROUP: u32 = 4;
 
 /// One of several calls of an action that differ in their arguments, by number.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Members {
             TableImplementation::ActionSelector(selector) => selector,
         };
         if !self.groups.iter().any(|(of, group, _)| (*of, *group) == (id, number)) {
-            let members = (0..OF_A_GROUP).map(|next| (number + next) % count);
+            let members = (0..MEMBERS_PER_GROUP).map(|next| (number + next) % count);
             let members: BTreeSet<u32> = members
                 .map(|member| self.member(switch, id, member, call))
                 .collect::<Result<_, _>>()?;

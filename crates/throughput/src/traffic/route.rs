@@ -15,11 +15,11 @@ use std::collections::HashMap;
 
 /// The largest number of routes through a parser that are collected. Parsers with loops have
 /// infinitely many.
-const MAXIMUM_ROUTES: usize = 512;
+const MAX_ROUTES: usize = 512;
 /// The largest number of times that a route may enter one parser state.
-const MAXIMUM_VISITS: u32 = 3;
+const MAX_VISITS: u32 = 3;
 /// The number of packet bits (64 KiB) beyond which a route is not continued into another state.
-const MAXIMUM_BITS: u64 = 8 * 65_535;
+const MAX_BITS: u64 = 8 * 65_535;
 
 /// A route from the start of the first parser to `accept`: the bits that a packet must have to take
 /// it.
@@ -104,7 +104,7 @@ impl Walker<'_> {
             .map(|w| (Target::State(parser.start), w))
             .collect();
         while let Some((target, mut walk)) = open.pop() {
-            if accepted.len() + open.len() >= MAXIMUM_ROUTES {
+            if accepted.len() + open.len() >= MAX_ROUTES {
                 break;
             }
             match target {
@@ -113,7 +113,7 @@ impl Walker<'_> {
                 Target::State(state) => {
                     let visits = walk.visits.entry((id, state.0)).or_default();
                     *visits += 1;
-                    if *visits <= MAXIMUM_VISITS && walk.cursor <= MAXIMUM_BITS {
+                    if *visits <= MAX_VISITS && walk.cursor <= MAX_BITS {
                         open.extend(self.state(parser, state.index(), walk));
                     }
                 }
@@ -253,7 +253,7 @@ impl Walker<'_> {
         for statement in block {
             walks =
                 walks.into_iter().flat_map(|walk| self.statement(&statement.kind, walk)).collect();
-            walks.truncate(MAXIMUM_ROUTES);
+            walks.truncate(MAX_ROUTES);
         }
         walks
     }

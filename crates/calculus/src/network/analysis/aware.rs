@@ -23,13 +23,13 @@ use crate::{Curve, Rational};
 
 /// The largest number of rounds, each of which computes service curves from those of the round
 /// before. The result of every round holds.
-const MOST_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 /// The number of other classes up to which every set of them is tried. With more classes, only each
 /// single class and the set of all are tried.
-const MOST_CLASSES_FOR_ALL_SETS: usize = 5;
+const MAX_CLASSES_FOR_ALL_SETS: usize = 5;
 /// The largest number of pieces of a service curve that is kept. The maximum of curves with similar
 /// rates may have many pieces, because the curves meet late.
-const MOST_PIECES: usize = 256;
+const MAX_PIECES: usize = 256;
 
 /// A class of a port, with its server and the arrival curve of its output.
 struct Queue {
@@ -50,7 +50,7 @@ impl Network {
     /// [`AnalysisError`] if the delays in the network cannot be bounded.
     pub fn arrival_aware(&self, settings: &Settings) -> Result<Self, AnalysisError> {
         let mut aware = self.clone();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let better = services(&aware, settings)?;
             if better.is_empty() {
                 break;
@@ -129,7 +129,7 @@ fn service(
         .filter_map(|queue| Some((queue.priority, queue.output.as_ref()?)))
         .collect();
     let count = others.len();
-    let sets: Vec<Vec<bool>> = match count <= MOST_CLASSES_FOR_ALL_SETS {
+    let sets: Vec<Vec<bool>> = match count <= MAX_CLASSES_FOR_ALL_SETS {
         true => (1..1_usize << count)
             .map(|set| (0..count).map(|place| set >> place & 1 == 1).collect())
             .collect(),
@@ -152,7 +152,7 @@ fn service(
         // The convex hull has no period, which could be too long to compute with.
         let service = turns.composition(&left)?.delayed(&port.latency);
         let both = best.maximum(&operations::convex_below(&service))?;
-        if both.pieces().len() <= MOST_PIECES {
+        if both.pieces().len() <= MAX_PIECES {
             best = both;
         }
     }

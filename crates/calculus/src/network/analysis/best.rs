@@ -8,24 +8,24 @@ use crate::network::model::Network;
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
 /// The total number of hops of all flows up to which [`Analysis::Best`] solves linear programs.
-const MOST_PROGRAMMED_HOPS: usize = 200;
+const MAX_PROGRAMMED_HOPS: usize = 200;
 /// The total number of hops of all flows up to which [`Analysis::Best`] solves the linear programs
 /// for arbitrary multiplexing in cyclic networks. There, each burst over a cut link needs one in
 /// each round.
-const MOST_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
+const MAX_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
 /// The sum of the squares of all path lengths up to which [`Analysis::Best`] tries every method to
 /// bound arrivals. Most methods take time in proportion to that sum.
-const MOST_THOROUGH_WORK: usize = 300;
+const MAX_THOROUGH_WORK: usize = 300;
 
 /// The total number of hops of all flows up to which [`Analysis::Best`] is the default analysis.
-const MOST_HOPS_OF_SMALL_NETWORK: usize = 2_000;
+const MAX_HOPS_OF_SMALL_NETWORK: usize = 2_000;
 
 impl Network {
     /// Returns the default analysis of this network: [`Analysis::Best`], or [`Analysis::Quick`] if
     /// the network is large.
     #[must_use]
     pub fn default_analysis(&self) -> Analysis {
-        if hops(self) <= MOST_HOPS_OF_SMALL_NETWORK { Analysis::Best } else { Analysis::Quick }
+        if hops(self) <= MAX_HOPS_OF_SMALL_NETWORK { Analysis::Best } else { Analysis::Quick }
     }
 
     /// Whether [`Analysis::Best`] tries every method to bound arrivals, as it does in networks that
@@ -34,7 +34,7 @@ impl Network {
     pub fn is_searched_thoroughly(&self) -> bool {
         self.order().is_ok()
             && self.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>()
-                <= MOST_THOROUGH_WORK
+                <= MAX_THOROUGH_WORK
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     }
     let mut candidates = vec![(settings.clone(), first)];
     // The last resort is tried only for flows that would miss their deadline otherwise.
-    let last_resort = settings.deadline.is_some() && hops > MOST_PROGRAMMED_HOPS;
+    let last_resort = settings.deadline.is_some() && hops > MAX_PROGRAMMED_HOPS;
     if !feed_forward {
         candidates.extend(of_cycles(settings, &all, hops));
     }
@@ -127,7 +127,7 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     if last_resort {
         candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
     }
-    if feed_forward && (hops <= MOST_PROGRAMMED_HOPS || last_resort) {
+    if feed_forward && (hops <= MAX_PROGRAMMED_HOPS || last_resort) {
         // The program for arbitrary multiplexing holds for every order of service. It comes last,
         // because it consists of many programs.
         candidates.push((settings.clone(), vec![Analysis::Ulp]));
@@ -176,7 +176,7 @@ fn of_any_order(
 
 /// Whether [`Analysis::Best`] solves linear programs for all flows of this network.
 fn solves_programs(common: &Common<'_>) -> bool {
-    hops(common.network) <= MOST_PROGRAMMED_HOPS
+    hops(common.network) <= MAX_PROGRAMMED_HOPS
 }
 
 /// Returns the total number of hops of all flows: the sum of the lengths of their paths.
@@ -200,7 +200,7 @@ pub(super) fn left_out_by_best(common: &Common<'_>) -> Vec<Analysis> {
     let is_fifo = |server| common.multiplexing(server) == Multiplexing::Fifo;
     if is_cyclic
         && !left_out.contains(&Analysis::Ulp)
-        && hops(network) > MOST_PROGRAMMED_HOPS_IN_CYCLES
+        && hops(network) > MAX_PROGRAMMED_HOPS_IN_CYCLES
         && !network.servers().all(|(server, _)| is_fifo(server))
     {
         left_out.push(Analysis::Ulp);
@@ -227,7 +227,7 @@ fn of_cycles(
     hops: usize,
 ) -> Vec<(Settings, Vec<Analysis>)> {
     use ArrivalBound::{AggregatePboo, SegregatedPboo};
-    let is_small = hops <= MOST_PROGRAMMED_HOPS;
+    let is_small = hops <= MAX_PROGRAMMED_HOPS;
     let settings = Settings {
         flow_of_interest: FlowOfInterest::Interferes,
         arrival_bounds: vec![AggregatePboo],
@@ -252,7 +252,7 @@ fn of_cycles(
     let any = Settings { arrival_bounds: ArrivalBound::ALL.to_vec(), prolong: true, ..any };
     let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
     // If all servers are FIFO, the linear programs of FIFO paths are tighter.
-    if hops <= MOST_PROGRAMMED_HOPS_IN_CYCLES && !all(Multiplexing::Fifo) {
+    if hops <= MAX_PROGRAMMED_HOPS_IN_CYCLES && !all(Multiplexing::Fifo) {
         analyses.push(Analysis::Ulp);
     }
     candidates.push((any, analyses));

@@ -36,15 +36,15 @@ use crate::{Curve, Extended, Interrupt, Rational};
 
 /// The largest number of unknown bursts for which the fixed point is searched. Each round of the
 /// search bounds all of them.
-const MOST_BURSTS: usize = 200;
+const MAX_BURSTS: usize = 200;
 /// The largest number of unknown bursts that are bounded by linear programs. If there are more, the
 /// bursts that residual service has proven are kept.
-const MOST_BURSTS_BY_PROGRAMS: usize = 60;
+const MAX_BURSTS_BY_PROGRAMS: usize = 60;
 /// The order of the extrapolation: one less than the number of rounds of the iteration between two
 /// extrapolations of its limit.
 const EXTRAPOLATION_INTERVAL: usize = 6;
 /// The largest number of extrapolations in one search.
-const MOST_EXTRAPOLATIONS: usize = 8;
+const MAX_EXTRAPOLATIONS: usize = 8;
 /// The relative difference below which two vectors of bursts count as equal.
 const TOLERANCE: f64 = 1e-11;
 /// The counterpart of [`TOLERANCE`] for bursts from linear programs, whose solutions are less
@@ -56,7 +56,7 @@ const LARGEST_RATIO: f64 = 1e12;
 /// order until a check succeeds.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
 /// The largest number of rounds that improve bursts after these are proven.
-const MOST_DESCENTS: usize = 6;
+const MAX_DESCENTS: usize = 6;
 /// The relative improvement per round below which proven bursts are not improved further.
 const LEAST_PROGRESS: f64 = 1e-8;
 /// The counterpart of [`LEAST_PROGRESS`] for bursts from linear programs.
@@ -221,9 +221,9 @@ impl<'n> System<'_, 'n> {
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
         let (most, close, progress) = match self.by {
-            By::LeftOver => (MOST_BURSTS, TOLERANCE, LEAST_PROGRESS),
+            By::LeftOver => (MAX_BURSTS, TOLERANCE, LEAST_PROGRESS),
             By::Programs => {
-                (MOST_BURSTS_BY_PROGRAMS, TOLERANCE_BY_PROGRAMS, LEAST_PROGRESS_BY_PROGRAMS)
+                (MAX_BURSTS_BY_PROGRAMS, TOLERANCE_BY_PROGRAMS, LEAST_PROGRESS_BY_PROGRAMS)
             }
         };
         if self.unknowns.len() > most && self.by == By::Programs {
@@ -243,7 +243,7 @@ impl<'n> System<'_, 'n> {
         }
         let Some(mut best) = best else { return Ok(None) };
         // One round takes as long as the bounds of all flows.
-        let descents = if self.unknowns.len() <= most { MOST_DESCENTS } else { 1 };
+        let descents = if self.unknowns.len() <= most { MAX_DESCENTS } else { 1 };
         for _ in 0..descents {
             let Some(found) = self.bound(&best)? else { break };
             let gains = |(best, found): (&Rational, &Rational)| {
@@ -294,7 +294,7 @@ impl<'n> System<'_, 'n> {
         let largest = at.iter().copied().fold(0.0, f64::max);
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let mut failed = 0;
-        for _ in 0..MOST_EXTRAPOLATIONS {
+        for _ in 0..MAX_EXTRAPOLATIONS {
             let mut rounds = vec![at.clone()];
             for _ in 0..=EXTRAPOLATION_INTERVAL {
                 let given: Vec<Rational> = at.iter().map(|burst| of_float(*burst)).collect();

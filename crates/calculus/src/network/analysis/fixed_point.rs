@@ -34,7 +34,7 @@ use crate::network::{operations, pmoo, regulators};
 use crate::{Curve, Extended, Rational};
 
 /// The number of rounds after which the delays of a cyclic network count as unbounded.
-const MOST_ROUNDS: usize = 20_000;
+const MAX_ROUNDS: usize = 20_000;
 /// The number of rounds of iteration between two attempts with Newton's method.
 const ROUNDS_BEFORE_NEWTON: usize = 200;
 /// The number of steps of the grid, to which delays are rounded, in the largest delay of the first
@@ -78,7 +78,7 @@ impl Delays {
         let servers: Vec<ServerId> = common.network.servers().map(|(id, _)| id).collect();
         let mut delays = Self { classes: HashMap::new() };
         let mut step: Option<Rational> = None;
-        for round in 1..=MOST_ROUNDS {
+        for round in 1..=MAX_ROUNDS {
             let mut changed = false;
             let mut most = Rational::ZERO;
             for server in &servers {

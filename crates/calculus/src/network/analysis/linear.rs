@@ -43,7 +43,7 @@ pub(super) use tree::{Bursts, Tree, Unfolding};
 const DEEPEST: usize = 6;
 /// The largest number of times at all servers up to which side branches are unfolded, if a program
 /// uses all times.
-const MOST_TIMES: usize = 140;
+const MAX_TIMES: usize = 140;
 /// The largest number of servers on a path for which a program is built. The size of the program
 /// grows with the square of this number, and the time to solve it grows faster.
 const LONGEST_PATH: usize = 100;
@@ -128,7 +128,7 @@ pub(super) fn bound(
     let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];
     if analysis == Analysis::Elp {
         attempts.push((Unfolding::Path, Choice::All(DEEPEST)));
-        attempts.push((Unfolding::Exponential(DEEPEST, MOST_TIMES), Choice::All(DEEPEST)));
+        attempts.push((Unfolding::Exponential(DEEPEST, MAX_TIMES), Choice::All(DEEPEST)));
     }
     // Fail before the expensive bursts are computed.
     Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;

@@ -30,7 +30,7 @@ use crate::{Curve, Extended, Rational};
 /// The largest number of servers on a path for which parameters theta are searched.
 const LONGEST_PATH: usize = 16;
 /// The largest number of groups of cross traffic for which parameters theta are searched.
-const MOST_CROSS_FLOWS: usize = 32;
+const MAX_CROSS_FLOWS: usize = 32;
 /// The number of times that the step of the search is halved.
 const HALVINGS: usize = 14;
 /// The largest number of passes over all parameters theta with each step of the search.
@@ -83,9 +83,9 @@ pub(super) fn bound(
     let mut best: Option<(Extended, Path<'_, '_>, Vec<Rational>)> = None;
     for earlier in [false, true] {
         let nested = nested(crossings.clone(), &waits, earlier)?;
-        if nested.len() > MOST_CROSS_FLOWS {
+        if nested.len() > MAX_CROSS_FLOWS {
             let why = format!(
-                "{} flows cross the path, and ludb supports at most {MOST_CROSS_FLOWS}",
+                "{} flows cross the path, and ludb supports at most {MAX_CROSS_FLOWS}",
                 nested.len()
             );
             return Err(AnalysisError::NoProgram(why));

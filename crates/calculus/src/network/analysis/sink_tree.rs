@@ -31,7 +31,7 @@ use crate::{Curve, Extended, Rational};
 
 /// The largest number of choices of token buckets and rate-latency curves for which a bound is
 /// computed.
-const MOST_CHOICES: usize = 64;
+const MAX_CHOICES: usize = 64;
 
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
     let network = common.network;
@@ -109,7 +109,7 @@ fn left_over(
 /// server, if all bursts arrive at the worst time.
 ///
 /// There is one result for each choice of one token bucket out of each arrival curve and one
-/// rate-latency curve out of each service curve, up to [`MOST_CHOICES`]. The first choice consists
+/// rate-latency curve out of each service curve, up to [`MAX_CHOICES`]. The first choice consists
 /// of the curves that hold in the long run. A result is `None` if its choice overloads a server.
 fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>> {
     let mut parts = Vec::with_capacity(joining.len());
@@ -127,8 +127,8 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     let count = sizes.iter().fold(1, product);
     let longest = sizes.iter().copied().max().unwrap_or(1);
     // There are too many choices: vary all of them together, from the long run to the short one.
-    let all = count <= MOST_CHOICES;
-    let tried = if all { count } else { longest.min(MOST_CHOICES) };
+    let all = count <= MAX_CHOICES;
+    let tried = if all { count } else { longest.min(MAX_CHOICES) };
     let mut found = Vec::with_capacity(tried);
     for choice in 0..tried {
         let mut number = choice;

@@ -16,7 +16,7 @@ use crate::{Curve, interrupt};
 /// The total number of hops of all flows up to which an analysis also caches results that hold for
 /// one flow of interest only. In larger networks these would need too much memory: each flow may
 /// have one result for each link.
-const MOST_CACHED_HOPS: usize = 2_000;
+const MAX_CACHED_HOPS: usize = 2_000;
 
 /// The network, the settings and the caches that all flows of interest share.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl<'n> Common<'n> {
             caches: SharedCaches::default(),
             sets: Sets::new(network),
             keeps_all: network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>()
-                <= MOST_CACHED_HOPS,
+                <= MAX_CACHED_HOPS,
             rounded: AtomicBool::new(false),
             cuts: None,
         }

@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::{ParseRationalError, Rational};
 
 /// The largest number of steps of a variation. Each value is a network to be bounded.
-const MOST_STEPS: u32 = 10_000;
+const MAX_STEPS: u32 = 10_000;
 
 /// A quantity of a network file, and the range of values that it takes.
 ///
@@ -64,7 +64,7 @@ pub enum VariationError {
         to: String,
     },
     /// The number of steps is zero or too large.
-    #[error("'{}' is not a number of steps; give 1 to {MOST_STEPS}", excerpt(.0))]
+    #[error("'{}' is not a number of steps; give 1 to {MAX_STEPS}", excerpt(.0))]
     Steps(String),
 }
 
@@ -89,7 +89,7 @@ impl FromStr for Variation {
         if !from_unit.is_empty() && from_unit != unit {
             return Err(VariationError::Units { from: from_unit.to_owned(), to: unit.to_owned() });
         }
-        let known = |steps: &u32| (1..=MOST_STEPS).contains(steps);
+        let known = |steps: &u32| (1..=MAX_STEPS).contains(steps);
         let steps = steps.trim().parse().ok().filter(known);
         Ok(Self {
             part: part.to_owned(),

@@ -17,7 +17,7 @@ use crate::{Curve, Extended, Period, Piece, Rational};
 
 /// The largest number of windows of a class. Its service curve is the minimum of as many periodic
 /// curves.
-const MOST_WINDOWS: usize = 64;
+const MAX_WINDOWS: usize = 64;
 
 /// Classes whose gates are open at the same times. `packet` is the largest packet of all of them.
 struct Group {
@@ -121,7 +121,7 @@ pub(super) fn length(windows: &[Window]) -> Rational {
 /// Returns windows in ascending order, with adjacent ones merged into one. A window that continues
 /// in the next cycle is one window that ends after this cycle's end.
 fn merged(windows: &[Window], cycle: &Rational) -> Result<Vec<Window>, &'static str> {
-    if windows.is_empty() || windows.len() > MOST_WINDOWS {
+    if windows.is_empty() || windows.len() > MAX_WINDOWS {
         return Err("needs one to 64 windows in which its gate is open");
     }
     let mut windows = windows.to_vec();

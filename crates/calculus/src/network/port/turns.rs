@@ -27,7 +27,7 @@ use crate::{Curve, Period, Piece, Rational};
 
 /// The largest weight in interleaved weighted round robin. The service curve of a class has a piece
 /// for each packet.
-const MOST_WEIGHT: u32 = 4_096;
+const MAX_WEIGHT: u32 = 4_096;
 
 pub(super) fn deficits(port: &Port, classes: &[Class<Rational>]) -> Result<Vec<Share>, PortError> {
     for class in classes {
@@ -49,7 +49,7 @@ pub(super) fn weights(
         if class.share == 0 {
             return Err(port.class_fault(class.priority, "needs a weight above zero"));
         }
-        if interleaved && class.share > MOST_WEIGHT {
+        if interleaved && class.share > MAX_WEIGHT {
             return Err(port
                 .class_fault(class.priority, "has a weight above 4096; lower all in proportion"));
         }

@@ -4,7 +4,7 @@
 use crate::{Curve, Extended, Rational};
 
 /// The largest number of packets of a flow in a fluid run with packets.
-const MOST_PACKETS: i64 = 100;
+const MAX_PACKETS: i64 = 100;
 
 /// A point of a cumulative process: a time, the values just before and just after it, and the slope
 /// up to the next knot.
@@ -50,11 +50,11 @@ impl Process {
 
     /// Returns the process in which data pass in whole packets of a size. Each packet passes when
     /// all of its data have passed in this process, and the last packet may be smaller. Returns
-    /// `None` if there are more than [`MOST_PACKETS`].
+    /// `None` if there are more than [`MAX_PACKETS`].
     pub(super) fn packetised(&self, size: &Rational) -> Option<Self> {
         let total = self.total();
         let count = total.checked_div(size)?.floor();
-        if count > Rational::from(MOST_PACKETS) {
+        if count > Rational::from(MAX_PACKETS) {
             return None;
         }
         let mut packets = Self::default();

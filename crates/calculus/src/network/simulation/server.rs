@@ -13,7 +13,7 @@ use crate::{Curve, Extended, Piece, Rational};
 /// length of runs. Faster service is always legal.
 const LAZY_PERIODS: usize = 3;
 /// The largest number of backlogged periods of a server. After these it serves everything at once.
-const MOST_PERIODS: usize = 400;
+const MAX_PERIODS: usize = 400;
 
 /// The behaviour of a server from the time `from` on.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let Some(mut now) = all.first().cloned() else { return Some(phases) };
     let end = all.knots.last()?.t.clone();
     let eager = eager(service);
-    for period in 0..MOST_PERIODS {
+    for period in 0..MAX_PERIODS {
         let service = if period < LAZY_PERIODS { service } else { &eager };
         // Skip idle time; `now` is when data arrive at the empty server.
         let after = all.knots.iter().rposition(|knot| knot.t <= now)?;

@@ -108,11 +108,11 @@ fn part_cells(
     let mut cells = Vec::new();
     for &packet_bytes in &settings.packet_bytes {
         for &rules in &settings.rules {
-            if rules > MOST_ENTRIES {
+            if rules > MAX_ENTRIES {
                 return Err(wrong(
                     "settings.rules",
                     format!(
-                        "must be at most {MOST_ENTRIES} with parts, whose entries are in the program"
+                        "must be at most {MAX_ENTRIES} with parts, whose entries are in the program"
                     ),
                 ));
             }
@@ -140,7 +140,7 @@ fn part_cells(
 }
 
 /// The largest number of table entries that a generated program contains.
-const MOST_ENTRIES: u32 = 4096;
+const MAX_ENTRIES: u32 = 4096;
 
 fn checked_settings<'f>(
     file: &'f PlanFile,

@@ -30,7 +30,7 @@ pub(super) struct ReportedFlow {
 
 /// The largest number of parts of an answer, each of which has at most 64 KiB. A switch with a
 /// million flows sends about 1,500.
-const MOST_PARTS: usize = 1 << 15;
+const MAX_PARTS: usize = 1 << 15;
 
 /// A part of the answer to a request for statistics.
 enum Statistics {
@@ -262,8 +262,8 @@ impl OpenFlowChannel {
         let mut parts = 0;
         self.exchange(what, xid, &mut |frame| {
             parts += 1;
-            if parts > MOST_PARTS {
-                return Err(malformed(what, &format!("it has more than {MOST_PARTS} parts")));
+            if parts > MAX_PARTS {
+                return Err(malformed(what, &format!("it has more than {MAX_PARTS} parts")));
             }
             match version {
                 Version::V1_0 => match v1_0::Message::decode(frame) {

@@ -5,7 +5,7 @@
 use super::batch::{IN_BYTES, Sent};
 use super::glue::{Assignments, Decision};
 use super::{Batch, DEPARSER, EGRESS, FastPath, INGRESS, PARSER, UPDATE, VERIFY};
-use crate::architecture::MAXIMUM_PASSES;
+use crate::architecture::MAX_PASSES;
 use crate::architecture::glue::{Fate, Inputs, Known};
 use crate::compiled::burst::Column;
 use crate::compiled::context::{Context, flow};
@@ -376,8 +376,8 @@ impl Run<'_, '_> {
         let mut queues = Queues::new(replicas);
         for (position, replica) in replicas.iter().enumerate() {
             self.stops()?;
-            if position as u64 + 1 >= MAXIMUM_PASSES {
-                return Err(RunError::PassLimit(MAXIMUM_PASSES));
+            if position as u64 + 1 >= MAX_PASSES {
+                return Err(RunError::PassLimit(MAX_PASSES));
             }
             self.frames[begin..begin + self.words].copy_from_slice(self.saved);
             // All replicas are queued before the first of them leaves.

@@ -1,6 +1,6 @@
 //! Compiles the generated functions to machine code. This takes most of the time in which a program
 //! loads, so functions are compiled in parallel, with one thread per core, up to
-//! [`MAXIMUM_THREADS`]. One thread then writes the pages in the order in which the functions were
+//! [`MAX_THREADS`]. One thread then writes the pages in the order in which the functions were
 //! added, so that the code does not depend on the number of threads.
 
 use super::effort::Effort;
@@ -16,7 +16,7 @@ use std::thread;
 
 /// The largest number of threads. More would not help: the largest function alone takes about a
 /// quarter of the time.
-const MAXIMUM_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// The largest number of Cranelift instructions of a function that is optimised. Beyond it,
 /// optimisation and backtracking register allocation take time that grows faster than the function,
@@ -63,7 +63,7 @@ impl Made {
     fn compile(&mut self, module: &JITModule) -> Result<(), CompileError> {
         let (full, little) = (module.isa(), Effort::Little.isa()?);
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let threads = threads.min(MAXIMUM_THREADS).min(self.functions.len());
+        let threads = threads.min(MAX_THREADS).min(self.functions.len());
         let mut functions: Vec<&mut Context> =
             self.functions.iter_mut().map(|(_, context)| context).collect();
         // The largest function is taken first, so that no thread waits for it at the end.

@@ -13,7 +13,7 @@ use crate::resolved::gather::Piece;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 /// The largest number of bytes for which the computation of a CRC is inlined.
-const MOST: u32 = 64;
+const MAX: u32 = 64;
 /// The number of bytes in a word. The CRC has a table of 256 entries for each byte position in it.
 const WORD: u32 = 8;
 
@@ -26,7 +26,7 @@ impl Function<'_, '_> {
         let gather = resolved.gathers.get(number as usize)?;
         let bytes = gather.bytes_of_pieces()?;
         let all = bytes.iter().sum::<u32>();
-        let crc = gather.algorithm.fixed_crc().filter(|_| (1..=MOST).contains(&all))?;
+        let crc = gather.algorithm.fixed_crc().filter(|_| (1..=MAX).contains(&all))?;
         let (tables, combined) = crc.for_words(all as usize)?;
         let tables = self.number(tables.as_ptr().expose_provenance() as u64);
         let mut taken = None;

@@ -10,7 +10,7 @@ use cranelift_frontend::Variable;
 
 /// The largest number of states that one parser may pass through, as in the interpreter. A longer
 /// parse fails with `ParserTimeout`.
-const MAXIMUM_STATES: i64 = 65_536;
+const MAX_STATES: i64 = 65_536;
 
 impl Function<'_, '_> {
     /// Emits a parser, with a block for each state.
@@ -42,11 +42,10 @@ impl Function<'_, '_> {
     }
 
     /// Emits code that counts the states that a packet visits in a parser with a loop, and rejects
-    /// the packet at [`MAXIMUM_STATES`].
+    /// the packet at [`MAX_STATES`].
     fn count_state(&mut self, counter: Variable) {
         let before = self.builder.use_var(counter);
-        let is_left =
-            self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, before, MAXIMUM_STATES);
+        let is_left = self.builder.ins().icmp_imm_s(IntCC::UnsignedLessThan, before, MAX_STATES);
         self.reject_unless(is_left, u64::from(self.resolved.errors.timeout));
         let after = self.builder.ins().iadd_imm_s(before, 1);
         self.builder.def_var(counter, after);

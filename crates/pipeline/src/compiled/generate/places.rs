@@ -27,7 +27,7 @@ const NO_PLACES: &str = "a stage that was begun without a plan";
 /// function with variables, although no plan has values of its shape.
 const NOT_PLANNED: &str = "a value of a shape that no plan has";
 /// The message of the internal error for code of the fused function in another function.
-const NOT_WHOLE: &str = "code of the fused function in another stage";
+const NOT_FUSED: &str = "code of the fused function in another stage";
 
 /// The offsets of those fields of the context that are variables in functions that process bursts.
 const FIELDS: [usize; 11] = [
@@ -157,7 +157,7 @@ impl<'m> Function<'_, 'm> {
     /// state from which it does. In those blocks, no header has been written yet.
     pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
         let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
-            self.broken(NOT_WHOLE);
+            self.broken(NOT_FUSED);
             return Vec::new();
         };
         fused.state = None;
@@ -173,7 +173,7 @@ impl<'m> Function<'_, 'm> {
         (known, payload): (BTreeMap<Offset, Known>, Option<u32>),
     ) {
         let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
-            return self.broken(NOT_WHOLE);
+            return self.broken(NOT_FUSED);
         };
         fused.written.clear();
         fused.extracted = extracted;
@@ -193,7 +193,7 @@ impl<'m> Function<'_, 'm> {
             Some(Places { fused: Some(fused), .. }) => {
                 (fused.buckets, fused.looked_up) = (buckets, looked_up);
             }
-            Some(_) | None => self.broken(NOT_WHOLE),
+            Some(_) | None => self.broken(NOT_FUSED),
         }
     }
 

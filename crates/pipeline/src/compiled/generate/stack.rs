@@ -11,7 +11,7 @@ pub const WORKER_STACK_BYTES: usize = 8 << 20;
 
 /// The maximum number of bytes of a worker's stack that generated code may take. The rest is for
 /// the callers of the code, and for the host functions that it calls.
-const MOST: u64 = WORKER_STACK_BYTES as u64 / 2;
+const MAX: u64 = WORKER_STACK_BYTES as u64 / 2;
 
 /// The size in bytes of the return address and the frame pointer, which Cranelift does not include
 /// in the size of a stack frame.
@@ -27,10 +27,10 @@ struct Frame {
 /// Returns the maximum number of bytes of stack that a call of any of the functions takes.
 ///
 /// # Errors
-/// Returns an error if the functions take more than `MOST` bytes, or call each other recursively.
+/// Returns an error if the functions take more than `MAX` bytes, or call each other recursively.
 pub(super) fn needed(functions: &[(FuncId, Context)]) -> Result<u64, CompileError> {
     let frames = functions.iter().map(|(id, context)| Ok((*id, frame(context)?)));
-    within(&frames.collect::<Result<_, InternalError>>()?, MOST)
+    within(&frames.collect::<Result<_, InternalError>>()?, MAX)
 }
 
 fn within(frames: &HashMap<FuncId, Frame>, most: u64) -> Result<u64, CompileError> {

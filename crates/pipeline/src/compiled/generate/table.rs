@@ -767,8 +767,8 @@ impl Function<'_, '_> {
         let Some(packed) = entry.layout.actions.get(index) else {
             return self.broken("the packed parameters of an action");
         };
-        let defers = entry.layout.defers;
-        let to = if defers { (entry.access, MADE as i32) } else { (entry.values, 0) };
+        let updates_out_of_place = entry.layout.updates_out_of_place;
+        let to = if updates_out_of_place { (entry.access, MADE as i32) } else { (entry.values, 0) };
         for reference in &action.references {
             let (Some(field), Some(packed)) =
                 (action.data.get(*reference), packed.parameters.get(*reference))
@@ -802,7 +802,7 @@ impl Function<'_, '_> {
         if self.resolved.samples {
             return;
         }
-        if entry.layout.defers {
+        if entry.layout.updates_out_of_place {
             let (id, position) = (self.number(u64::from(id)), self.number(index as u64));
             let arguments = [self.context, id, entry.access, entry.values, position];
             self.run_on_host(HostCall::Defer, &arguments);

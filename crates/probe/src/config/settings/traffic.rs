@@ -5,9 +5,9 @@ use crate::config::MAX_FRAME_BYTES;
 
 /// The largest rate in packet-ins per second and switch, which exceeds the capacity of any control
 /// connection.
-const MOST_RATE: f64 = 100e6;
+const MAX_RATE: f64 = 100e6;
 /// The largest number of remembered packet-ins, which takes some tens of gigabytes.
-pub(in crate::config) const MOST_OUTSTANDING: f64 = 1e9;
+pub(in crate::config) const MAX_OUTSTANDING: f64 = 1e9;
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[
     Setting {
@@ -40,7 +40,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             per second in all, a light load for an OpenFlow controller and about the published \
             limit of ONOS over P4Runtime. The suffixes k, M and G multiply by a thousand, a \
             million and a thousand million.",
-        limits: Limits::Number(0.001, MOST_RATE),
+        limits: Limits::Number(0.001, MAX_RATE),
         slot: |draft| &mut draft.traffic.rate,
         ..BASE
     },
@@ -245,7 +245,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         manual: "For all switches together. Beyond it the times of the oldest are discarded, and \
             the result says so. A million is ten seconds of 100,000 unanswered packet-ins per \
             second, and takes some tens of megabytes.",
-        limits: Limits::Number(1.0, MOST_OUTSTANDING),
+        limits: Limits::Number(1.0, MAX_OUTSTANDING),
         slot: |draft| &mut draft.traffic.outstanding_limit,
         ..BASE
     },

@@ -31,7 +31,7 @@ pub(in crate::rfc8456) struct Disturbed {
 
 /// The maximum number of overdue events of the disturbance that are sent together after a pause of
 /// the probe.
-const MOST_AT_ONCE: u32 = 1000;
+const MAX_AT_ONCE: u32 = 1000;
 
 impl Disturbed {
     pub(in crate::rfc8456) fn new(
@@ -70,7 +70,7 @@ impl Procedure for Disturbed {
     }
 
     fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_AT_ONCE {
             if self.next > now {
                 break;
             }

@@ -12,9 +12,9 @@ use crate::{Extended, Rational};
 
 /// The largest number of delays for which Newton's method is used. The slopes take one evaluation
 /// of F for each delay, and the time to solve the equations is cubic in this number.
-const MOST_DELAYS: usize = 128;
+const MAX_DELAYS: usize = 128;
 /// The largest number of steps of Newton's method.
-const MOST_STEPS: usize = 24;
+const MAX_STEPS: usize = 24;
 /// The relative difference below which the delays of two steps count as equal.
 const TOLERANCE: f64 = 1e-12;
 /// The inverses of the relative amounts by which solutions are raised before they are checked. They
@@ -37,9 +37,9 @@ pub(super) fn fixed_point(
     keys.sort();
     let start: Option<Vec<Rational>> =
         keys.iter().map(|key| delays.classes.get(key)?.delay.finite().cloned()).collect();
-    let Some(mut at) = start.filter(|start| start.len() <= MOST_DELAYS) else { return Ok(None) };
+    let Some(mut at) = start.filter(|start| start.len() <= MAX_DELAYS) else { return Ok(None) };
     let mut solved = false;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let Some(next) = function.tangent(&keys, &at, step)? else { break };
         let close = next.iter().zip(&at).all(|(next, at)| {
             let (next, at) = (next.to_f64(), at.to_f64());

@@ -30,9 +30,9 @@ use crate::network::elements::{FlowId, ServerId};
 use crate::{Extended, Rational};
 
 /// The largest number of unknown bursts. The programs of all of them are solved in every round.
-const MOST_BURSTS: usize = 240;
+const MAX_BURSTS: usize = 240;
 /// The largest number of rounds, each of which solves the programs again at better bursts.
-const MOST_ROUNDS: usize = 12;
+const MAX_ROUNDS: usize = 12;
 /// The exponents of the powers of two by which the bursts at the sources are multiplied for a first
 /// guess, if no bursts are known. The larger the guess, the smaller are the factors with which the
 /// bursts depend on each other.
@@ -92,7 +92,7 @@ fn unknowns(
             unknowns.insert(Unknown::Link(from, to));
         }
         let rates = flows.iter().all(|id| network.flow(*id).arrival.ultimate_rate().is_finite());
-        if !rates || unknowns.len() > MOST_BURSTS || network.server(from).packetizer {
+        if !rates || unknowns.len() > MAX_BURSTS || network.server(from).packetizer {
             return Ok(None);
         }
         if roots.insert(from) {
@@ -190,7 +190,7 @@ impl System {
             });
         }
         let mut best = best?;
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let near: Vec<f64> = best.iter().map(Rational::to_f64).collect();
             let Some(lines) = self.lines(&near) else { break };
             // The known bursts may also be inserted into the lines.

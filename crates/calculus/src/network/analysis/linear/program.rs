@@ -31,9 +31,9 @@ use crate::{Interrupt, Rational};
 const FRACTION_BITS: i32 = 46;
 /// The largest number of multipliers up to which the optimum is computed exactly. The cost of exact
 /// elimination grows fast with this number.
-const MOST_RECOVERED: usize = 260;
+const MAX_RECOVERED: usize = 260;
 /// The number of bits of a number above which the exact computation of the optimum is abandoned.
-const MOST_BITS: u64 = 6_000;
+const MAX_BITS: u64 = 6_000;
 /// The time after which the floating-point solver pauses, so that the interrupt can be checked.
 #[cfg(feature = "programs")]
 const SOLVER_SLICE: Duration = Duration::from_millis(500);
@@ -274,7 +274,7 @@ impl Program {
     /// computed exactly and is optimal.
     fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
-        if support.len() > MOST_RECOVERED {
+        if support.len() > MAX_RECOVERED {
             return None;
         }
         // The columns whose constraints hold with equality at the vertex.
@@ -344,7 +344,7 @@ fn eliminate(
             *value = value.checked_div(&factor)?;
         }
         aim = aim.checked_div(&factor)?;
-        if aim.bits() > MOST_BITS || terms.values().any(|value| value.bits() > MOST_BITS) {
+        if aim.bits() > MAX_BITS || terms.values().any(|value| value.bits() > MAX_BITS) {
             return None;
         }
         for (others, other_aim) in &mut equations {

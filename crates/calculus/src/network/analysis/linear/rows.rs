@@ -13,7 +13,7 @@ use crate::{Extended, Rational};
 
 /// The largest number of times at a server's entrance up to which arrivals are bounded between all
 /// pairs of times. A program that uses all words always bounds all pairs.
-const MOST_TIMES_FOR_ALL_PAIRS: usize = 12;
+const MAX_TIMES_FOR_ALL_PAIRS: usize = 12;
 
 /// The variables of some times, or of a class's data at these times, in the order of the times.
 /// `None` stands for zero.
@@ -220,7 +220,7 @@ impl<'t> Formulation<'t> {
                 self.program.row([plus(data[*late]), minus(data[*early])], Rational::ZERO);
             }
         }
-        let all_pairs = all_pairs || level.dates.len() <= MOST_TIMES_FOR_ALL_PAIRS;
+        let all_pairs = all_pairs || level.dates.len() <= MAX_TIMES_FOR_ALL_PAIRS;
         let pairs = chosen_pairs(&level, &neighbours, all_pairs);
         self.bound_arrivals(index, &pairs, &here);
     }

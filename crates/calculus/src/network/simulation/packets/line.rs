@@ -17,7 +17,7 @@ use crate::{Curve, Rational};
 
 /// The largest number of arrivals that a server without a strict service curve remembers. If it
 /// forgets one, it may serve earlier than its curve requires, which is always legal.
-const MOST_ARRIVALS: usize = 64;
+const MAX_ARRIVALS: usize = 64;
 
 /// The properties of a server that are the same in all runs.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ impl<'s> Line<'s> {
         }
         if !self.spec.strict || begins {
             self.origins.push_back((self.clock.shows(now), self.came.clone()));
-            if self.origins.len() > MOST_ARRIVALS {
+            if self.origins.len() > MAX_ARRIVALS {
                 self.origins.pop_front();
             }
         }

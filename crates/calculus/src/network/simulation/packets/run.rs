@@ -20,7 +20,7 @@ use crate::interrupt;
 use crate::network::elements::{Multiplexing, Priority, Regulator, ServerId};
 
 /// The largest number of events in one run, after which it ends.
-const MOST_EVENTS: usize = 60_000;
+const MAX_EVENTS: usize = 60_000;
 
 /// The parameters of a run: when sources send, and what is pseudo-random.
 #[derive(Clone, Debug)]
@@ -292,7 +292,7 @@ impl<'c, 'n> Run<'c, 'n> {
     }
 
     fn play(&mut self) {
-        while self.open > 0 && self.events.len() < MOST_EVENTS && !interrupt::is_set() {
+        while self.open > 0 && self.events.len() < MAX_EVENTS && !interrupt::is_set() {
             let Some(Reverse((now, _, number))) = self.agenda.pop() else { return };
             match self.events.get_mut(number).and_then(Option::take) {
                 Some(Event::Sent(packet)) => self.add(*packet, &now, true),

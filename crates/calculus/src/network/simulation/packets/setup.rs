@@ -15,7 +15,7 @@ use crate::{Curve, Extended, Rational};
 
 /// The largest number of flows that take part in a packet simulation for a flow of interest besides
 /// that flow and its multicast or replication group.
-const MOST_FLOWS: usize = 24;
+const MAX_FLOWS: usize = 24;
 /// The number of packets into which the burst of a fluid flow is divided.
 const PACKETS_PER_BURST: i64 = 5;
 
@@ -253,7 +253,7 @@ impl<'n> Setup<'n> {
 }
 
 /// Returns a flow, then all flows of its multicast or replication group, and then up to
-/// [`MOST_FLOWS`] flows that share servers with these, those that share the most servers first.
+/// [`MAX_FLOWS`] flows that share servers with these, those that share the most servers first.
 fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     let own = network.flow(flow);
     let is_same = |other: &Flow| {
@@ -271,7 +271,7 @@ fn around(network: &Network, flow: FlowId) -> Vec<FlowId> {
     }
     let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
     others.sort_by_key(|(id, shared)| (Reverse(*shared), *id));
-    ids.extend(others.into_iter().map(|(id, _)| id).take(MOST_FLOWS));
+    ids.extend(others.into_iter().map(|(id, _)| id).take(MAX_FLOWS));
     ids
 }
 

@@ -46,8 +46,8 @@ pub(in crate::compiled::generate) fn is_possible(
     // The interpreter's steps change tables, and so do updates of entries that are not written in
     // place.
     !plan.interprets
-        && !plan.defers
-        && !plan.seeks_alone
+        && !plan.updates_out_of_place
+        && !plan.searches_per_packet
         && !plan.parser_writes_headers
         && plan.ahead.keys().all(is_looked_up_ahead)
         && plan.statements <= STATEMENTS

@@ -12,7 +12,7 @@
 
 use super::fused::Parsed;
 use super::{Loop, tables_with_known_keys};
-use crate::compiled::burst::{Burst, MAXIMUM_PREFETCHED, Packet};
+use crate::compiled::burst::{Burst, MAX_PREFETCHED, Packet};
 use crate::compiled::fast_path::FastPath;
 use crate::compiled::generate::function::Function;
 use crate::compiled::generate::variables::{Known, has_known_key};
@@ -80,7 +80,7 @@ pub(in crate::compiled::generate) fn prefetched<'b>(
         })
         .collect();
     let prefetched = Prefetched { parsed, tables: tables.filter(|tables| !tables.is_empty())? };
-    (prefetched.buckets() <= MAXIMUM_PREFETCHED).then_some(prefetched)
+    (prefetched.buckets() <= MAX_PREFETCHED).then_some(prefetched)
 }
 
 impl<'m> Function<'_, 'm> {

@@ -13,7 +13,7 @@ use openflow_switch::{Arriving, Fate};
 
 /// The largest number of consecutive packets of a closed loop that the flow rules of a switch may
 /// handle before the thread turns to its other work.
-const MOST_HANDLED: u32 = 64;
+const MAX_HANDLED: u32 = 64;
 
 impl Shard {
     /// Sends the announcements of emulated hosts that are due at `now`.
@@ -138,7 +138,7 @@ impl Shard {
             // A packet that flow rules handle occupies no slot of the window, so only this limit
             // ends the loop.
             handled += 1;
-            if handled == MOST_HANDLED {
+            if handled == MAX_HANDLED {
                 self.touch(index);
                 break;
             }
