@@ -5,6 +5,7 @@
 mod book;
 mod device_open_vswitch;
 mod discovery;
+mod dut_open_vswitch;
 mod exercises;
 mod faucet;
 mod finsy;

@@ -21,6 +21,7 @@ mod network;
 mod null;
 mod service;
 mod session;
+mod switch_connection;
 mod worker;
 
 use std::io;
@@ -39,6 +40,7 @@ use crate::{Counters, Journal};
 pub use grpc::tls::{ServerTls, TlsError};
 pub use network::Part;
 use session::Policy;
+pub use switch_connection::{SwitchConnection, SwitchConnectionError};
 use worker::{Delivery, Slot, Worker};
 
 /// The interval at which threads of a controller check whether they must stop.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::DutError;
 use crate::session::Session;
-use crate::window::{Operation, Phase, Refusal, Shape};
+use crate::window::{Operation, Phase, Refusal, Shape, Work};
 
 /// The settings of the test.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,9 @@ pub struct Measured {
     /// Whether an entry could be inserted after another one was deleted from the full table;
     /// `None` if the table did not become full.
     pub is_freed: Option<bool>,
+    /// The number of accepted entries that the switch did not have in the end; `None` if it was not
+    /// asked.
+    pub missing: Option<u64>,
 }
 
 /// The number of steps in which a table is filled to its declared size.
@@ -69,7 +72,7 @@ pub(crate) async fn measure(
 ) -> Result<Measured, DutError> {
     let numbers = session.numbers().to_vec();
     let shape = Shape { window: settings.window, time: None };
-    let size = session.maker().table().size.and_then(|size| usize::try_from(size).ok());
+    let size = session.size().and_then(|size| usize::try_from(size).ok());
     let length = size.map_or(numbers.len(), |size| size.min(numbers.len())).div_ceil(STEPS).max(1);
     // Each step has several windows of requests.
     let batch = (length / (4 * settings.window)).clamp(1, settings.batch.max(1));
@@ -79,11 +82,13 @@ pub(crate) async fn measure(
         ending: Ending::AllInserted,
         steps: Vec::new(),
         is_freed: None,
+        missing: None,
     };
     let mut inserted = Vec::new();
     let mut unused = None;
     for step in numbers.chunks(length) {
-        let phase = session.write((Operation::Insert, step), batch, shape, stop).await?;
+        let work = Work { operation: Operation::Insert, numbers: step, batch };
+        let phase = session.write(work, shape, stop).await?;
         measured.note(&phase);
         inserted.extend_from_slice(&phase.accepted);
         progress(inserted.len() as u64, numbers.len() as u64);
@@ -97,15 +102,22 @@ pub(crate) async fn measure(
             break;
         }
     }
+    measured.missing = session.missing()?;
     let never = AtomicBool::new(false);
-    if let (Some(unused), Some(last)) = (unused, inserted.pop()) {
+    if let Some(unused) = unused
+        && let Some(last) = inserted.pop()
+    {
         let one = Shape { window: 1, time: None };
-        session.write((Operation::Delete, &[last]), 1, one, &never).await?;
-        let again = session.write((Operation::Insert, &[unused]), 1, one, &never).await?;
+        let delete = Work { operation: Operation::Delete, numbers: &[last], batch: 1 };
+        session.write(delete, one, &never).await?;
+        let insert = Work { operation: Operation::Insert, numbers: &[unused], batch: 1 };
+        let again = session.write(insert, one, &never).await?;
         measured.is_freed = Some(!again.accepted.is_empty());
         inserted.extend(again.accepted);
     }
-    session.write((Operation::Delete, &inserted), settings.batch, shape, &never).await?;
+    let batch = settings.batch;
+    let empty = Work { operation: Operation::Delete, numbers: &inserted, batch };
+    session.write(empty, shape, &never).await?;
     Ok(measured)
 }
 

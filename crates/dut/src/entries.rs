@@ -215,7 +215,7 @@ fn bits(field: &MatchField) -> u32 {
 
 /// Permutes the numbers of `bits` bits, so that the results for successive numbers are far apart,
 /// as the keys of a real table are. Higher bits of `number` are ignored.
-fn scattered(number: u64, bits: u32) -> u64 {
+pub(crate) fn scattered(number: u64, bits: u32) -> u64 {
     // Multiplication with an odd number is a bijection modulo a power of two. This one is 2^64
     // divided by the golden ratio (D. Knuth, The Art of Computer Programming, volume 3, 6.4).
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,7 +1,9 @@
 //! The error of a measurement.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use controllers::openflow::SwitchConnectionError;
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::ArbitrationFailure;
 
@@ -17,6 +19,25 @@ pub enum DutError {
         /// The address, as `host:port`.
         address: String,
         /// The error of the connection.
+        cause: String,
+    },
+    /// The system refuses to listen for an OpenFlow switch.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        cause: std::io::Error,
+    },
+    /// No OpenFlow switch opened a session, or its connection ended.
+    #[error("the OpenFlow switch cannot be measured: {0}")]
+    Switch(#[from] SwitchConnectionError),
+    /// The switch answered a request with bytes that are not the answer.
+    #[error("the answer of the switch to a request for {what} is malformed: {cause}")]
+    Malformed {
+        /// The kind of the request.
+        what: &'static str,
+        /// What is wrong with the answer.
         cause: String,
     },
     /// The server has no device with the given identifier.

@@ -1,10 +1,12 @@
-//! Measurements of a switch from the controller's side, over P4Runtime: the device under test.
+//! Measurements of a switch from the controller's side, over P4Runtime or OpenFlow: the device
+//! under test.
 //!
-//! [`measure`] becomes the only primary controller of a switch and measures one table of the
-//! pipeline that the switch runs: how many entries the switch inserts, modifies and deletes in a
-//! second and after which time it answers ([`updates`]), how fast it sends entries ([`reads`]), and
-//! how many it accepts ([`capacity`]). The entries are made from the switch's own P4Info
-//! ([`EntryMaker`]), and are removed again.
+//! [`measure`] becomes the controller of a switch and measures one table: how many entries the
+//! switch inserts, modifies and deletes in a second and after which time it answers ([`updates`]),
+//! how fast it sends entries ([`reads`]), and how many it accepts ([`capacity`]). For a P4Runtime
+//! switch, the entries are made from its own P4Info ([`EntryMaker`]); for an OpenFlow switch, they
+//! are flows that no other controller uses. All are removed again. The two protocols differ only
+//! in the control channel of a session and in that of a measurement with packets.
 //!
 //! An answer says that the switch has accepted an update, but not that packets obey it yet. For
 //! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
@@ -15,6 +17,7 @@ pub mod capacity;
 pub mod effects;
 mod entries;
 mod error;
+mod flows;
 pub mod live;
 mod plan;
 pub mod reads;
@@ -26,6 +29,7 @@ mod window;
 
 pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
-pub use plan::{Outcome, Plan, Subject, Watch, measure};
-pub use session::Device;
+pub use flows::FlowMatch;
+pub use plan::{Outcome, Plan, Protocol, Subject, Watch, measure};
+pub use session::{Device, Listening, Target};
 pub use window::{Call, Operation, Phase, Refusal};

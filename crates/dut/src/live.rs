@@ -6,11 +6,15 @@
 //! call; an arrival lies between the reading before the previous look at its interface and the one
 //! after the look that found it.
 
-mod entries;
+mod bench;
+mod control;
 mod outlet;
 mod run;
 
-pub use outlet::{Flow, Outcome, Traffic, Wire};
+pub use outlet::{Flow, Outcome, Ports, Traffic, Wire};
 pub use run::{Kind, Measured, Settings};
 
-pub(crate) use run::measure;
+pub(crate) use run::{Changes, over_openflow, over_p4runtime};
+
+#[cfg(test)]
+mod tests;

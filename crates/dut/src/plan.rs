@@ -1,18 +1,18 @@
 //! A measurement as a whole: the tests of a plan, one after the other, on one session.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use entities::schema::MatchKind;
+use openflow::{DatapathId, Version};
 
 use crate::error::DutError;
-use crate::session::{Device, Session};
+use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::{capacity, live, reads, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The table that is measured, by its name or alias; `None` for the largest suitable one.
-    pub table: Option<String>,
     /// The largest number of different entries that the tests of updates, reads and capacity
     /// insert.
     pub entries: u64,
@@ -22,26 +22,47 @@ pub struct Plan {
     pub reads: Option<reads::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
-    /// The packets and settings of the test of effects on packets; `None` to leave it out.
-    pub effects: Option<(live::Traffic, live::Settings)>,
+    /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
+    /// of the [`Target`].
+    pub effects: Option<live::Settings>,
+}
+
+/// The protocol between this program and the switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// P4Runtime.
+    P4Runtime {
+        /// The version that the switch implements; `None` if it does not say so.
+        version: Option<String>,
+    },
+    /// OpenFlow.
+    OpenFlow {
+        /// The version that was negotiated.
+        version: Version,
+        /// The datapath id of the switch.
+        datapath_id: Option<DatapathId>,
+        /// The manufacturer, hardware and software that the switch names, if it does.
+        description: Option<String>,
+    },
 }
 
 /// The table that was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The version of P4Runtime that the switch implements; `None` if it does not say so.
-    pub version: Option<String>,
+    /// The protocol.
+    pub protocol: Protocol,
     /// The fully qualified name of the table.
     pub table: String,
-    /// The number of entries that the program declares for the table; `None` for no limit.
+    /// The number of entries that the program declares, or the switch reports, for the table;
+    /// `None` if there is none.
     pub size: Option<u64>,
     /// The key fields of the table, each with its match kind and width, such as
     /// `hdr.ipv4.dst: lpm, 32 bits`.
     pub keys: Vec<String>,
     /// The fully qualified name of the action of the entries.
     pub action: String,
-    /// The number of parameters of the action. Without parameters, a modification changes nothing.
-    pub parameters: usize,
+    /// Whether a modification changes entries. Otherwise their action has no parameters.
+    pub is_modifiable: bool,
     /// The number of entries that the table had before the measurement.
     pub present: usize,
     /// The number of entries that the measurement could use.
@@ -61,6 +82,9 @@ pub struct Outcome {
     pub capacity: Option<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
     pub effects: Option<live::Measured>,
+    /// The number of OpenFlow errors that came after the barrier reply that should have followed
+    /// them; always 0 for P4Runtime.
+    pub late_errors: u64,
     /// The reasons why tests failed, or why the switch was not left as it was found; empty if
     /// everything went well.
     pub failures: Vec<String>,
@@ -70,6 +94,9 @@ pub struct Outcome {
 pub trait Watch {
     /// Called whenever a test has made a step: `done` of `of` steps are complete.
     fn step(&mut self, test: &'static str, done: u64, of: u64);
+
+    /// Called when the measurement begins to wait for an OpenFlow switch, with the address.
+    fn listens(&mut self, _address: SocketAddr) {}
 }
 
 /// Makes the tests of a plan. If `stop` is set, ends soon with the results until then. In all
@@ -79,23 +106,25 @@ pub trait Watch {
 /// Returns an error if no test can be made. A test that fails is reported in the outcome, and the
 /// tests after it are left out.
 pub fn measure(
-    device: &Device,
+    target: &Target,
     plan: &Plan,
     stop: &AtomicBool,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, DutError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut session = Session::open(device, plan.table.as_deref(), plan.entries).await?;
+        let mut session = Session::open(target, plan.entries, stop, watch).await?;
         let mut outcome = Outcome {
-            subject: subject(&session),
+            subject: subject(&mut session),
             updates: Vec::new(),
             reads: None,
             capacity: None,
             effects: None,
+            late_errors: 0,
             failures: Vec::new(),
         };
-        if let Err(error) = tests(&mut session, plan, stop, watch, &mut outcome).await {
+        let course = Course { target, plan, stop };
+        if let Err(error) = course.tests(&mut session, watch, &mut outcome).await {
             outcome.failures.push(error.to_string());
         }
         match session.restore().await {
@@ -111,53 +140,108 @@ pub fn measure(
                 "the entries of the measurement may still be in the switch: {error}"
             )),
         }
+        if let Channel::OpenFlow(channel) = session.channel() {
+            outcome.late_errors = channel.late_errors();
+        }
         Ok(outcome)
     })
 }
 
-async fn tests(
-    session: &mut Session,
-    plan: &Plan,
-    stop: &AtomicBool,
-    watch: &mut dyn Watch,
-    outcome: &mut Outcome,
-) -> Result<(), DutError> {
-    if let Some(settings) = &plan.updates {
-        let mut step = |done, of| watch.step("updates", done, of);
-        outcome.updates = updates::measure(session, settings, stop, &mut step).await?;
-    }
-    if let (Some(settings), false) = (&plan.reads, stop.load(Ordering::Relaxed)) {
-        let mut step = |done, of| watch.step("reads", done, of);
-        outcome.reads = Some(reads::measure(session, settings, stop, &mut step).await?);
-    }
-    if let (Some(settings), false) = (&plan.capacity, stop.load(Ordering::Relaxed)) {
-        let mut step = |done, of| watch.step("capacity", done, of);
-        outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
-    }
-    if let (Some((traffic, settings)), false) = (&plan.effects, stop.load(Ordering::Relaxed)) {
-        let mut step = |done, of| watch.step("effects", done, of);
-        let client = session.client.clone();
-        let found = live::measure(&client, traffic, settings, stop, &mut step).await?;
-        outcome.effects = Some(found);
-    }
-    Ok(())
+/// A measurement under way.
+struct Course<'a> {
+    target: &'a Target,
+    plan: &'a Plan,
+    stop: &'a AtomicBool,
 }
 
-fn subject(session: &Session) -> Subject {
-    let (table, action) = (session.maker().table(), session.maker().action());
+impl Course<'_> {
+    async fn tests(
+        &self,
+        session: &mut Session,
+        watch: &mut dyn Watch,
+        outcome: &mut Outcome,
+    ) -> Result<(), DutError> {
+        let (plan, stop) = (self.plan, self.stop);
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        if let Some(settings) = &plan.updates {
+            let mut step = |done, of| watch.step("updates", done, of);
+            outcome.updates = updates::measure(session, settings, stop, &mut step).await?;
+        }
+        if let (Some(settings), false) = (&plan.reads, is_stopped()) {
+            let mut step = |done, of| watch.step("reads", done, of);
+            outcome.reads = Some(reads::measure(session, settings, stop, &mut step).await?);
+        }
+        if let (Some(settings), false) = (&plan.capacity, is_stopped()) {
+            let mut step = |done, of| watch.step("capacity", done, of);
+            outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
+        }
+        if let (Some(settings), false) = (&plan.effects, is_stopped()) {
+            let mut step = |done, of| watch.step("effects", done, of);
+            let changes = live::Changes { settings, stop, progress: &mut step };
+            outcome.effects = self.effects(session, changes).await?;
+        }
+        Ok(())
+    }
+
+    async fn effects(
+        &self,
+        session: &mut Session,
+        changes: live::Changes<'_>,
+    ) -> Result<Option<live::Measured>, DutError> {
+        let numbers = session.numbers().to_vec();
+        Ok(match (session.channel(), self.target) {
+            (Channel::P4Runtime(channel), Target::P4Runtime { traffic: Some(traffic), .. }) => {
+                Some(live::over_p4runtime(&channel.client, traffic, changes).await?)
+            }
+            (Channel::OpenFlow(channel), Target::OpenFlow { ports: Some(ports), .. }) => {
+                Some(live::over_openflow(channel, ports, &numbers, changes).await?)
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => None,
+        })
+    }
+}
+
+fn subject(session: &mut Session) -> Subject {
+    let (present, usable, size) = (session.present(), session.numbers().len(), session.size());
+    let found = match session.channel() {
+        Channel::P4Runtime(channel) => of_p4runtime(channel),
+        Channel::OpenFlow(channel) => of_openflow(channel),
+    };
+    Subject { present, usable, size, ..found }
+}
+
+fn of_p4runtime(channel: &P4RuntimeChannel) -> Subject {
+    let (table, action) = (channel.maker().table(), channel.maker().action());
     let keys = table.match_fields.iter().map(|field| {
         let width = field.value.bits().map_or("text".to_owned(), |bits| format!("{bits} bits"));
         format!("{}: {}, {width}", field.name, kind_name(&field.kind))
     });
     Subject {
-        version: session.version().map(str::to_owned),
+        protocol: Protocol::P4Runtime { version: channel.version().map(str::to_owned) },
         table: table.name.clone(),
-        size: table.size,
+        size: None,
         keys: keys.collect(),
         action: action.name.clone(),
-        parameters: action.params.len(),
-        present: session.present(),
-        usable: session.numbers().len(),
+        is_modifiable: !action.params.is_empty(),
+        present: 0,
+        usable: 0,
+    }
+}
+
+fn of_openflow(channel: &OpenFlowChannel) -> Subject {
+    Subject {
+        protocol: Protocol::OpenFlow {
+            version: channel.version(),
+            datapath_id: channel.datapath_id(),
+            description: channel.description().map(str::to_owned),
+        },
+        table: "0".to_owned(),
+        size: None,
+        keys: channel.matching().fields().iter().map(|field| (*field).to_owned()).collect(),
+        action: "output".to_owned(),
+        is_modifiable: true,
+        present: 0,
+        usable: 0,
     }
 }
 

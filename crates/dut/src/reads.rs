@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::session::Session;
-use crate::window::{BUSY, Operation, Shape, processor_time};
+use crate::window::{BUSY, Operation, Shape, Work, processor_time};
 
 /// The number of updates in a request that fills the table.
 const BATCH: usize = 100;
@@ -51,7 +51,8 @@ pub(crate) async fn measure(
     let numbers: Vec<EntryNumber> =
         session.within_size().iter().take(settings.entries).copied().collect();
     let shape = Shape { window: 4, time: None };
-    let filled = session.write((Operation::Insert, &numbers), BATCH, shape, stop).await?;
+    let fill = Work { operation: Operation::Insert, numbers: &numbers, batch: BATCH };
+    let filled = session.write(fill, shape, stop).await?;
     let expected = session.present() + filled.accepted.len();
     let mut measured =
         Measured { expected, rates: Vec::new(), wrong: 0, reads: 0, is_limited_here: false };
@@ -61,7 +62,7 @@ pub(crate) async fn measure(
         let (began, processor) = (Instant::now(), processor_time());
         let mut entries = 0;
         while began.elapsed() < settings.time && !stop.load(Ordering::Relaxed) {
-            let found = session.read().await?.len();
+            let found = session.read().await?;
             entries += found;
             measured.reads += 1;
             measured.wrong += usize::from(found != expected);
@@ -74,7 +75,7 @@ pub(crate) async fn measure(
         busy += usize::from((processor_time() - processor).as_secs_f64() >= BUSY * time);
     }
     measured.is_limited_here = 2 * busy > measured.rates.len();
-    let emptied = (Operation::Delete, filled.accepted.as_slice());
-    session.write(emptied, BATCH, shape, &AtomicBool::new(false)).await?;
+    let empty = Work { operation: Operation::Delete, numbers: &filled.accepted, batch: BATCH };
+    session.write(empty, shape, &AtomicBool::new(false)).await?;
     Ok(measured)
 }

@@ -1,24 +1,30 @@
-//! The session of a measurement: the connection as the only primary controller, and the entries
-//! that the measurement has left in the switch.
+//! The session of a measurement: the control channel of the switch, and the entries that the
+//! measurement has left in the switch.
+
+mod openflow;
+mod p4runtime;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions, ClientTls, Standing, StreamReceiver, StreamSender};
-use p4runtime::p4info::Schema;
-use p4runtime::proto::v1::{
-    self, entity::Entity as Kind, get_forwarding_pipeline_config_request::ResponseType,
-};
+use ::openflow::Version;
+use ::p4runtime::client::ClientTls;
 
-use crate::entries::{EntryMaker, EntryNumber};
+use crate::entries::EntryNumber;
 use crate::error::DutError;
-use crate::window::{Operation, PATIENCE, Phase, Request, Shape, send};
+use crate::flows::FlowMatch;
+use crate::live;
+use crate::plan::Watch;
+use crate::window::{Operation, Phase, Shape, Work};
+
+pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
+pub(crate) use self::p4runtime::P4RuntimeChannel;
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;
 
-/// A device that is to be measured.
+/// A device that is to be measured over P4Runtime.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// The address of the P4Runtime server, as `host:port`.
@@ -29,13 +35,47 @@ pub struct Device {
     pub tls: Option<ClientTls>,
 }
 
-/// A connection to the measured switch, as its only primary controller.
+/// The place at which an OpenFlow switch connects, and the flows that are made for it.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    /// The address that is listened on. With port 0 the system chooses a port.
+    pub address: SocketAddr,
+    /// The versions that are offered to the switch; both if there is none.
+    pub versions: Vec<Version>,
+    /// The fields that flows match.
+    pub matching: FlowMatch,
+}
+
+/// The switch that is measured.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A P4Runtime switch.
+    P4Runtime {
+        /// The device.
+        device: Device,
+        /// The table that is measured, by its name or alias; `None` for the largest suitable one.
+        table: Option<String>,
+        /// The packets of the test of effects; `None` if the plan does not have it.
+        traffic: Option<Box<live::Traffic>>,
+    },
+    /// An OpenFlow switch, which connects to this program.
+    OpenFlow {
+        /// The place at which it connects, and the flows.
+        listening: Listening,
+        /// The ports for packets of the test of effects; `None` if the plan does not have it.
+        ports: Option<live::Ports>,
+    },
+}
+
+/// The control channel of a switch.
+pub(crate) enum Channel {
+    P4Runtime(Box<P4RuntimeChannel>),
+    OpenFlow(Box<OpenFlowChannel>),
+}
+
+/// A session with the measured switch.
 pub(crate) struct Session {
-    pub(crate) client: Client,
-    /// The stream that keeps this client the primary as long as it is open.
-    _stream: (StreamSender, StreamReceiver),
-    maker: EntryMaker,
-    version: Option<String>,
+    channel: Channel,
     /// The number of entries that the table had before the measurement.
     present: usize,
     /// The entries that can be inserted: none of them is in the table before the measurement.
@@ -45,58 +85,44 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects to a switch, becomes its primary controller, and prepares entries of a table: the
-    /// one with the given name, or the largest suitable one. At most `entries` entries are used.
+    /// Connects to a switch, or waits for it, and prepares entries of the table that is measured.
+    /// At most `entries` entries are used.
     ///
     /// # Errors
-    /// See [`DutError`]. A switch that has another primary controller is not disturbed.
+    /// See [`DutError`].
     pub(crate) async fn open(
-        device: &Device,
-        table: Option<&str>,
+        target: &Target,
         entries: u64,
+        stop: &AtomicBool,
+        watch: &mut dyn Watch,
     ) -> Result<Self, DutError> {
-        let options = ClientOptions { tls: device.tls.clone(), ..ClientOptions::default() };
-        let connected = Client::connect(&device.address, device.device_id, &options).await;
-        let mut client = connected.map_err(|error| DutError::Connect {
-            address: device.address.clone(),
-            cause: error.to_string(),
-        })?;
-        let highest = spectate(&mut client).await?;
-        let own = ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
-        let stream = client.become_primary("", own, PATIENCE).await?;
-        // Servers before P4Runtime 1.1 do not know the request.
-        let version = client.capabilities().await.ok();
-        let config = client.get_pipeline(ResponseType::P4infoAndCookie).await;
-        let p4info = config.map(|config| config.p4info);
-        let p4info = p4info.map_err(|status| status.message().to_owned());
-        let p4info = p4info.and_then(|found| found.ok_or_else(|| "it has no P4Info".to_owned()));
-        let p4info =
-            p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
-        let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
-        let maker = EntryMaker::new(schema.objects(), table)?;
-        let mut session = Self {
-            client,
-            _stream: stream,
-            maker,
-            version,
-            present: 0,
-            numbers: Vec::new(),
-            owned: BTreeSet::new(),
+        let (channel, present, numbers) = match target {
+            Target::P4Runtime { device, table, .. } => {
+                let mut channel = P4RuntimeChannel::open(device, table.as_deref()).await?;
+                let present = channel.read().await?;
+                let numbers = channel.maker().absent(entries, &present);
+                (Channel::P4Runtime(Box::new(channel)), present.len(), numbers)
+            }
+            Target::OpenFlow { listening, .. } => {
+                let channel = OpenFlowChannel::open(listening, stop, watch)?;
+                let (present, numbers) = (channel.present(), channel.absent(entries));
+                (Channel::OpenFlow(Box::new(channel)), present, numbers)
+            }
         };
-        let present = session.read().await?;
-        session.present = present.len();
-        session.numbers = session.maker.absent(entries, &present);
-        Ok(session)
+        Ok(Self { channel, present, numbers, owned: BTreeSet::new() })
     }
 
-    /// Returns the maker of the entries of this measurement.
-    pub(crate) fn maker(&self) -> &EntryMaker {
-        &self.maker
+    /// Returns the control channel.
+    pub(crate) fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
-    /// Returns the version of P4Runtime that the switch implements; `None` if it does not say so.
-    pub(crate) fn version(&self) -> Option<&str> {
-        self.version.as_deref()
+    /// Returns the number of entries that the table can have as far as the switch says.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match &self.channel {
+            Channel::P4Runtime(channel) => channel.maker().table().size,
+            Channel::OpenFlow(channel) => channel.size(),
+        }
     }
 
     /// Returns the number of entries that the table had before the measurement.
@@ -109,24 +135,22 @@ impl Session {
         &self.numbers
     }
 
-    /// Writes updates of entries in requests of `batch` updates each.
+    /// Writes updates of entries.
     pub(crate) async fn write(
         &mut self,
-        (operation, numbers): (Operation, &[EntryNumber]),
-        batch: usize,
+        work: Work<'_>,
         shape: Shape,
         stop: &AtomicBool,
     ) -> Result<Phase, DutError> {
-        let request = |numbers: &[EntryNumber]| Request {
-            numbers: numbers.to_vec(),
-            updates: numbers.iter().map(|one| self.maker.update(*one, operation)).collect(),
-        };
-        let requests: Vec<Request> = numbers.chunks(batch.max(1)).map(request).collect();
+        let Work { operation, numbers, batch } = work;
         if operation == Operation::Insert {
             // Also those whose answer is never seen.
             self.owned.extend(numbers);
         }
-        let (phase, sent) = send(&self.client, requests, shape, stop).await?;
+        let (phase, sent) = match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.send(work, shape, stop).await?,
+            Channel::OpenFlow(channel) => channel.send(work, shape, stop)?,
+        };
         if operation == Operation::Insert {
             let unsent = numbers.get(sent.saturating_mul(batch.max(1))..).unwrap_or_default();
             self.disown(unsent);
@@ -137,10 +161,20 @@ impl Session {
         Ok(phase)
     }
 
+    /// Returns the number of entries that the switch accepted and does not have, although it was
+    /// given some time. Returns `None` for P4Runtime, where every update has an answer of its own,
+    /// while an OpenFlow switch only sends errors.
+    pub(crate) fn missing(&mut self) -> Result<Option<u64>, DutError> {
+        match &mut self.channel {
+            Channel::P4Runtime(_) => Ok(None),
+            Channel::OpenFlow(channel) => channel.missing().map(Some),
+        }
+    }
+
     /// Returns the entries that can be inserted without exceeding the declared size of the table. A
     /// tenth of the size is left free.
     pub(crate) fn within_size(&self) -> &[EntryNumber] {
-        let fits = self.maker.table().size.map_or(usize::MAX, |size| {
+        let fits = self.size().map_or(usize::MAX, |size| {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             (size - size / 10).saturating_sub(self.present)
         });
@@ -153,23 +187,12 @@ impl Session {
         }
     }
 
-    /// Returns all entries of the table.
-    pub(crate) async fn read(&mut self) -> Result<Vec<v1::TableEntry>, DutError> {
-        let selected =
-            v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() };
-        let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
-        let answer = tokio::time::timeout(PATIENCE, self.client.read(vec![selected])).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: PATIENCE })?;
-        let entities = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
-        let entries = entities.into_iter().filter_map(|entity| match entity.entity {
-            // The default entry is no entry that was inserted.
-            Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(entry),
-            _ => None,
-        });
-        Ok(entries.collect())
+    /// Reads all entries of the table, and returns their number.
+    pub(crate) async fn read(&mut self) -> Result<usize, DutError> {
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => Ok(channel.read().await?.len()),
+            Channel::OpenFlow(channel) => channel.read(),
+        }
     }
 
     /// Removes the entries of this measurement from the switch. Returns how many entries the table
@@ -182,37 +205,16 @@ impl Session {
         let never = AtomicBool::new(false);
         let shape = Shape { window: 4, time: None };
         // Entries that the switch had refused are not there to be deleted.
-        self.write((Operation::Delete, &owned), RESTORED, shape, &never).await?;
+        let work = Work { operation: Operation::Delete, numbers: &owned, batch: RESTORED };
+        self.write(work, shape, &never).await?;
         self.owned.clear();
-        let after = self.read().await?.len();
-        Ok(i64::try_from(after).unwrap_or(i64::MAX) - i64::try_from(self.present).unwrap_or(0))
-    }
-}
-
-/// Finds out whether the device has a primary controller, by a stream without an election id, which
-/// cannot displace the primary (P4Runtime 1.5, section 5.3). Returns the highest election id that
-/// the switch has seen; `None` if it has seen none.
-///
-/// # Errors
-/// Returns an error if there is a primary, if there is no such device, or if the switch does not
-/// answer.
-async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
-    let device_id = client.device_id();
-    let ask = async {
-        let (_sender, mut receiver) = client.open_stream("", None, None).await?;
-        receiver.arbitrated().await
-    };
-    match tokio::time::timeout(PATIENCE, ask).await {
-        Err(_) => Err(DutError::NoAnswer { what: "StreamChannel", patience: PATIENCE }),
-        Ok(Err(status)) if status.code() == tonic::Code::NotFound => {
-            Err(DutError::NoDevice { device_id, cause: status.message().to_owned() })
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => {
+                let after = channel.read().await?.len();
+                let before = i64::try_from(self.present).unwrap_or(0);
+                Ok(i64::try_from(after).unwrap_or(i64::MAX) - before)
+            }
+            Channel::OpenFlow(channel) => channel.difference(),
         }
-        Ok(Err(status)) => Err(DutError::Request {
-            what: "StreamChannel",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        }),
-        Ok(Ok(Standing::Backup { highest })) => Err(DutError::Controlled { device_id, highest }),
-        Ok(Ok(Standing::NoPrimary { highest })) => Ok(highest),
-        Ok(Ok(Standing::Primary)) => Ok(None),
     }
 }

@@ -1,5 +1,7 @@
 //! Functions that the tests of several modules share.
 
+pub(crate) mod made_switch;
+
 use std::sync::Arc;
 
 use entities::schema::Schema;

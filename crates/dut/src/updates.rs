@@ -17,7 +17,7 @@ use statistics::Ordered;
 
 use crate::error::DutError;
 use crate::session::Session;
-use crate::window::{BUSY, Operation, Phase, Shape};
+use crate::window::{BUSY, Operation, Phase, Shape, Work};
 
 /// The way in which updates are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,13 @@ impl Measured {
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.rounds.iter().map(Phase::refused).sum()
+    }
+
+    /// Returns the number of accepted entries that the switch did not have after the rounds; `None`
+    /// if it was not asked.
+    #[must_use]
+    pub fn missing(&self) -> Option<u64> {
+        self.rounds.iter().filter_map(|phase| phase.missing).reduce(|one, other| one + other)
     }
 
     /// Returns the part that limited the rate, as most rounds tell.
@@ -160,9 +167,10 @@ async fn round(
         for (operation, phase) in Operation::ALL.into_iter().zip(&mut phases) {
             let time = (operation == Operation::Insert).then_some(left);
             let shape = Shape { window: load.window, time };
-            let work = (operation, numbers.as_slice());
-            let series = session.write(work, load.batch, shape, stop).await?;
+            let work = Work { operation, numbers: &numbers, batch: load.batch };
+            let mut series = session.write(work, shape, stop).await?;
             if operation == Operation::Insert {
+                series.missing = session.missing()?;
                 numbers.clone_from(&series.accepted);
             }
             phase.append(series);

@@ -1,16 +1,11 @@
-//! Windows of requests: Write requests of which several wait for their answers at the same time.
+//! Windows of requests, of which several wait for their answers at the same time: their shape, and
+//! what became of them. A request is a Write of P4Runtime, or flow-mods of OpenFlow with a barrier.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use p4runtime::client::{Client, WriteError};
-use p4runtime::proto::v1::{self, write_request::Atomicity};
 use statistics::Ordered;
-use tokio::task::JoinSet;
 
 use crate::entries::EntryNumber;
-use crate::error::DutError;
 
 /// The time to wait for the answer to one request.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,12 +14,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// waited for it.
 pub(crate) const BUSY: f64 = 0.9;
 
-/// The operation of an update of P4Runtime.
+/// The operation of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Inserts an entry.
     Insert,
-    /// Replaces the action parameters of an entry.
+    /// Replaces the action parameters of an entry, or the actions of a flow.
     Modify,
     /// Deletes an entry.
     Delete,
@@ -45,7 +40,7 @@ impl Operation {
     }
 }
 
-/// A Write request that was answered.
+/// A request that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The time from the start of the series until the request was handed to the connection.
@@ -61,13 +56,13 @@ pub struct Call {
 /// The first update that a switch refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The gRPC status code with which the update was refused.
+    /// The gRPC status code with which the update was refused, or the name of the OpenFlow error.
     pub code: String,
-    /// The message of the switch.
+    /// The message of the switch, or the numbers of the OpenFlow error.
     pub message: String,
 }
 
-/// Write requests with one operation: a series of them, or several series with pauses between.
+/// Requests with one operation: a series of them, or several series with pauses between.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
     /// The requests, in the order of their answers.
@@ -82,6 +77,9 @@ pub struct Phase {
     pub duration: Duration,
     /// The processor time of the measuring thread during the phase.
     pub processor: Duration,
+    /// The number of accepted entries that the switch did not have after the phase; `None` if it
+    /// was not asked.
+    pub missing: Option<u64>,
 }
 
 impl Phase {
@@ -114,6 +112,10 @@ impl Phase {
         self.series += series.series;
         self.duration += series.duration;
         self.processor += series.processor;
+        self.missing = match (self.missing, series.missing) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
     }
 
     /// Returns the times from the requests to their answers.
@@ -132,105 +134,60 @@ pub(crate) struct Shape {
     pub(crate) time: Option<Duration>,
 }
 
-/// A Write request that is to be sent, with the entries of its updates.
-pub(crate) struct Request {
-    pub(crate) numbers: Vec<EntryNumber>,
-    pub(crate) updates: Vec<v1::Update>,
+/// The updates of a series of requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work<'a> {
+    /// The operation of all updates.
+    pub(crate) operation: Operation,
+    /// The entries of the updates, in the order in which they are sent.
+    pub(crate) numbers: &'a [EntryNumber],
+    /// The number of updates in a request.
+    pub(crate) batch: usize,
 }
 
-/// A request that ended, with its position among all requests.
-struct Ended {
-    position: usize,
-    sent: Duration,
-    answered: Duration,
-    outcome: Result<(), WriteError>,
+impl<'a> Work<'a> {
+    /// Returns the entries of each request.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &'a [EntryNumber]> {
+        self.numbers.chunks(self.batch.max(1))
+    }
 }
 
-/// Sends requests until all are answered, the time of the shape is over, or `stop` is set. Answers
-/// of requests that were sent are waited for in all cases. Returns the phase, and the number of
-/// requests that were sent.
-pub(crate) async fn send(
-    client: &Client,
-    requests: Vec<Request>,
-    shape: Shape,
-    stop: &AtomicBool,
-) -> Result<(Phase, usize), DutError> {
-    let mut phase = Phase { series: 1, ..Phase::default() };
-    let mut sent_numbers: Vec<Vec<EntryNumber>> = Vec::with_capacity(requests.len());
-    let mut waiting: VecDeque<Request> = requests.into();
-    let mut flying: JoinSet<Ended> = JoinSet::new();
-    let mut failure = None;
-    let began = Instant::now();
-    let processor = processor_time();
-    loop {
-        let goes_on = failure.is_none()
-            && !stop.load(Ordering::Relaxed)
-            && shape.time.is_none_or(|time| began.elapsed() < time);
-        while goes_on && flying.len() < shape.window {
-            let Some(Request { numbers, updates }) = waiting.pop_front() else { break };
-            let position = sent_numbers.len();
-            sent_numbers.push(numbers);
-            let mut client = client.clone();
-            flying.spawn(async move {
-                let sent = began.elapsed();
-                let outcome = client.write(updates, Atomicity::ContinueOnError).await;
-                Ended { position, sent, answered: began.elapsed(), outcome }
-            });
-        }
-        let ended = match tokio::time::timeout(PATIENCE, flying.join_next()).await {
-            Err(_) => return Err(DutError::NoAnswer { what: "Write", patience: PATIENCE }),
-            Ok(None) => break,
-            Ok(Some(Err(error))) => {
-                return Err(DutError::Request { what: "Write", cause: error.to_string() });
-            }
-            Ok(Some(Ok(ended))) => ended,
-        };
-        let numbers = sent_numbers.get(ended.position).map(Vec::as_slice).unwrap_or_default();
-        if let Err(error) = phase.note(&ended, numbers) {
-            failure.get_or_insert(error);
-        }
-    }
-    phase.processor = processor_time() - processor;
-    let first = phase.calls.iter().map(|call| call.sent).min().unwrap_or_default();
-    let last = phase.calls.iter().map(|call| call.answered).max().unwrap_or_default();
-    phase.duration = last.saturating_sub(first);
-    match failure {
-        None => Ok((phase, sent_numbers.len())),
-        Some(failure) => Err(failure),
-    }
+/// The outcome of one request, which ended with an answer.
+#[derive(Debug)]
+pub(crate) struct Answered<'a> {
+    /// The time from the start of the series until the request was handed to the connection.
+    pub(crate) sent: Duration,
+    /// The time from the start of the series until the answer had arrived.
+    pub(crate) answered: Duration,
+    /// The entries of the updates of the request.
+    pub(crate) numbers: &'a [EntryNumber],
+    /// The positions in the request of the updates that the switch refused, in ascending order.
+    pub(crate) refused: &'a [usize],
 }
 
 impl Phase {
-    /// Records a request that ended. Returns an error if the request failed as a whole.
-    fn note(&mut self, ended: &Ended, numbers: &[EntryNumber]) -> Result<(), DutError> {
-        let refused = match &ended.outcome {
-            Ok(()) => &[][..],
-            Err(WriteError::Updates { refused, .. }) => refused,
-            Err(WriteError::Rpc(status)) => {
-                let cause = format!("{} ({:?})", status.message(), status.code());
-                return Err(DutError::Request { what: "Write", cause });
-            }
-            Err(other) => {
-                return Err(DutError::Request { what: "Write", cause: other.to_string() });
-            }
-        };
-        if let (None, Some(first)) = (&self.refusal, refused.first()) {
-            let code = format!("{:?}", first.code);
-            self.refusal = Some(Refusal { code, message: first.message.clone() });
-        }
-        let mut refusals = refused.iter().map(|one| one.index).peekable();
-        for (position, number) in numbers.iter().enumerate() {
-            if refusals.next_if_eq(&position).is_none() {
+    /// Records a request that was answered.
+    pub(crate) fn note(&mut self, one: &Answered<'_>) {
+        let mut refusals = one.refused.iter().peekable();
+        for (position, number) in one.numbers.iter().enumerate() {
+            if refusals.next_if(|refused| **refused == position).is_none() {
                 self.accepted.push(*number);
             }
         }
         self.calls.push(Call {
-            sent: ended.sent,
-            answered: ended.answered,
-            updates: numbers.len() as u64,
-            refused: refused.len() as u64,
+            sent: one.sent,
+            answered: one.answered,
+            updates: one.numbers.len() as u64,
+            refused: one.refused.len() as u64,
         });
-        Ok(())
+    }
+
+    /// Notes the times of a series, which began with the processor time `processor`.
+    pub(crate) fn end(&mut self, processor: Duration) {
+        self.processor = processor_time().saturating_sub(processor);
+        let first = self.calls.iter().map(|call| call.sent).min().unwrap_or_default();
+        let last = self.calls.iter().map(|call| call.answered).max().unwrap_or_default();
+        self.duration = last.saturating_sub(first);
     }
 }
 

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use dut::capacity::Ending;
 use dut::updates::{Limit, Load};
-use dut::{Device, DutError, Operation, Outcome, Plan, Watch, capacity, measure, reads, updates};
+use dut::{
+    Device, DutError, Operation, Outcome, Plan, Target, Watch, capacity, measure, reads, updates,
+};
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, Standing};
@@ -76,9 +78,15 @@ impl Served {
         done
     }
 
-    fn device(&self) -> Device {
-        Device { address: self.address.clone(), device_id: 1, tls: None }
+    /// Returns the switch, of which one table is measured.
+    fn target(&self, table: &str) -> Target {
+        target(self.address.clone(), table)
     }
+}
+
+fn target(address: String, table: &str) -> Target {
+    let device = Device { address, device_id: 1, tls: None };
+    Target::P4Runtime { device, table: Some(table.to_owned()), traffic: None }
 }
 
 fn runtime() -> Runtime {
@@ -99,11 +107,10 @@ impl Watch for Silent {
     fn step(&mut self, _: &'static str, _: u64, _: u64) {}
 }
 
-fn short_plan(table: &str) -> Plan {
+fn short_plan() -> Plan {
     let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
     let time = Duration::from_millis(50);
     Plan {
-        table: Some(table.to_owned()),
         entries: 10_000,
         updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
@@ -112,14 +119,14 @@ fn short_plan(table: &str) -> Plan {
     }
 }
 
-fn outcome(device: &Device, plan: &Plan) -> Outcome {
-    measure(device, plan, &AtomicBool::new(false), &mut Silent).expect("it can be measured")
+fn outcome(target: &Target, plan: &Plan) -> Outcome {
+    measure(target, plan, &AtomicBool::new(false), &mut Silent).expect("it can be measured")
 }
 
 #[test]
 fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
     let served = Served::new();
-    let found = outcome(&served.device(), &short_plan("kinds"));
+    let found = outcome(&served.target("kinds"), &short_plan());
     assert_eq!(found.failures, [""; 0]);
     assert_eq!(found.subject.table, "I.kinds");
     assert_eq!(found.subject.keys.len(), 5);
@@ -139,15 +146,15 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
     }
     let reads = found.reads.expect("it was measured");
     assert_eq!((reads.expected, reads.wrong, reads.rates.len()), (1000, 0, 3));
-    let again = outcome(&served.device(), &short_plan("kinds"));
+    let again = outcome(&served.target("kinds"), &short_plan());
     assert_eq!(again.subject.present, 0);
 }
 
 #[test]
 fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
     let served = Served::new();
-    let plan = Plan { updates: None, reads: None, ..short_plan("narrow") };
-    let found = outcome(&served.device(), &plan);
+    let plan = Plan { updates: None, reads: None, ..short_plan() };
+    let found = outcome(&served.target("narrow"), &plan);
     assert_eq!(found.failures, [""; 0]);
     assert_eq!(found.subject.usable, 4096);
     let capacity = found.capacity.expect("it was measured");
@@ -155,8 +162,8 @@ fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
     assert_eq!((capacity.entries, capacity.ending), (4096, Ending::AllInserted));
     assert_eq!(capacity.first_refusal, None);
 
-    let plan = Plan { entries: 70_000, ..Plan { table: Some("kinds".to_owned()), ..plan } };
-    let capacity = outcome(&served.device(), &plan).capacity.expect("it was measured");
+    let plan = Plan { entries: 70_000, ..plan };
+    let capacity = outcome(&served.target("kinds"), &plan).capacity.expect("it was measured");
     assert_eq!((capacity.entries, capacity.first_refusal), (65_536, Some(65_536)));
     let Ending::Refused(refusal) = capacity.ending else { panic!("{:?}", capacity.ending) };
     assert_eq!(refusal.code, "ResourceExhausted");
@@ -177,7 +184,7 @@ fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
         client.write(updates, Atomicity::ContinueOnError).await.expect("they are new");
         client.read(vec![all.clone()]).await.expect("they are there")
     });
-    let found = outcome(&served.device(), &short_plan("narrow"));
+    let found = outcome(&served.target("narrow"), &short_plan());
     assert_eq!(found.failures, [""; 0]);
     assert_eq!((found.subject.present, found.subject.usable), (100, 3996));
     assert!(found.updates.iter().all(|one| one.refused() == 0));
@@ -189,10 +196,10 @@ fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
 fn a_switch_with_another_primary_is_refused() {
     let served = Served::new();
     let refused = served.as_controller(7, async |_| {
-        let device = served.device();
+        let target = served.target("kinds");
         let measured = thread::spawn(move || {
-            let plan = short_plan("kinds");
-            measure(&device, &plan, &AtomicBool::new(false), &mut Silent)
+            let plan = short_plan();
+            measure(&target, &plan, &AtomicBool::new(false), &mut Silent)
         });
         measured.join().expect("it does not panic")
     });
@@ -213,12 +220,12 @@ impl Watch for StopsAtFirstStep<'_> {
 fn a_stopped_measurement_leaves_nothing_in_the_switch() {
     let served = Served::new();
     let stop = AtomicBool::new(false);
-    let plan = short_plan("kinds");
-    let found = measure(&served.device(), &plan, &stop, &mut StopsAtFirstStep(&stop));
+    let plan = short_plan();
+    let found = measure(&served.target("kinds"), &plan, &stop, &mut StopsAtFirstStep(&stop));
     let found = found.expect("it can be measured");
     assert_eq!(found.failures, [""; 0]);
     assert!(found.capacity.is_none());
-    assert_eq!(outcome(&served.device(), &plan).subject.present, 0);
+    assert_eq!(outcome(&served.target("kinds"), &plan).subject.present, 0);
 }
 
 /// Serves one connection, which it forwards to `target`, and passes on the target's answers after
@@ -270,16 +277,16 @@ fn pass_on(from: &mut TcpStream, to: &mut TcpStream) {
 fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
     const DELAY: Duration = Duration::from_millis(20);
     let served = Served::new();
-    let device = Device { address: delayed(&served.address, DELAY), ..served.device() };
+    let target = target(delayed(&served.address, DELAY), "kinds");
     let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 1, window: 4 }];
     let time = Duration::from_millis(200);
     let plan = Plan {
         updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
         reads: None,
         capacity: None,
-        ..short_plan("kinds")
+        ..short_plan()
     };
-    let found = outcome(&device, &plan);
+    let found = outcome(&target, &plan);
     assert_eq!(found.failures, [""; 0]);
     for one in &found.updates {
         let least = one.latencies().first().expect("a request");

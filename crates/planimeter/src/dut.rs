@@ -4,37 +4,45 @@ mod document;
 mod effects;
 mod traffic;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ::dut::updates::Load;
-use ::dut::{Device, DutError, Plan, Watch, capacity, live, measure, reads, updates};
+use ::dut::{
+    Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
+    updates,
+};
 use clap::{Args, Parser, ValueEnum};
+use controllers::openflow::{SwitchConnectionError, Version};
 use packetio::PortSpec;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::invocation;
 use crate::output::{self, ForPapers};
-use crate::parsers::{List, decimal, duration, list_of, sizes_of};
+use crate::parsers::{List, decimal, duration, list_of, one_of, sizes_of};
 use crate::program::{self, Sources};
 use crate::progress::Steps;
 use crate::tls;
 
 const ABOUT: &str =
-    "Measure a P4Runtime switch: updates and their effects on packets, reads, capacity";
+    "Measure a P4Runtime or OpenFlow switch: updates and their effects on packets, reads, capacity";
 
 const LONG_ABOUT: &str = "\
-Measure a P4Runtime switch from the controller's side.
+Measure a P4Runtime or OpenFlow switch from the controller's side.
 
-Planimeter becomes the only primary controller of the switch and measures one table of the pipeline that the switch runs: \
-entries inserted, modified and deleted per second and the time until the switch answers, entries read per second, and how many \
-entries the table accepts. The entries are made from the switch's P4Info. They are removed at the end, also after Ctrl-C, and \
-entries of others are not changed. A switch that has another primary controller is refused.
+Planimeter becomes the controller of the switch and measures one table: entries inserted, modified and deleted per second and \
+the time until the switch answers, entries read per second, and how many entries the table accepts. The entries are removed at \
+the end, also after Ctrl-C, and entries of others are not changed.
 
-An answer says that the switch has accepted an update. With --program and --port, packets on the ports of the switch show when \
-they obey it, and what happens to them meanwhile.";
+A P4Runtime switch is connected to, and its entries are made from its P4Info; a switch that has another primary controller is \
+refused. With --openflow, Planimeter waits for an OpenFlow switch to connect. Its flows are in table 0, and their cookies begin \
+with 0x504c414e. The answer to a request is the reply to a barrier behind its flow-mods.
+
+An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
+switch show when they obey it, and what happens to them meanwhile.";
 
 const EXAMPLES: &str = "\
 Tests:
@@ -45,7 +53,9 @@ intervals are over rounds, in which loads come in random order. A load of single
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
 packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
-which the switch must run; generated entries send packets to port 2, and modified ones to others if they can.
+which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. For OpenFlow, \
+packets enter by the first --port; flows send them to the second, modified ones to the fourth or back to the first, and packets \
+without a flow leave by the third, if there is one.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -61,6 +71,12 @@ Examples:
   When packets obey updates, over virtual pairs that are connected to ports 1, 2 and 3 of the switch, as root:
     planimeter dut 127.0.0.1:9559 --plan effects --program programs/l2.p4 --port 1@veth1 --port 2@veth3 --port 3@veth5
 
+  An OpenFlow switch that connects after `ovs-vsctl set-controller br0 tcp:127.0.0.1:6653`:
+    planimeter dut --openflow 127.0.0.1:6653 --quick
+
+  Whether its barriers tell the truth, over virtual pairs that are connected to its ports 1, 2 and 3, as root:
+    planimeter dut --openflow 127.0.0.1:6653 --plan effects --port 1@veth1 --port 2@veth3 --port 3@veth5
+
 Exit status: 0 everything was measured and the switch is as it was; 1 something was not; 2 the arguments do not work; 3 the \
 switch could not be reached; 130 interrupted.";
 
@@ -75,8 +91,8 @@ switch could not be reached; 130 interrupted.";
 )]
 pub(crate) struct Arguments {
     /// The address of the P4Runtime server, such as 127.0.0.1:9559
-    #[arg(value_name = "HOST:PORT")]
-    address: String,
+    #[arg(value_name = "HOST:PORT", required_unless_present = "openflow")]
+    address: Option<String>,
     /// The device at the server
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     device_id: u64,
@@ -113,6 +129,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["rounds", "time"])]
     quick: bool,
     #[command(flatten)]
+    openflow: OpenFlow,
+    #[command(flatten)]
     packets: Packets,
     #[command(flatten)]
     tls: Tls,
@@ -129,6 +147,28 @@ pub(crate) struct Arguments {
     papers: ForPapers,
 }
 
+/// The flags of OpenFlow switches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "OpenFlow")]
+struct OpenFlow {
+    /// Wait at this address for an OpenFlow switch to connect, instead of P4Runtime
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        conflicts_with_all = ["address", "device_id", "table", "program", "tls_ca", "tls_certificate"]
+    )]
+    openflow: Option<SocketAddr>,
+    /// The only version that is offered to the switch [1.0 and 1.3]
+    #[arg(long, value_name = "VERSION", requires = "openflow", conflicts_with = "address",
+        value_parser = one_of([("1.0", Version::V1_0), ("1.3", Version::V1_3)]))]
+    openflow_version: Option<Version>,
+    /// The fields that flows match: the Ethernet destination, or IPv4 destination and UDP port
+    #[arg(long = "match", value_name = "NAME", default_value = "mac", requires = "openflow",
+        conflicts_with = "address",
+        value_parser = one_of([("mac", FlowMatch::Mac), ("udp", FlowMatch::Udp)]))]
+    matching: FlowMatch,
+}
+
 /// The flags of the test with packets.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effects on packets")]
@@ -137,7 +177,7 @@ struct Packets {
     #[arg(long, value_name = "FILE", requires = "port")]
     program: Option<PathBuf>,
     /// A port of the switch, and the interface of this host that is connected to it
-    #[arg(long, value_name = "NUMBER@INTERFACE", requires = "program")]
+    #[arg(long, value_name = "NUMBER@INTERFACE")]
     port: Vec<PortSpec>,
     /// The number of rules in a request, each with a flow of packets
     #[arg(long, value_name = "COUNT", default_value_t = 8,
@@ -186,24 +226,17 @@ enum Test {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let flags = &arguments.tls;
-    let identity = tls::identity(flags.tls_certificate.as_deref(), flags.tls_key.as_deref())?;
-    let name = flags.tls_server_name.clone();
-    let device = Device {
-        address: arguments.address.clone(),
-        device_id: arguments.device_id,
-        tls: tls::client(flags.tls_ca.as_deref(), identity, name)?,
-    };
     let plan = arguments.plan()?;
+    let target = arguments.target(plan.effects.is_some())?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
-    let mut bar = Bar(Steps::new(arguments.quiet));
-    let outcome = measure(&device, &plan, &interrupt, &mut bar);
+    let mut bar = Bar { steps: Steps::new(arguments.quiet), is_quiet: arguments.quiet };
+    let outcome = measure(&target, &plan, &interrupt, &mut bar);
     drop(bar);
     let outcome = outcome.map_err(|error| failure(&error))?;
     let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
-    let document = document::of(&device, &outcome, interrupted, started.provenance());
+    let document = document::of(&target, &outcome, interrupted, started.provenance());
     if interrupted && document.sections.is_empty() {
         return Ok(ExitCode::from(INTERRUPTED));
     }
@@ -228,7 +261,6 @@ impl Arguments {
         let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
         let effects = if has(Test::Effects) { self.effects()? } else { None };
         Ok(Plan {
-            table: self.table.clone(),
             entries: self.entries,
             updates: has(Test::Updates).then_some(updates::Settings {
                 loads,
@@ -242,50 +274,93 @@ impl Arguments {
         })
     }
 
-    /// Makes the packets of the test of effects. Without `--program`, returns an error if it is the
-    /// only test of the plan, and otherwise `None`, because the other tests need no packets.
-    fn effects(&self) -> Result<Option<(live::Traffic, live::Settings)>, Failure> {
+    /// Returns the settings of the test of effects. Without the ports and the program that it
+    /// needs, returns an error if it is named in the plan, and `None` if it is there by default,
+    /// because the other tests need no packets.
+    fn effects(&self) -> Result<Option<live::Settings>, Failure> {
         let packets = &self.packets;
-        let Some(file) = &packets.program else {
+        let is_possible = match self.openflow.openflow {
+            Some(_) => packets.port.len() >= 2,
+            None => packets.program.is_some(),
+        };
+        if !is_possible {
             let is_default = Test::value_variants().iter().all(|test| self.plan.contains(test));
-            return match is_default {
-                true => Ok(None),
-                false => Err(Failure::input(
+            return match (is_default && packets.port.is_empty(), self.openflow.openflow) {
+                (true, _) => Ok(None),
+                (false, None) => Err(Failure::input(
                     "the test of effects needs the program of the switch and its ports: --program FILE --port \
                      NUMBER@INTERFACE",
                 )),
+                (false, Some(_)) => Err(Failure::input(
+                    "the test of effects needs two ports of the switch or more, by which packets enter and leave: --port \
+                     NUMBER@INTERFACE --port NUMBER@INTERFACE",
+                )),
             };
-        };
-        let program = program::load(file, &packets.sources)?;
-        let wires = packets.port.iter().cloned().map(live::Wire).collect();
-        let rules = usize::from(packets.rules);
-        let traffic = traffic::make(program, wires, self.table.as_deref(), rules)?;
+        }
         let rounds = if self.quick { 10 } else { packets.changes };
-        let settings = live::Settings {
+        Ok(Some(live::Settings {
             rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
             probes_per_second: packets.probes as f64,
             beside: Duration::from_millis(5),
+        }))
+    }
+
+    /// Returns the switch, with the packets of the test of effects if the plan has it.
+    fn target(&self, has_effects: bool) -> Result<Target, Failure> {
+        let wires: Vec<live::Wire> = self.packets.port.iter().cloned().map(live::Wire).collect();
+        let rules = usize::from(self.packets.rules);
+        if let Some(address) = self.openflow.openflow {
+            let versions = self.openflow.openflow_version.into_iter().collect();
+            let listening = Listening { address, versions, matching: self.openflow.matching };
+            let ports = has_effects.then_some(live::Ports { wires, rules });
+            return Ok(Target::OpenFlow { listening, ports });
+        }
+        let traffic = match (&self.packets.program, has_effects) {
+            (Some(file), true) => {
+                let program = program::load(file, &self.packets.sources)?;
+                Some(Box::new(traffic::make(program, wires, self.table.as_deref(), rules)?))
+            }
+            _ => None,
         };
-        Ok(Some((traffic, settings)))
+        let tls = &self.tls;
+        let identity = tls::identity(tls.tls_certificate.as_deref(), tls.tls_key.as_deref())?;
+        let name = tls.tls_server_name.clone();
+        let device = Device {
+            address: self.address.clone().unwrap_or_default(),
+            device_id: self.device_id,
+            tls: tls::client(tls.tls_ca.as_deref(), identity, name)?,
+        };
+        Ok(Target::P4Runtime { device, table: self.table.clone(), traffic })
     }
 }
 
 fn failure(error: &DutError) -> Failure {
     match error {
-        DutError::Connect { .. } => Failure::OutOfReach(error.to_string()),
+        DutError::Switch(SwitchConnectionError::Interrupted) => Failure::Interrupted,
+        DutError::Connect { .. } | DutError::Switch(_) => Failure::OutOfReach(error.to_string()),
         DutError::Maker(_)
         | DutError::Controlled { .. }
         | DutError::NoDevice { .. }
+        | DutError::Listen { .. }
         | DutError::NoPipeline { .. } => Failure::input(error),
         _ => Failure::run(error),
     }
 }
 
 /// The progress bar of a measurement.
-struct Bar(Steps);
+struct Bar {
+    steps: Steps,
+    is_quiet: bool,
+}
 
 impl Watch for Bar {
     fn step(&mut self, test: &'static str, done: u64, of: u64) {
-        self.0.show(done, of, test);
+        self.steps.show(done, of, test);
+    }
+
+    fn listens(&mut self, address: SocketAddr) {
+        if !self.is_quiet {
+            eprintln!("planimeter: waiting for an OpenFlow switch at {address}");
+        }
     }
 }

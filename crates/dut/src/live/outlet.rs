@@ -5,6 +5,8 @@ use p4runtime::proto::v1;
 use packetio::PortSpec;
 
 use crate::effects::{Class, Fate, Moment, Probe, Silence, Span};
+use crate::entries::EntryNumber;
+use crate::flows::{FlowEntry, FlowMaker, Output, Selector};
 
 /// The number of bytes at the end of a probe that identify it: the key of the measurement and the
 /// number of the probe.
@@ -28,19 +30,20 @@ pub enum Outcome {
     },
 }
 
-/// The packets of one rule, and how they leave the switch in each state of the rule.
+/// The packets of one rule, and how they leave the switch in each state of the rule. `E` is an
+/// entry of a table, as the protocol of the switch expresses it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
+pub struct Flow<E> {
     /// The port by which the packets enter the switch.
     pub port: u32,
     /// The packet. Its last 16 bytes carry the identity of a probe, and no state of the switch
     /// depends on them or changes them.
     pub packet: Vec<u8>,
     /// The entry that is inserted.
-    pub first: v1::TableEntry,
+    pub first: E,
     /// The entry with the action to which it is modified; `None` if no modification changes the way
     /// in which packets leave.
-    pub second: Option<v1::TableEntry>,
+    pub second: Option<E>,
     /// The outcome without the entry.
     pub absent: Outcome,
     /// The outcome with the inserted entry.
@@ -49,7 +52,7 @@ pub struct Flow {
     pub modified: Outcome,
 }
 
-/// The packets and entries of a measurement.
+/// The packets and entries of a measurement over P4Runtime.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// The program from which they were made, which the switch must run.
@@ -62,7 +65,60 @@ pub struct Traffic {
     pub beside: Vec<v1::TableEntry>,
     /// The flows, one for each rule. They must agree in the states in which their packets leave,
     /// and in whether their entries can be modified.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<Flow<v1::TableEntry>>,
+}
+
+/// The ports of a measurement over OpenFlow.
+///
+/// Packets enter by the first port. A rule sends them out of the second port. A modified rule sends
+/// them out of the fourth, or back out of the first if there are fewer ports. Packets without a
+/// rule leave by the third port, or are dropped if there are only two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// The ports that are connected to this machine, two or more.
+    pub wires: Vec<Wire>,
+    /// The number of rules.
+    pub rules: usize,
+}
+
+/// The rules of a measurement over OpenFlow.
+#[derive(Debug)]
+pub(super) struct MadeFlows {
+    pub(super) flows: Vec<Flow<FlowEntry>>,
+    /// The entry for packets without a rule.
+    pub(super) beside: [FlowEntry; 1],
+}
+
+impl Ports {
+    /// Makes a flow for each of the first numbers. Without two ports, makes none.
+    pub(super) fn flows(&self, maker: FlowMaker, numbers: &[EntryNumber]) -> MadeFlows {
+        let port = |position: usize| self.wires.get(position).map(|wire| wire.0.number);
+        let absent = port(2).map_or(Output::Nowhere, Output::Port);
+        let modified = port(3).map_or(Output::Back, Output::Port);
+        let beside = [FlowEntry { selects: Selector::Rest, output: absent }];
+        let (Some(ingress), Some(egress)) = (port(0), port(1)) else {
+            return MadeFlows { flows: Vec::new(), beside };
+        };
+        let flow = |number: &EntryNumber| {
+            let packet = maker.packet(*number);
+            let outcome = |output| match output {
+                Output::Nowhere => Outcome::Unseen,
+                Output::Back => Outcome::Leaves { port: ingress, packet: packet.clone() },
+                Output::Port(port) => Outcome::Leaves { port, packet: packet.clone() },
+            };
+            let entry = |output| FlowEntry { selects: Selector::One(*number), output };
+            Flow {
+                port: ingress,
+                first: entry(Output::Port(egress)),
+                second: Some(entry(modified)),
+                absent: outcome(absent),
+                inserted: outcome(Output::Port(egress)),
+                modified: outcome(modified),
+                packet,
+            }
+        };
+        MadeFlows { flows: numbers.iter().take(self.rules).map(flow).collect(), beside }
+    }
 }
 
 /// The two outcomes between which an update leads.

@@ -2,7 +2,7 @@
 
 use ::dut::capacity::{self, Ending};
 use ::dut::updates::{Limit, Measured};
-use ::dut::{Device, Operation, Outcome, reads};
+use ::dut::{Operation, Outcome, Protocol, Target, reads};
 use provenance::Provenance;
 use report::page::document::{Document, Section};
 use report::page::{Cell, Figure, Table};
@@ -14,7 +14,7 @@ use super::effects;
 
 /// Returns the report of a measurement.
 pub(super) fn of(
-    device: &Device,
+    target: &Target,
     outcome: &Outcome,
     interrupted: bool,
     provenance: Provenance,
@@ -22,7 +22,7 @@ pub(super) fn of(
     let subject = &outcome.subject;
     let mut document = Document {
         kind: "dut",
-        title: format!("The control channel of device {} at {}", device.device_id, device.address),
+        title: title(target, &subject.protocol),
         findings: Vec::new(),
         notes: vec![format!(
             "Table {}, key {}; entries have action {}.",
@@ -35,18 +35,14 @@ pub(super) fn of(
         sections: Vec::new(),
         provenance,
     };
-    let version = match &subject.version {
-        Some(version) => format!("The switch implements P4Runtime {version}."),
-        None => "The switch does not say which version of P4Runtime it implements.".to_owned(),
-    };
-    document.notes.push(version);
+    document.notes.push(protocol_note(&subject.protocol));
     if subject.present > 0 {
         document.notes.push(format!(
             "The table had {} entries before the measurement, which was made beside them.",
             subject.present
         ));
     }
-    if subject.parameters == 0 {
+    if !subject.is_modifiable {
         document.notes.push(
             "The action has no parameters, so a modification writes what the entry has already."
                 .to_owned(),
@@ -54,6 +50,7 @@ pub(super) fn of(
     }
     if !outcome.updates.is_empty() {
         document.findings.extend(fastest(&outcome.updates));
+        document.findings.extend(missing(&outcome.updates));
         document.sections.push(updates_section(&outcome.updates));
     }
     if let Some(found) = &outcome.reads {
@@ -68,14 +65,24 @@ pub(super) fn of(
     match &outcome.effects {
         Some(found) => {
             document.findings.extend(effects::findings(found));
+            if let Protocol::OpenFlow { .. } = subject.protocol {
+                document.findings.extend(effects::barriers(found));
+            }
             document.sections.push(effects::section(found));
         }
         None if interrupted || !outcome.failures.is_empty() => {}
         None => document.notes.push(
             "An answer says that the switch has accepted an update. When packets obey it, what is lost meanwhile and \
-             whether batches are torn was not measured: that needs --program and --port."
+             whether batches are torn was not measured: that needs --port, and --program for P4Runtime."
                 .to_owned(),
         ),
+    }
+    if outcome.late_errors > 0 {
+        document.findings.push(format!(
+            "barrier: {} errors came after the reply to a barrier behind their flow-mods; such a reply does not say that the \
+             flow-mods were accepted.",
+            outcome.late_errors
+        ));
     }
     for failure in &outcome.failures {
         document.lacks(failure);
@@ -84,6 +91,49 @@ pub(super) fn of(
         document.lacks("interrupted");
     }
     document
+}
+
+fn title(target: &Target, protocol: &Protocol) -> String {
+    match (target, protocol) {
+        (Target::P4Runtime { device, .. }, _) => {
+            format!("The control channel of device {} at {}", device.device_id, device.address)
+        }
+        (_, Protocol::OpenFlow { datapath_id: Some(id), .. }) => {
+            format!("The control channel of OpenFlow switch {id}")
+        }
+        (Target::OpenFlow { .. }, _) => "The control channel of an OpenFlow switch".to_owned(),
+    }
+}
+
+fn protocol_note(protocol: &Protocol) -> String {
+    match protocol {
+        Protocol::P4Runtime { version: Some(version) } => {
+            format!("The switch implements P4Runtime {version}.")
+        }
+        Protocol::P4Runtime { version: None } => {
+            "The switch does not say which version of P4Runtime it implements.".to_owned()
+        }
+        Protocol::OpenFlow { version, description: Some(description), .. } => format!(
+            "The switch speaks OpenFlow {version} and calls itself: {description}. An answer is the reply to a barrier."
+        ),
+        Protocol::OpenFlow { version, description: None, .. } => {
+            format!("The switch speaks OpenFlow {version}. An answer is the reply to a barrier.")
+        }
+    }
+}
+
+/// Returns a finding if a switch did not have flows that it had accepted.
+fn missing(measured: &[Measured]) -> Option<String> {
+    let missing: u64 = measured.iter().filter_map(Measured::missing).sum();
+    let rounds = measured.iter().filter(|one| one.operation == Operation::Insert);
+    let accepted: usize =
+        rounds.flat_map(|one| &one.rounds).map(|phase| phase.accepted.len()).sum();
+    (missing > 0).then(|| {
+        format!(
+            "insert: {missing} of {accepted} flows that were accepted were not in the table a second after the barrier's \
+             reply."
+        )
+    })
 }
 
 fn rate(rates: &[f64]) -> Option<Value> {
@@ -213,7 +263,11 @@ fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
 }
 
 fn capacity_finding(found: &capacity::Measured) -> String {
-    match &found.ending {
+    let missing = found.missing.filter(|missing| *missing > 0);
+    let missing = missing.map(|missing| {
+        format!(" The switch does not list {missing} of the entries that it accepted.")
+    });
+    let accepted = match &found.ending {
         Ending::Refused(refusal) => {
             format!("capacity: {} entries, then {}.", found.entries, refusal.code)
         }
@@ -221,7 +275,8 @@ fn capacity_finding(found: &capacity::Measured) -> String {
             format!("capacity: at least {} entries; no more were inserted.", found.entries)
         }
         Ending::Stopped => format!("capacity: at least {} entries; interrupted.", found.entries),
-    }
+    };
+    accepted + &missing.unwrap_or_default()
 }
 
 fn capacity_section(found: &capacity::Measured, size: Option<u64>) -> Section {
@@ -229,7 +284,7 @@ fn capacity_section(found: &capacity::Measured, size: Option<u64>) -> Section {
     let count = |count: usize| Cell::from(Value::new(count as f64, Unit::Count));
     let declared = size.map(|size| Value::new(size as f64, Unit::Count).into());
     table.row([
-        Cell::text("entries that the program declares"),
+        Cell::text("entries that the program declares, or the switch reports"),
         declared.unwrap_or_else(|| Cell::text("no limit")),
     ]);
     table.row([Cell::text("entries that were accepted"), count(found.entries)]);
@@ -241,6 +296,10 @@ fn capacity_section(found: &capacity::Measured, size: Option<u64>) -> Section {
     if let Ending::Refused(refusal) = &found.ending {
         let answer = format!("{}: {}", refusal.code, refusal.message);
         table.row([Cell::text("answer to a further entry"), Cell::text(answer)]);
+    }
+    if let Some(missing) = found.missing {
+        let missing = Value::new(missing as f64, Unit::Count);
+        table.row([Cell::text("accepted entries that the switch does not list"), missing.into()]);
     }
     if let Some(is_freed) = found.is_freed {
         let words = if is_freed { "yes" } else { "no" };

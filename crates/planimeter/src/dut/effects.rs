@@ -28,6 +28,25 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
+/// Returns a sentence that says whether the barrier of an OpenFlow switch tells the truth.
+pub(super) fn barriers(found: &Measured) -> Option<String> {
+    let summaries = found.kinds.iter().map(|kind| &kind.summary);
+    let sum = |count: fn(&Summary) -> u64| -> u64 { summaries.clone().map(count).sum() };
+    let [early, late, undecided] =
+        [sum(|one| one.early), sum(|one| one.late), sum(|one| one.undecided)];
+    let decided = early + late + undecided;
+    match early {
+        _ if decided == 0 => None,
+        0 => Some(format!(
+            "barrier: no reply was shown to come before packets obeyed; packets obeyed {late} of {decided} rules before it, and \
+             {undecided} are undecided."
+        )),
+        _ => Some(format!(
+            "barrier: it does not tell the truth: its reply came before packets obeyed {early} of {decided} rules."
+        )),
+    }
+}
+
 fn faults(summary: &Summary) -> Vec<String> {
     let mut faults = Vec::new();
     if summary.flapped > 0 {

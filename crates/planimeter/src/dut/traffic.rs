@@ -70,10 +70,10 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Returns the flows whose packets show an entry of a table. Each of these entries concerns one
     /// flow only, and all flows show it in the same way.
-    fn flows(&self, table: TableId) -> Vec<Flow> {
+    fn flows(&self, table: TableId) -> Vec<Flow<v1::TableEntry>> {
         let entries = self.workload.entries().enumerate();
         let own = entries.filter(|(_, (of, _))| *of == table);
-        let mut flows: Vec<Flow> = Vec::new();
+        let mut flows: Vec<Flow<v1::TableEntry>> = Vec::new();
         for (position, (_, entry)) in own {
             let Some(flow) = self.flow(table, position, entry) else { continue };
             if flows.first().is_none_or(|first| shape(first) == shape(&flow)) {
@@ -83,7 +83,12 @@ impl Trial<'_> {
         flows
     }
 
-    fn flow(&self, table: TableId, position: usize, entry: &TableEntry) -> Option<Flow> {
+    fn flow(
+        &self,
+        table: TableId,
+        position: usize,
+        entry: &TableEntry,
+    ) -> Option<Flow<v1::TableEntry>> {
         let full = self.switch(position, Some(entry.clone()))?;
         let without = self.switch(position, None)?;
         let packets = self.workload.packets();
@@ -251,7 +256,7 @@ impl Trial<'_> {
 
 /// Returns whether the packets of a flow are seen without its entry, with it and after its
 /// modification, and whether the entry can be modified.
-fn shape(flow: &Flow) -> (bool, bool, bool, bool) {
+fn shape(flow: &Flow<v1::TableEntry>) -> (bool, bool, bool, bool) {
     let is_seen = |outcome: &Outcome| *outcome != Outcome::Unseen;
     (is_seen(&flow.absent), is_seen(&flow.inserted), is_seen(&flow.modified), flow.second.is_some())
 }

@@ -240,6 +240,7 @@ fn devices_demonstrations_and_papers_end_with_partial_results() {
             &["device", "measure", "-q", &file("examples/device/memory-interpreter.toml")],
             Ends::Interrupted,
         ),
+        long(&["dut", "-q", "--openflow", "127.0.0.1:0"], Ends::Interrupted),
         long(&["demo", "-q"], Ends::WithResult),
         long(&["reproduce", "tables", "-q"], Ends::Interrupted),
         long(&["reproduce", "controller", "-q"], Ends::WithResult),

@@ -1,6 +1,7 @@
 //! Tests of `planimeter dut` against `planimeter switch`, both as a user runs them.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -190,4 +191,22 @@ fn packets_need_a_program_and_ports() {
     let output = planimeter("dut", &[&switch.1, "--plan", "effects"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("--program FILE --port"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_openflow_switch_needs_an_address_that_is_free_and_two_ports_for_packets() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("its address").to_string();
+    for (words, why) in [
+        (&["--openflow", &taken, "--quiet"][..], "cannot listen on"),
+        (&["--openflow", "127.0.0.1:0", "--plan", "effects"], "two ports"),
+        (&["--openflow", "127.0.0.1:0", "--port", "1@lo"], "two ports"),
+        (&["--openflow", "127.0.0.1:0", "127.0.0.1:9559"], "cannot be used with"),
+        (&["127.0.0.1:9559", "--match", "udp"], "cannot be used with"),
+        (&["--quick"], "HOST:PORT"),
+    ] {
+        let output = planimeter("dut", words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{words:?}: {}", stderr(&output));
+    }
 }

@@ -1,12 +1,11 @@
 //! The controller's side of the connection to a measured OpenFlow switch: flow entries and
 //! barriers.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use openflow::framing::Framer;
-use openflow::handshake::{Event, Handshake};
+use controllers::openflow::{SwitchConnection, SwitchConnectionError};
 use openflow::v1_3::VlanVid;
 use openflow::wire::{Header, MessageType};
 use openflow::{MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
@@ -20,16 +19,13 @@ use super::wire::{self, Device};
 
 /// The longest time that the switch may take to connect or to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The interval at which the controller's sockets are polled.
+/// The interval at which the patience with the switch is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A measured switch that has connected to this controller.
 #[derive(Debug)]
 pub(super) struct OpenFlowSwitch {
-    stream: TcpStream,
-    framer: Framer,
-    handshake: Handshake,
-    version: Version,
+    connection: SwitchConnection,
     ports: [u32; 2],
     next_xid: u32,
 }
@@ -41,96 +37,35 @@ impl OpenFlowSwitch {
         version: Version,
         ports: [u32; 2],
     ) -> Result<Self, BenchError> {
-        let address = listener.local_addr().ok();
-        let begin = Instant::now();
-        listener.set_nonblocking(true).map_err(system("listening"))?;
-        let stream = loop {
-            match listener.accept() {
-                Ok((stream, _)) => break stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if begin.elapsed() > PATIENCE {
-                        let to =
-                            address.map_or_else(String::new, |address| format!(" to {address}"));
-                        return Err(failed(format!("no switch connects{to}")));
-                    }
-                    std::thread::sleep(LOOK);
-                }
-                Err(source) => return Err(system("listening")(source)),
-            }
-        };
-        stream.set_nonblocking(false).map_err(system("a connection"))?;
-        stream.set_nodelay(true).map_err(system("a connection"))?;
-        stream.set_read_timeout(Some(LOOK)).map_err(system("a connection"))?;
-        let config = v1_0::SwitchConfig::default();
-        let handshake = Handshake::controller(&[version], config);
-        let mut switch = Self {
-            stream,
-            framer: Framer::new(),
-            handshake,
-            version,
-            ports,
-            // The transaction ids of the handshake are smaller.
-            next_xid: 1 << 16,
-        };
-        let mut out = Vec::new();
-        switch.handshake.start(&mut out);
-        switch.write(&out)?;
-        switch
-            .until("the session did not open in time", |switch, _| switch.handshake.is_ready())?;
-        Ok(switch)
+        let never = AtomicBool::new(false);
+        let connection = SwitchConnection::accept(listener, &[version], PATIENCE, &never);
+        let connection = connection.map_err(|error| broken(&error))?;
+        Ok(Self { connection, ports, next_xid: SwitchConnection::FIRST_XID })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), BenchError> {
-        self.stream.write_all(bytes).map_err(|error| failed(format!("writing to it: {error}")))
-    }
-
-    /// Reads and answers messages of the switch until `happened` returns true for one of them.
-    fn until(
-        &mut self,
-        what: &str,
-        mut happened: impl FnMut(&Self, &[u8]) -> bool,
-    ) -> Result<(), BenchError> {
+    /// Reads and answers messages of the switch until one of them is the answer to a request.
+    fn until_answered(&mut self, xid: Xid) -> Result<(), BenchError> {
         let begin = Instant::now();
-        let mut chunk = [0; 16 << 10];
-        loop {
-            let count = match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(failed("it closed the connection".to_owned())),
-                Ok(count) => count,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
-                {
-                    if begin.elapsed() > PATIENCE {
-                        let diagnosis = self.handshake.diagnosis();
-                        return Err(failed(format!("{what}: {diagnosis}")));
-                    }
-                    0
+        let mut done = false;
+        let mut refused = Ok(());
+        while !done {
+            let received = self.connection.receive(&mut |frame| {
+                if refused.is_ok() {
+                    refused = refusal(frame);
                 }
-                Err(error) => return Err(failed(format!("reading from it: {error}"))),
-            };
-            let read = chunk.get(..count).unwrap_or_default();
-            let frames: Vec<Vec<u8>> = self
-                .framer
-                .frames(read)
-                .map(|frame| frame.map(<[u8]>::to_vec))
-                .collect::<Result<_, _>>()
-                .map_err(|error| failed(error.to_string()))?;
-            let mut out = Vec::new();
-            let mut done = false;
-            for frame in frames {
-                let event = self.handshake.receive(&frame, &mut out);
-                let event = event.map_err(|error| failed(error.to_string()))?;
-                if event == Event::Message {
-                    refusal(&frame)?;
+                done |= Header::new_checked(frame).is_ok_and(|header| header.xid() == xid);
+            });
+            let has_read = received.map_err(|error| broken(&error))?;
+            std::mem::replace(&mut refused, Ok(()))?;
+            if !has_read && !done {
+                if begin.elapsed() > PATIENCE {
+                    return Err(failed("it did not answer a barrier in time".to_owned()));
                 }
-                done |= happened(self, &frame);
-            }
-            if !out.is_empty() {
-                self.write(&out)?;
-            }
-            if done {
-                return Ok(());
+                self.connection.wait(LOOK).map_err(|error| broken(&error))?;
+                self.connection.flush().map_err(|error| broken(&error))?;
             }
         }
+        Ok(())
     }
 
     fn xid(&mut self) -> Xid {
@@ -142,16 +77,14 @@ impl OpenFlowSwitch {
     /// processed them.
     fn carry_out(&mut self, mut bytes: Vec<u8>) -> Result<(), BenchError> {
         let xid = self.xid();
-        let encoded = match self.version {
+        let encoded = match self.connection.version() {
             Version::V1_0 => v1_0::Message::BarrierRequest.encode(xid, &mut bytes),
             Version::V1_3 => v1_3::Message::BarrierRequest.encode(xid, &mut bytes),
         };
         encoded.map_err(|error| failed(error.to_string()))?;
-        self.write(&bytes)?;
-        let answer = xid.0.to_be_bytes();
-        self.until("it did not answer a barrier in time", |_, frame| {
-            frame.get(4..8) == Some(&answer)
-        })
+        self.connection.out().append(&mut bytes);
+        self.connection.flush().map_err(|error| broken(&error))?;
+        self.until_answered(xid)
     }
 }
 
@@ -160,7 +93,7 @@ impl Device for OpenFlowSwitch {
         let subject = task.rule().ok_or_else(|| wire::runs_no_programs("OpenFlow switch"))?;
         let [in_port, out_port] = self.ports;
         let mut bytes = Vec::new();
-        let (version, delete) = (self.version, self.xid());
+        let (version, delete) = (self.connection.version(), self.xid());
         let encoded = match version {
             Version::V1_0 => {
                 let flow = v1_0::FlowMod {
@@ -322,14 +255,14 @@ fn mac(number: u64) -> MacAddress {
 
 /// Opens the socket on which the controller accepts the connection of the switch.
 pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, BenchError> {
-    TcpListener::bind(address).map_err(system(&format!("listening on {address}")))
+    SwitchConnection::listen(address)
+        .map_err(|source| BenchError::System { what: format!("listening on {address}"), source })
+}
+
+fn broken(error: &SwitchConnectionError) -> BenchError {
+    failed(error.to_string())
 }
 
 fn failed(problem: String) -> BenchError {
     BenchError::Device { device: "OpenFlow switch".to_owned(), problem }
-}
-
-fn system(what: &str) -> impl Fn(std::io::Error) -> BenchError {
-    let what = what.to_owned();
-    move |source| BenchError::System { what: what.clone(), source }
 }

@@ -42,6 +42,11 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "the next command would not wait for it; tests/verbs/dut.rs runs both",
     ),
     ("docs/dut.md", "planimeter dut 127.0.0.1:9559", "its switch is the one above"),
+    (
+        "docs/dut.md",
+        "planimeter dut --openflow",
+        "needs Open vSwitch; conformance/tests/peers/dut_open_vswitch.rs",
+    ),
     ("docs/reproduce.md", "planimeter reproduce device", "minutes"),
     ("docs/reproduce.md", "planimeter reproduce all", "minutes"),
     (

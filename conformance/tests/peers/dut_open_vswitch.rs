@@ -1,0 +1,205 @@
+//! Measures Open vSwitch with the userspace datapath over both versions of OpenFlow, as a switch
+//! under test.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use conformance::{Lab, Peer, Running, binary, poll};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A flow of another controller, which must stay.
+const OTHER: &str = "priority=7,dl_dst=02:00:00:00:00:07,actions=drop";
+
+/// Open vSwitch in a namespace, with a bridge `br0` whose ports 1 to 3 are connected to `h1` to
+/// `h3`.
+struct OpenVSwitch {
+    lab: Lab,
+    directory: TempDir,
+    _daemons: [Running; 2],
+}
+
+impl OpenVSwitch {
+    /// Starts Open vSwitch. Returns `None` with a message if it, or a namespace, is not there.
+    fn start(protocol: &str) -> Option<Self> {
+        Peer::OpenVSwitch.command()?;
+        let lab = Lab::new()?;
+        for port in 1..=3 {
+            lab.cable(("s", &format!("s{port}")), ("s", &format!("h{port}")));
+        }
+        let directory = TempDir::new().expect("a directory");
+        let place = directory.path();
+        let socket = format!("unix:{}", place.join("db.sock").display());
+        let created =
+            program(&lab, place, "ovsdb-tool").args(["create", "conf.db", SCHEMA]).status();
+        assert!(created.expect("it runs").success());
+        let mut server = program(&lab, place, "ovsdb-server");
+        server.args([&format!("--remote=p{socket}"), "--no-chdir", "conf.db"]);
+        let server = Running::start(server).expect("it starts");
+        assert!(poll(PATIENCE, || place.join("db.sock").exists()), "{}", server.output());
+        let mut switch = program(&lab, place, "ovs-vswitchd");
+        switch.args([&socket, "--no-chdir"]);
+        let switch = Running::start(switch).expect("it starts");
+        let started = Self { lab, directory, _daemons: [server, switch] };
+        started.vsctl(&["--no-wait", "init"]);
+        #[rustfmt::skip]
+        started.vsctl(&[
+            "--timeout=60", "add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=netdev",
+                "fail_mode=secure", "other_config:disable-in-band=true", &format!("protocols={protocol}"),
+            "--", "add-port", "br0", "s1", "--", "set", "Interface", "s1", "ofport_request=1",
+            "--", "add-port", "br0", "s2", "--", "set", "Interface", "s2", "ofport_request=2",
+            "--", "add-port", "br0", "s3", "--", "set", "Interface", "s3", "ofport_request=3",
+        ]);
+        // Open vSwitch deletes all flows when it gets its first controller, so that comes first.
+        started.vsctl(&["set-controller", "br0", "tcp:127.0.0.1:6653"]);
+        started.vsctl(&["set", "Controller", "br0", "max_backoff=1000"]);
+        started.ofctl(&["add-flow", "br0", OTHER], protocol);
+        Some(started)
+    }
+
+    fn vsctl(&self, arguments: &[&str]) -> String {
+        let place = self.directory.path();
+        let mut command = program(&self.lab, place, "ovs-vsctl");
+        command.arg(format!("--db=unix:{}", place.join("db.sock").display())).args(arguments);
+        printed(command.output().expect("it runs"))
+    }
+
+    fn ofctl(&self, arguments: &[&str], protocol: &str) -> String {
+        let mut command = program(&self.lab, self.directory.path(), "ovs-ofctl");
+        printed(command.args(["-O", protocol]).args(arguments).output().expect("it runs"))
+    }
+
+    /// Returns the flows of the bridge, without counters.
+    fn flows(&self, protocol: &str) -> Vec<String> {
+        let text = self.ofctl(&["--no-stats", "dump-flows", "br0"], protocol);
+        text.lines()
+            .filter(|line| line.contains("actions="))
+            .map(|line| line.trim().to_owned())
+            .collect()
+    }
+
+    /// Starts `planimeter dut`, to which the bridge connects.
+    fn measure(&self, arguments: &[&str]) -> Running {
+        let mut command = self.lab.command("s", binary());
+        command.args(["dut", "--openflow", "127.0.0.1:6653"]).args(arguments);
+        let mut running = Running::start(command).expect("it starts");
+        running.wait_for("waiting for an OpenFlow switch", PATIENCE);
+        running
+    }
+}
+
+/// Returns the command that runs a program of Open vSwitch in a directory of its own.
+fn program(lab: &Lab, place: &Path, name: &str) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = lab.command("s", name);
+    // Debian installs the daemons outside the usual PATH.
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin")).current_dir(place);
+    command.env("OVS_RUNDIR", place).env("OVS_LOGDIR", place).env("OVS_DBDIR", place);
+    command
+}
+
+fn printed(output: Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn result(run: &Path) -> serde_json::Value {
+    let text = std::fs::read_to_string(run.join("result.json")).expect("a result");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn updates_reads_and_capacity_over_both_versions() {
+    for (protocol, version) in [("OpenFlow10", "1.0"), ("OpenFlow13", "1.3")] {
+        let Some(switch) = OpenVSwitch::start(protocol) else { return };
+        // Open vSwitch refuses further flows only if it is told to.
+        #[rustfmt::skip]
+        switch.vsctl(&[
+            "--", "--id=@table", "create", "Flow_Table", "flow_limit=1000", "overflow_policy=refuse",
+            "--", "set", "Bridge", "br0", "flow_tables:0=@table",
+        ]);
+        let before = switch.flows(protocol);
+        assert_eq!(before.len(), 1, "{before:?}");
+        let folder = TempDir::new().expect("a folder");
+        let run = folder.path().join("run");
+        let place = run.to_string_lossy().into_owned();
+        let matching = if version == "1.0" { "udp" } else { "mac" };
+        let rates = ["--plan", "updates,reads", "--quick", "--batch", "10", "--entries", "500"];
+        let mut running =
+            switch.measure(&[&rates[..], &["--match", matching, "-o", &place]].concat());
+        running.wait_for_end(PATIENCE);
+        let text = running.output();
+        assert!(text.contains(&format!("speaks OpenFlow {version}")), "{text}");
+        assert!(text.contains("Open vSwitch"), "{text}");
+        assert_eq!(switch.flows(protocol), before);
+        let result = result(&run);
+        let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), 6);
+        for row in rows {
+            assert!(row[3]["value"].as_f64().expect("a rate") > 0.0, "{row}");
+            assert_eq!(row[6]["value"], 0.0, "nothing is refused: {row}");
+        }
+        let run = folder.path().join("capacity").to_string_lossy().into_owned();
+        let mut running =
+            switch.measure(&["--plan", "capacity", "--quick", "--entries", "2k", "-o", &run]);
+        running.wait_for_end(PATIENCE);
+        let text = running.output();
+        assert!(text.contains("capacity: 1000 entries, then FLOW_MOD_FAILED/TABLE_FULL"), "{text}");
+        assert_eq!(switch.flows(protocol), before);
+    }
+}
+
+#[test]
+fn packets_show_whether_its_barriers_tell_the_truth() {
+    for protocol in ["OpenFlow10", "OpenFlow13"] {
+        let Some(switch) = OpenVSwitch::start(protocol) else { return };
+        let before = switch.flows(protocol);
+        let folder = TempDir::new().expect("a folder");
+        let run = folder.path().join("run");
+        let place = run.to_string_lossy().into_owned();
+        let ports = ["--port", "1@h1", "--port", "2@h2", "--port", "3@h3"];
+        let mut arguments = vec!["--plan", "effects", "--quick", "--probes", "5k", "--rules", "4"];
+        arguments.extend(ports);
+        arguments.extend(["-o", &place]);
+        let mut running = switch.measure(&arguments);
+        running.wait_for_end(PATIENCE);
+        assert_eq!(switch.flows(protocol), before);
+        let text = running.output();
+        assert!(text.contains("barrier: "), "{text}");
+        let result = result(&run);
+        let tables = &result["sections"][0]["tables"];
+        let rows = |table: usize| tables[table]["rows"].as_array().expect("rows");
+        // One rule, and four, are inserted, modified and deleted.
+        assert_eq!(rows(0).len(), 6, "{text}");
+        for (times, outcomes) in rows(0).iter().zip(rows(1)) {
+            assert_eq!(times[1]["value"], 10.0, "{times}");
+            for (column, name) in [(2, "old"), (3, "new")] {
+                let count = outcomes[column]["value"].as_f64().expect("a count");
+                assert!(count > 0.0, "{name}: {outcomes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_measurement_leaves_no_flow() {
+    let protocol = "OpenFlow13";
+    let Some(switch) = OpenVSwitch::start(protocol) else { return };
+    let before = switch.flows(protocol);
+    let folder = TempDir::new().expect("a folder");
+    let place = folder.path().join("run").to_string_lossy().into_owned();
+    let mut running = switch.measure(&["--plan", "capacity", "--entries", "1M", "-o", &place]);
+    assert!(poll(PATIENCE, || switch.flows(protocol).len() > 100), "{}", running.output());
+    running.signal(Signal::INT);
+    let mut status = None;
+    poll(PATIENCE, || {
+        status = running.try_wait();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", running.output());
+    assert_eq!(switch.flows(protocol), before);
+}

@@ -1,0 +1,211 @@
+//! The connection of a controller to a single switch, for programs that are its controller while
+//! they measure it.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ::openflow::Version;
+use ::openflow::framing::{Framer, FramingError};
+use ::openflow::handshake::{Event, Handshake, HandshakeError, SwitchFeatures};
+use ::openflow::v1_0::SwitchConfig;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::connection::Connection;
+use super::listener::{self, timespec};
+
+/// The interval at which the wait for a switch looks whether it must stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// The number of bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// The reason why a switch could not be connected, or why its connection ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SwitchConnectionError {
+    /// No switch connected in time.
+    #[error("no switch connects to {address}")]
+    NoSwitch {
+        /// The address that was listened on.
+        address: SocketAddr,
+    },
+    /// The switch connected, but the session did not open in time.
+    #[error("the session did not open in time: {diagnosis}")]
+    Unfinished {
+        /// The stage that the session reached, and what it lacked.
+        diagnosis: String,
+    },
+    /// The wait for a switch was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+    /// The switch closed the connection.
+    #[error("it closed the connection")]
+    Closed,
+    /// The switch sends bytes that are no OpenFlow messages.
+    #[error("{0}")]
+    Framing(#[from] FramingError),
+    /// The session with the switch cannot be opened or continued.
+    #[error("{0}")]
+    Handshake(#[from] HandshakeError),
+    /// The system reports an error of the connection.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+/// A switch that has connected, after its handshake. No call blocks except
+/// [`SwitchConnection::wait`].
+#[derive(Debug)]
+pub struct SwitchConnection {
+    connection: Connection,
+    framer: Framer,
+    handshake: Handshake,
+    version: Version,
+    chunk: Vec<u8>,
+}
+
+impl SwitchConnection {
+    /// The first transaction id that a caller may use; the handshake uses lower ones.
+    pub const FIRST_XID: u32 = 1 << 16;
+
+    /// Creates the listening socket that a switch can connect to. With port 0 the system chooses a
+    /// port.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses to listen on the address.
+    pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+        listener::listen(address)
+    }
+
+    /// Waits at most `patience` for a switch, and as long again until its handshake is complete.
+    /// Offers the versions in `versions`, or both if that is empty.
+    ///
+    /// # Errors
+    /// Returns an error if no switch opens a session, or if `stop` is set meanwhile.
+    pub fn accept(
+        listener: &TcpListener,
+        versions: &[Version],
+        patience: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Self, SwitchConnectionError> {
+        let begin = Instant::now();
+        let socket = loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(SwitchConnectionError::Interrupted);
+            }
+            if begin.elapsed() > patience {
+                let address = listener.local_addr()?;
+                return Err(SwitchConnectionError::NoSwitch { address });
+            }
+            if !listener::wait(listener, LOOK)? {
+                continue;
+            }
+            match listener.accept() {
+                Ok((socket, _)) => break socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let handshake = Handshake::controller(versions, SwitchConfig::default());
+        let mut opening = Self {
+            connection: Connection::new(socket, None)?,
+            framer: Framer::new(),
+            handshake,
+            version: Version::V1_0,
+            chunk: vec![0; CHUNK],
+        };
+        opening.handshake.start(&mut opening.connection.out);
+        let begin = Instant::now();
+        loop {
+            opening.flush()?;
+            opening.receive(&mut |_| {})?;
+            if let (true, Some(version)) =
+                (opening.handshake.is_ready(), opening.handshake.version())
+            {
+                opening.version = version;
+                opening.flush()?;
+                return Ok(opening);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(SwitchConnectionError::Interrupted);
+            }
+            if begin.elapsed() > patience {
+                let diagnosis = opening.handshake.diagnosis();
+                return Err(SwitchConnectionError::Unfinished { diagnosis });
+            }
+            opening.wait(LOOK)?;
+        }
+    }
+
+    /// Returns the version that was negotiated.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Returns the features that the switch reported in the handshake.
+    #[must_use]
+    pub fn features(&self) -> Option<&SwitchFeatures> {
+        self.handshake.features()
+    }
+
+    /// Returns the buffer to which messages are appended before [`SwitchConnection::flush`].
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.connection.out
+    }
+
+    /// Returns the number of bytes that have not been sent yet.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.connection.backlog()
+    }
+
+    /// Sends as many of the appended bytes as the socket accepts.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is broken.
+    pub fn flush(&mut self) -> Result<(), SwitchConnectionError> {
+        self.connection.flush()?;
+        Ok(())
+    }
+
+    /// Reads the bytes that have arrived, at most one chunk of them, and passes each message to
+    /// `take`. Echo requests and other messages of the handshake are answered and not passed on.
+    /// Returns whether bytes had arrived.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is broken, or if the switch violates the protocol.
+    pub fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<bool, SwitchConnectionError> {
+        let count = match self.connection.read(&mut self.chunk) {
+            Ok(0) => return Err(SwitchConnectionError::Closed),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let read = self.chunk.get(..count).unwrap_or_default();
+        for frame in self.framer.frames(read) {
+            let frame = frame?;
+            if self.handshake.receive(frame, &mut self.connection.out)? == Event::Message {
+                take(frame);
+            }
+        }
+        self.flush()?;
+        Ok(true)
+    }
+
+    /// Waits until bytes have arrived, or until waiting bytes can be sent, for at most `timeout`.
+    ///
+    /// # Errors
+    /// Returns an error if the system does.
+    pub fn wait(&self, timeout: Duration) -> Result<(), SwitchConnectionError> {
+        let mut awaited = PollFlags::IN;
+        if self.backlog() > 0 {
+            awaited |= PollFlags::OUT;
+        }
+        match poll(&mut [PollFd::new(&self.connection, awaited)], Some(&timespec(timeout))) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Flow entries that are made for an OpenFlow switch, and packets that match them.
+
+use std::net::Ipv4Addr;
+
+use etherparse::PacketBuilder;
+use openflow::v1_3::{Instruction, TableId};
+use openflow::{EncodeError, MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
+
+use crate::entries::{EntryNumber, scattered};
+use crate::window::Operation;
+
+/// The priority of the flows of a measurement. It is high, so that flows of others do not process
+/// the packets of the measurement.
+pub(crate) const PRIORITY: u16 = 0xf000;
+/// The first half of the cookies of all measurements, which spells PLAN.
+const MARK: u64 = 0x504c_414e_0000_0000;
+/// The first two bytes of the Ethernet destinations of flows, which are locally administered.
+const MAC_PREFIX: u64 = 0x0250;
+/// The Ethernet source of all packets of a measurement.
+const SOURCE: MacAddress = MacAddress([0x02, 0x50, 0x4c, 0x41, 0x4e, 0x01]);
+/// The Ethernet destination of packets whose flows match something else.
+const OTHER_MAC: MacAddress = MacAddress([0x02, 0x50, 0x4c, 0x41, 0x4e, 0x02]);
+/// The network of the IPv4 destinations of flows, 198.18.0.0/15, which is reserved for
+/// measurements (RFC 2544, appendix C.2.2).
+const NETWORK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
+/// The number of bits of a destination in [`NETWORK`].
+const HOST_BITS: u32 = 17;
+const IPV4: u16 = 0x0800;
+const UDP: u8 = 17;
+/// The length of the packets in bytes.
+const PACKET_SIZE: usize = 128;
+/// The number of bytes before the payload of a packet: Ethernet, IPv4 and UDP.
+const HEADERS: usize = 14 + 20 + 8;
+
+/// The fields that the flows of a measurement match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowMatch {
+    /// The Ethernet destination.
+    Mac,
+    /// The IPv4 destination and the UDP destination port, with the fields that these presuppose.
+    Udp,
+}
+
+impl FlowMatch {
+    /// Returns the fields of the match with their widths.
+    pub(crate) fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Mac => &["Ethernet destination: exact, 48 bits"],
+            Self::Udp => &[
+                "Ethernet type: exact, IPv4",
+                "IP protocol: exact, UDP",
+                "IPv4 destination: exact, 32 bits",
+                "UDP destination port: exact, 16 bits",
+            ],
+        }
+    }
+
+    /// Returns the number of bits in which flows differ.
+    fn bits(self) -> u32 {
+        match self {
+            Self::Mac => 32,
+            Self::Udp => HOST_BITS + 16,
+        }
+    }
+
+    /// Returns the number of different flows that can be made.
+    pub(crate) fn different(self) -> u64 {
+        1 << self.bits()
+    }
+}
+
+/// The packets that a flow entry of a measurement selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Selector {
+    /// The packets of one flow.
+    One(EntryNumber),
+    /// The packets of the measurement that no entry for one flow selects.
+    Rest,
+}
+
+/// The port by which a flow entry sends packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// A port of the switch.
+    Port(u32),
+    /// The port by which the packet entered.
+    Back,
+    /// No port: the packet is dropped.
+    Nowhere,
+}
+
+/// A flow entry of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowEntry {
+    pub(crate) selects: Selector,
+    pub(crate) output: Output,
+}
+
+/// A change of a flow entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowChange {
+    pub(crate) operation: Operation,
+    pub(crate) entry: FlowEntry,
+}
+
+/// The identity of a flow entry that a switch reports, beside its table and priority.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ReportedMatch {
+    V1_0(Box<v1_0::Match>),
+    V1_3(v1_3::Match),
+}
+
+/// A maker of flow-mods and packets. A number always stands for the same flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowMaker {
+    pub(crate) matching: FlowMatch,
+    /// The cookie of all flows of this measurement.
+    pub(crate) cookie: u64,
+}
+
+impl FlowMaker {
+    /// Creates a maker of flows with these fields. `random` distinguishes this measurement from
+    /// others.
+    pub(crate) fn new(matching: FlowMatch, random: u32) -> Self {
+        Self { matching, cookie: MARK | u64::from(random) }
+    }
+
+    /// Appends the flow-mod that inserts, modifies or deletes an entry. Modifications and deletions
+    /// are strict: they concern the entry with this match and priority only. They do not demand a
+    /// cookie, since Open vSwitch then searches all entries with the cookie instead of its table.
+    pub(crate) fn encode(
+        &self,
+        version: Version,
+        change: FlowChange,
+        xid: Xid,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let FlowChange { operation, entry } = change;
+        let priority = match entry.selects {
+            Selector::One(_) => PRIORITY,
+            Selector::Rest => PRIORITY - 1,
+        };
+        let is_deletion = operation == Operation::Delete;
+        match version {
+            Version::V1_0 => {
+                let command = match operation {
+                    Operation::Insert => v1_0::FlowModCommand::ADD,
+                    Operation::Modify => v1_0::FlowModCommand::MODIFY_STRICT,
+                    Operation::Delete => v1_0::FlowModCommand::DELETE_STRICT,
+                };
+                let actions = if is_deletion { Vec::new() } else { actions_v1_0(entry.output)? };
+                let flow_mod = v1_0::FlowMod {
+                    match_fields: self.match_v1_0(entry.selects),
+                    cookie: self.cookie,
+                    command,
+                    priority,
+                    actions,
+                    ..v1_0::FlowMod::default()
+                };
+                v1_0::Message::FlowMod(flow_mod).encode(xid, out)
+            }
+            Version::V1_3 => {
+                let command = match operation {
+                    Operation::Insert => v1_3::FlowModCommand::ADD,
+                    Operation::Modify => v1_3::FlowModCommand::MODIFY_STRICT,
+                    Operation::Delete => v1_3::FlowModCommand::DELETE_STRICT,
+                };
+                let instructions =
+                    if is_deletion { Vec::new() } else { instructions(entry.output) };
+                let flow_mod = v1_3::FlowMod {
+                    cookie: self.cookie,
+                    table_id: TableId(0),
+                    command,
+                    priority,
+                    ..v1_3::FlowMod::add(self.match_v1_3(entry.selects), instructions)
+                };
+                v1_3::Message::FlowMod(flow_mod).encode(xid, out)
+            }
+        }
+    }
+
+    fn match_v1_0(&self, selects: Selector) -> v1_0::Match {
+        let any = v1_0::Match::any();
+        match (selects, self.matching) {
+            (Selector::Rest, _) => any.with_dl_src(SOURCE),
+            (Selector::One(number), FlowMatch::Mac) => any.with_dl_dst(self.mac(number)),
+            (Selector::One(number), FlowMatch::Udp) => {
+                let (address, port) = self.socket(number);
+                let udp = any.with_dl_type(IPV4).with_nw_proto(UDP);
+                udp.with_nw_dst(address, 32).with_tp_dst(port)
+            }
+        }
+    }
+
+    fn match_v1_3(&self, selects: Selector) -> v1_3::Match {
+        let any = v1_3::Match::any();
+        match (selects, self.matching) {
+            (Selector::Rest, _) => any.with_eth_src(SOURCE),
+            (Selector::One(number), FlowMatch::Mac) => any.with_eth_dst(self.mac(number)),
+            (Selector::One(number), FlowMatch::Udp) => {
+                let (address, port) = self.socket(number);
+                let udp = any.with_eth_type(IPV4).with_ip_proto(UDP);
+                udp.with_ipv4_dst(address).with_udp_dst(port)
+            }
+        }
+    }
+
+    /// Returns the value in which the match of a flow differs from that of others.
+    pub(crate) fn value(&self, number: EntryNumber) -> u64 {
+        let part = scattered(number.0, self.matching.bits());
+        match self.matching {
+            FlowMatch::Mac => MAC_PREFIX << 32 | part,
+            FlowMatch::Udp => u64::from(u32::from(NETWORK)) << 16 | part,
+        }
+    }
+
+    /// Returns the value of [`FlowMaker::value`] of a flow that the switch reports; `None` if no
+    /// flow of a measurement has such a match.
+    pub(crate) fn value_of(&self, reported: &ReportedMatch) -> Option<u64> {
+        let value = match (self.matching, reported) {
+            (FlowMatch::Mac, ReportedMatch::V1_0(one)) => one.dl_dst()?.to_bits(),
+            (FlowMatch::Mac, ReportedMatch::V1_3(one)) => one.eth_dst()?.value.to_bits(),
+            (FlowMatch::Udp, ReportedMatch::V1_0(one)) => {
+                u64::from(u32::from(one.nw_dst()?.0)) << 16 | u64::from(one.tp_dst()?)
+            }
+            (FlowMatch::Udp, ReportedMatch::V1_3(one)) => {
+                u64::from(u32::from(one.ipv4_dst()?.value)) << 16 | u64::from(one.udp_dst()?)
+            }
+        };
+        let common = self.value(EntryNumber(0)) >> self.matching.bits();
+        (value >> self.matching.bits() == common).then_some(value)
+    }
+
+    /// Returns whether a flow that the switch reports has the match of [`Selector::Rest`].
+    pub(crate) fn is_rest(&self, reported: &ReportedMatch) -> bool {
+        let source = match reported {
+            ReportedMatch::V1_0(one) => one.dl_src(),
+            ReportedMatch::V1_3(one) => one.eth_src().map(|source| source.value),
+        };
+        source == Some(SOURCE)
+    }
+
+    fn mac(&self, number: EntryNumber) -> MacAddress {
+        MacAddress::from_bits(self.value(number))
+    }
+
+    fn socket(&self, number: EntryNumber) -> (Ipv4Addr, u16) {
+        let value = self.value(number);
+        (Ipv4Addr::from((value >> 16) as u32), value as u16)
+    }
+
+    /// Returns a packet of a flow.
+    pub(crate) fn packet(&self, number: EntryNumber) -> Vec<u8> {
+        let (mac, (address, port)) = match self.matching {
+            FlowMatch::Mac => (self.mac(number), (NETWORK, 9)),
+            FlowMatch::Udp => (OTHER_MAC, self.socket(number)),
+        };
+        let source = Ipv4Addr::from(u32::from(NETWORK) | 1 << (HOST_BITS - 1) | 1);
+        let builder = PacketBuilder::ethernet2(SOURCE.0, mac.0)
+            .ipv4(source.octets(), address.octets(), 64)
+            .udp(9, port);
+        let mut packet = Vec::with_capacity(PACKET_SIZE);
+        // Writing into a vector does not fail, and the payload is short.
+        let _ = builder.write(&mut packet, &[0; PACKET_SIZE - HEADERS]);
+        // The payload changes from packet to packet, so the packet has no UDP checksum (RFC 768).
+        packet.iter_mut().skip(HEADERS - 2).take(2).for_each(|byte| *byte = 0);
+        packet
+    }
+}
+
+fn actions_v1_0(output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
+    let port = match output {
+        Output::Nowhere => return Ok(Vec::new()),
+        Output::Back => v1_0::PortNo::IN_PORT,
+        Output::Port(port) => {
+            v1_0::PortNo::try_from(PortNumber(port)).map_err(|_| EncodeError::Value {
+                field: "ofp_action_output.port",
+                value: port.into(),
+                expected: "ports up to 65279",
+            })?
+        }
+    };
+    Ok(vec![v1_0::Action::output(port)])
+}
+
+fn instructions(output: Output) -> Vec<Instruction> {
+    let port = match output {
+        Output::Nowhere => return Vec::new(),
+        Output::Back => PortNumber::IN_PORT,
+        Output::Port(port) => PortNumber(port),
+    };
+    vec![Instruction::ApplyActions(vec![v1_3::Action::output(port)])]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn different_numbers_make_different_flows_that_are_recognised() {
+        for matching in [FlowMatch::Mac, FlowMatch::Udp] {
+            let maker = FlowMaker::new(matching, 7);
+            let mut values = HashSet::new();
+            for number in (0..10_000).map(EntryNumber) {
+                let value = maker.value(number);
+                assert!(values.insert(value), "{matching:?} {number:?}");
+                let selects = Selector::One(number);
+                let reported = [
+                    ReportedMatch::V1_0(Box::new(maker.match_v1_0(selects))),
+                    ReportedMatch::V1_3(maker.match_v1_3(selects)),
+                ];
+                for one in reported {
+                    assert_eq!(maker.value_of(&one), Some(value), "{matching:?} {number:?}");
+                }
+            }
+            let rest = ReportedMatch::V1_3(maker.match_v1_3(Selector::Rest));
+            assert_eq!(maker.value_of(&rest), None);
+            let foreign = v1_0::Match::any()
+                .with_dl_dst(MacAddress([2, 0, 0, 0, 0, 1]))
+                .with_nw_dst(Ipv4Addr::new(10, 0, 0, 1), 32)
+                .with_tp_dst(80);
+            assert_eq!(maker.value_of(&ReportedMatch::V1_0(Box::new(foreign))), None);
+        }
+    }
+
+    #[test]
+    fn a_packet_has_the_fields_that_its_flow_matches() {
+        for matching in [FlowMatch::Mac, FlowMatch::Udp] {
+            let maker = FlowMaker::new(matching, 7);
+            let number = EntryNumber(5);
+            let packet = maker.packet(number);
+            assert_eq!(packet.len(), PACKET_SIZE);
+            assert_eq!(packet[6..12], SOURCE.0);
+            let found = match matching {
+                FlowMatch::Mac => {
+                    packet[..6].iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+                }
+                FlowMatch::Udp => {
+                    let bytes = packet[30..34].iter().chain(&packet[36..38]);
+                    bytes.fold(0, |all, byte| all << 8 | u64::from(*byte))
+                }
+            };
+            assert_eq!(found, maker.value(number), "{matching:?}");
+        }
+    }
+}

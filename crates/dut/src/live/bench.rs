@@ -1,0 +1,314 @@
+//! The interfaces and the clock of a measurement, and the observation of single requests.
+
+use std::time::{Duration, Instant};
+
+use packetio::af_packet::RingMemory;
+use packetio::{BURST, Burst, Port, Transmitted};
+use rand::RngExt as _;
+
+use super::control::{Control, Moments};
+use super::outlet::{Arrival, Expected, Flow, Outcome, Record, Wire};
+use super::run::Settings;
+use crate::effects::{Classes, Moment, Observation, Silence, Span};
+use crate::error::DutError;
+use crate::window::{Operation, PATIENCE};
+
+/// The time in nanoseconds, after the latest sending or arrival of a probe, after which missing
+/// probes are lost.
+const GRACE: u64 = 20_000_000;
+
+/// The longest time in nanoseconds after an answer for which probes are sent until they show the
+/// new state.
+const LONGEST: u64 = 1_000_000_000;
+
+/// The time for which probes are sent to find out whether the switch forwards them at their rate.
+/// It is long enough to fill the queue of an interface.
+const TRIAL: Duration = Duration::from_millis(500);
+
+/// The time between an answer and that trial. A switch that answers before packets obey must not
+/// seem overloaded.
+const SETTLES: Duration = Duration::from_millis(100);
+
+/// The greatest share of probes that may be lost at a rate that the switch forwards.
+const LOST: f64 = 0.01;
+
+/// The time between two probes, in nanoseconds, from which on the rate is not lowered further,
+/// since no switch is overloaded by it.
+const SLOWEST: u64 = 1_000_000;
+
+/// An open port of this machine.
+pub(super) struct Outlet {
+    /// The number of the switch's port behind it.
+    number: u32,
+    port: Port,
+    burst: Burst,
+    /// The reading before the last look for arrivals.
+    looked: Moment,
+}
+
+impl Outlet {
+    /// Opens the interfaces.
+    pub(super) fn open(wires: &[Wire]) -> Result<Vec<Self>, DutError> {
+        let opened = wires.iter().map(|wire| {
+            let port = packetio::open(&wire.0, 1, RingMemory::here(1))?;
+            Ok(Self::new(wire.0.number, port))
+        });
+        opened.collect()
+    }
+
+    /// Returns the outlet to a port of the switch through a port of this machine.
+    pub(super) fn new(number: u32, port: Port) -> Self {
+        Self { number, port, burst: Burst::new(BURST), looked: Moment(0) }
+    }
+}
+
+/// The interfaces and the clock.
+pub(super) struct Bench {
+    clock: Instant,
+    outlets: Vec<Outlet>,
+    /// The time between two probes in nanoseconds.
+    spacing: u64,
+    /// The time in nanoseconds for which probes are sent before a request and after its answer.
+    beside: u64,
+    /// The random number by which probes of this measurement are recognised.
+    key: u64,
+    /// The number of the first probe of the next request.
+    next: u64,
+    /// The number of probes that could not be sent.
+    unsent: u64,
+    /// The buffer in which each probe is made.
+    frame: Vec<u8>,
+}
+
+impl Bench {
+    pub(super) fn new(outlets: Vec<Outlet>, settings: &Settings) -> Self {
+        Self {
+            clock: Instant::now(),
+            outlets,
+            spacing: (1e9 / settings.probes_per_second.max(1.0)) as u64,
+            beside: u64::try_from(settings.beside.as_nanos()).unwrap_or(u64::MAX),
+            key: rand::rng().random(),
+            next: 0,
+            unsent: 0,
+            frame: Vec::new(),
+        }
+    }
+
+    /// Returns the number of probes per second.
+    pub(super) fn probes_per_second(&self) -> f64 {
+        1e9 / self.spacing as f64
+    }
+
+    /// Returns the number of probes that could not be sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Halves the rate of probes until the switch forwards them in a state that does not change, or
+    /// the rate is too low to overload a switch.
+    pub(super) async fn find_rate<C: Control>(
+        &mut self,
+        flows: &[&Flow<C::Entry>],
+        control: &mut C,
+    ) -> Result<(), DutError> {
+        let is_seen = |flow: &&&Flow<C::Entry>| flow.inserted != Outcome::Unseen;
+        let entries: Vec<C::Entry> =
+            flows.iter().filter(is_seen).map(|flow| flow.first.clone()).collect();
+        control.carry_out(Operation::Insert, &entries).await?;
+        tokio::time::sleep(SETTLES).await;
+        let expected = flows.iter().map(|flow| {
+            let state = if is_seen(&flow) { &flow.inserted } else { &flow.absent };
+            Expected { old: state, new: state }
+        });
+        let expected: Vec<Expected<'_>> = expected.collect();
+        while self.lost(flows, &expected).await? > LOST && self.spacing < SLOWEST {
+            self.spacing *= 2;
+        }
+        control.carry_out(Operation::Delete, &entries).await
+    }
+
+    /// Sends probes while nothing changes, and returns the share of those that are lost.
+    async fn lost<E>(
+        &mut self,
+        flows: &[&Flow<E>],
+        expected: &[Expected<'_>],
+    ) -> Result<f64, DutError> {
+        let mut record = Record::new(self.key, self.next, flows.len());
+        let begin = self.now();
+        let end = begin.0 + TRIAL.as_nanos() as u64;
+        let (mut due, mut rule) = (begin, 0);
+        loop {
+            let now = self.now();
+            if now.0 >= end && record.is_over(now, GRACE) {
+                break;
+            }
+            if now.0 < end && now >= due {
+                self.send(flows, rule, &mut record)?;
+                rule = (rule + 1) % flows.len();
+                due = self.next_due(due, now);
+            }
+            self.receive(&mut record, expected)?;
+            tokio::task::yield_now().await;
+        }
+        self.next = record.end();
+        let probes = record.by_rule(flows.len());
+        let counts = Classes::of(probes.iter().flatten());
+        Ok(counts.lost as f64 / counts.all().max(1) as f64)
+    }
+
+    /// Returns when the next probe is due. After a pause, probes that are overdue are not sent in
+    /// one burst.
+    fn next_due(&self, due: Moment, now: Moment) -> Moment {
+        Moment(due.0.max(now.0.saturating_sub(self.spacing)) + self.spacing)
+    }
+
+    fn now(&self) -> Moment {
+        Moment(u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Makes an update of the rules of `flows` and observes it. Returns `None` if packets of a rule
+    /// look the same before and after it, or if the rules differ in the state in which packets are
+    /// dropped. Also returns `None`, without an update, if a rule cannot be modified.
+    pub(super) async fn change<C: Control>(
+        &mut self,
+        operation: Operation,
+        flows: &[&Flow<C::Entry>],
+        control: &mut C,
+    ) -> Result<Option<Observation>, DutError> {
+        let plans: Option<Vec<Plan<'_, C::Entry>>> =
+            flows.iter().map(|flow| Plan::of(flow, operation)).collect();
+        // Some rule cannot be modified so that packets show it.
+        let Some(plans) = plans else { return Ok(None) };
+        let entries: Vec<&C::Entry> = plans.iter().map(|plan| plan.entry).collect();
+        control.prepare(operation, &entries)?;
+        let expected: Vec<Expected<'_>> = plans.iter().map(|plan| plan.expected).collect();
+        self.observe(control, flows, &expected).await
+    }
+
+    /// Sends the request that was prepared, with probes before, during and after it.
+    async fn observe<C: Control>(
+        &mut self,
+        control: &mut C,
+        flows: &[&Flow<C::Entry>],
+        expected: &[Expected<'_>],
+    ) -> Result<Option<Observation>, DutError> {
+        let mut record = Record::new(self.key, self.next, flows.len());
+        let begin = self.now();
+        let (mut due, mut rule) = (begin, 0);
+        let mut is_ending = false;
+        loop {
+            let now = self.now();
+            let goes_on = control.moments().answer.is_none_or(|answer| {
+                now.0 < answer.latest.0 + self.beside
+                    || (now.0 < answer.latest.0 + LONGEST
+                        && !record.is_settled(expected, now, self.beside))
+            });
+            is_ending |= !goes_on;
+            if !is_ending && now >= due {
+                self.send(flows, rule, &mut record)?;
+                rule = (rule + 1) % flows.len();
+                due = self.next_due(due, now);
+            }
+            if is_ending && record.is_over(now, GRACE) {
+                break;
+            }
+            self.receive(&mut record, expected)?;
+            if now.0 >= begin.0 + self.beside {
+                control.turn(&|| self.now()).await?;
+            }
+            tokio::task::yield_now().await;
+        }
+        self.next = record.end();
+        let silences: Vec<Option<Silence>> = expected.iter().map(Expected::silence).collect();
+        let Moments { request: Some(request), answer: Some(answer) } = control.moments() else {
+            return Ok(None);
+        };
+        let silence = silences.first().copied().flatten();
+        let silence = silence.filter(|first| silences.iter().all(|one| *one == Some(*first)));
+        let rules = record.by_rule(flows.len());
+        Ok(silence.map(|silence| Observation { request, answer, rules, silence }))
+    }
+
+    /// Sends the next probe of a rule.
+    fn send<E>(
+        &mut self,
+        flows: &[&Flow<E>],
+        rule: usize,
+        record: &mut Record,
+    ) -> Result<(), DutError> {
+        let Some(flow) = flows.get(rule) else { return Ok(()) };
+        self.frame.clone_from(&flow.packet);
+        record.next().write(&mut self.frame);
+        let before = self.now();
+        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number == flow.port);
+        let queue = outlet.and_then(|outlet| outlet.port.queues.first_mut());
+        let Some(queue) = queue else { return Err(DutError::NoWire { port: flow.port }) };
+        match queue.transmit(&self.frame) {
+            Transmitted::Taken => {}
+            Transmitted::Full => {
+                self.unsent += 1;
+                return Ok(());
+            }
+            Transmitted::BadLength | Transmitted::Down => {
+                return Err(DutError::NoWire { port: flow.port });
+            }
+        }
+        while !queue.flush() {
+            if self.clock.elapsed().as_nanos() as u64 > before.0 + PATIENCE.as_nanos() as u64 {
+                return Err(DutError::NoWire { port: flow.port });
+            }
+        }
+        record.sent(rule, Span { earliest: before, latest: self.now() });
+        Ok(())
+    }
+
+    /// Records the probes that have arrived on all interfaces.
+    fn receive(&mut self, record: &mut Record, expected: &[Expected<'_>]) -> Result<(), DutError> {
+        for position in 0..self.outlets.len() {
+            let before = self.now();
+            let clock = self.clock;
+            let Some(outlet) = self.outlets.get_mut(position) else { continue };
+            outlet.burst.clear();
+            for queue in &mut outlet.port.queues {
+                queue.receive(&mut outlet.burst)?;
+            }
+            let latest = Moment(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            let at = Span { earliest: outlet.looked, latest };
+            for frame in outlet.burst.frames() {
+                let arrival = Arrival { port: outlet.number, packet: frame.bytes() };
+                record.arrived(&arrival, at, expected);
+            }
+            outlet.looked = before;
+        }
+        Ok(())
+    }
+}
+
+/// An update of one rule: the entry, and how packets leave before and after it.
+struct Plan<'a, E> {
+    entry: &'a E,
+    expected: Expected<'a>,
+}
+
+impl<'a, E> Plan<'a, E> {
+    /// Returns the update of a rule; `None` if the rule cannot be modified.
+    fn of(flow: &'a Flow<E>, operation: Operation) -> Option<Self> {
+        let (last, second): (&Outcome, _) = match &flow.second {
+            Some(second) => (&flow.modified, Some(second)),
+            None => (&flow.inserted, None),
+        };
+        Some(match operation {
+            Operation::Insert => Self {
+                entry: &flow.first,
+                expected: Expected { old: &flow.absent, new: &flow.inserted },
+            },
+            Operation::Modify => Self {
+                entry: second?,
+                expected: Expected { old: &flow.inserted, new: &flow.modified },
+            },
+            Operation::Delete => {
+                Self { entry: &flow.first, expected: Expected { old: last, new: &flow.absent } }
+            }
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! The control channel over P4Runtime.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+
+use p4runtime::client::{Client, WriteError};
+use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
+
+use super::{Control, Moments};
+use crate::effects::{Moment, Span};
+use crate::entries::key;
+use crate::error::DutError;
+use crate::window::{Operation, PATIENCE};
+
+/// The number of turns of the loop after which a message on the control channel has certainly been
+/// seen: the runtime needs one to notice that the socket is ready, one for the connection, and one
+/// for the call.
+const TURNS: usize = 4;
+
+/// A Write request whose answer has not arrived.
+type Call = Pin<Box<dyn Future<Output = Result<(), WriteError>>>>;
+
+/// A P4Runtime switch, with the entries that it may have because of the measurement.
+pub(in crate::live) struct P4RuntimeControl {
+    client: Client,
+    /// The entries of this measurement, in the order of their insertion.
+    entries: Vec<v1::TableEntry>,
+    /// The identities of the entries that the switch had before, table and key.
+    before: HashSet<(u32, Vec<u8>)>,
+    tables: Vec<u32>,
+    /// The identities of the entries that the request deletes.
+    deleted: HashSet<(u32, Vec<u8>)>,
+    request: Request,
+}
+
+/// A Write request that is polled, and the moments at which it was sent and answered.
+struct Request {
+    /// The call; `None` once it is answered.
+    call: Option<Call>,
+    moments: Moments,
+    /// The readings at the beginning of the latest turns, the oldest first.
+    readings: [Moment; TURNS],
+    turns: usize,
+}
+
+impl Request {
+    fn new(call: Option<Call>) -> Self {
+        Self { call, moments: Moments::default(), readings: [Moment(0); TURNS], turns: 0 }
+    }
+
+    /// Looks once whether the request was answered; the first look sends it. Returns whether this
+    /// look saw the answer.
+    async fn turn(&mut self, now: &dyn Fn() -> Moment) -> Result<bool, DutError> {
+        let Some(call) = &mut self.call else { return Ok(false) };
+        let reading = now();
+        let first = Span { earliest: reading, latest: reading };
+        let request = *self.moments.request.get_or_insert(first);
+        if self.turns == 0 {
+            self.readings = [reading; TURNS];
+        }
+        if self.turns == TURNS {
+            // The connection has written the request to its socket by now.
+            self.moments.request = Some(Span { latest: reading, ..request });
+        }
+        self.turns += 1;
+        let polled = std::future::poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+        let is_answered = polled.is_ready();
+        match polled {
+            Poll::Ready(outcome) => {
+                let [earliest, ..] = self.readings;
+                let latest = now();
+                self.moments.answer = Some(Span { earliest, latest });
+                if self.turns <= TURNS {
+                    // All that is known is that the request was sent before its answer came.
+                    self.moments.request = Some(Span { latest, ..request });
+                }
+                self.call = None;
+                outcome.map_err(|error| refused(&error))?;
+            }
+            Poll::Pending => {
+                if reading.0 > request.earliest.0 + PATIENCE.as_nanos() as u64 {
+                    return Err(DutError::NoAnswer { what: "Write", patience: PATIENCE });
+                }
+            }
+        }
+        self.readings.rotate_left(1);
+        if let Some(last) = self.readings.last_mut() {
+            *last = reading;
+        }
+        Ok(is_answered)
+    }
+}
+
+impl P4RuntimeControl {
+    /// Reads the entries that the switch has in these tables before the measurement.
+    pub(in crate::live) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
+        let mut control = Self {
+            client,
+            entries: Vec::new(),
+            before: HashSet::new(),
+            tables,
+            deleted: HashSet::new(),
+            request: Request::new(None),
+        };
+        control.before = control.present().await?;
+        Ok(control)
+    }
+
+    /// Returns whether the switch had an entry with the key of this one before the measurement.
+    pub(in crate::live) fn was_there(&self, entry: &v1::TableEntry) -> bool {
+        self.before.contains(&identity(entry))
+    }
+
+    /// Notes that entries were deleted.
+    fn remove(&mut self, gone: &HashSet<(u32, Vec<u8>)>) {
+        self.entries.retain(|entry| !gone.contains(&identity(entry)));
+    }
+
+    async fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), DutError> {
+        let call = self.client.write(updates, Atomicity::ContinueOnError);
+        let answer = tokio::time::timeout(PATIENCE, call).await;
+        let answer =
+            answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: PATIENCE })?;
+        answer.map_err(|error| refused(&error))
+    }
+
+    async fn present(&mut self) -> Result<HashSet<(u32, Vec<u8>)>, DutError> {
+        let selected = self.tables.iter().map(|table| v1::Entity {
+            entity: Some(Kind::TableEntry(v1::TableEntry {
+                table_id: *table,
+                ..Default::default()
+            })),
+        });
+        let selected = selected.collect();
+        let answer = tokio::time::timeout(PATIENCE, self.client.read(selected)).await;
+        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: PATIENCE })?;
+        let found = answer.map_err(|status| DutError::Request {
+            what: "Read",
+            cause: format!("{} ({:?})", status.message(), status.code()),
+        })?;
+        let entries = found.iter().filter_map(|entity| match &entity.entity {
+            Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(identity(entry)),
+            _ => None,
+        });
+        Ok(entries.collect())
+    }
+}
+
+impl Control for P4RuntimeControl {
+    type Entry = v1::TableEntry;
+
+    async fn carry_out(
+        &mut self,
+        operation: Operation,
+        entries: &[v1::TableEntry],
+    ) -> Result<(), DutError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        if operation == Operation::Insert {
+            self.entries.extend(entries.iter().cloned());
+        }
+        self.write(entries.iter().map(|entry| update(operation, entry)).collect()).await?;
+        if operation == Operation::Delete {
+            self.remove(&entries.iter().map(identity).collect());
+        }
+        Ok(())
+    }
+
+    fn prepare(
+        &mut self,
+        operation: Operation,
+        entries: &[&v1::TableEntry],
+    ) -> Result<(), DutError> {
+        if operation == Operation::Insert {
+            self.entries.extend(entries.iter().map(|entry| (*entry).clone()));
+        }
+        self.deleted.clear();
+        if operation == Operation::Delete {
+            self.deleted.extend(entries.iter().map(|entry| identity(entry)));
+        }
+        let updates = entries.iter().map(|entry| update(operation, entry)).collect();
+        let mut client = self.client.clone();
+        let call = async move { client.write(updates, Atomicity::ContinueOnError).await };
+        self.request = Request::new(Some(Box::pin(call)));
+        Ok(())
+    }
+
+    async fn turn(&mut self, now: &dyn Fn() -> Moment) -> Result<(), DutError> {
+        if self.request.turn(now).await? {
+            let gone = std::mem::take(&mut self.deleted);
+            self.remove(&gone);
+        }
+        Ok(())
+    }
+
+    fn moments(&self) -> Moments {
+        self.request.moments
+    }
+
+    async fn restore(&mut self) -> Result<usize, DutError> {
+        let entries = std::mem::take(&mut self.entries);
+        let updates: Vec<v1::Update> =
+            entries.iter().rev().map(|entry| update(Operation::Delete, entry)).collect();
+        if !updates.is_empty() {
+            // Entries that the switch refused, or has deleted already, are not there.
+            match self.write(updates).await {
+                Ok(()) | Err(DutError::Request { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let after = self.present().await?;
+        Ok(self.before.symmetric_difference(&after).count())
+    }
+}
+
+/// Makes an update of an entry. A deletion has only the key.
+fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update {
+    let mut entry = entry.clone();
+    let kind = match operation {
+        Operation::Insert => v1::update::Type::Insert,
+        Operation::Modify => v1::update::Type::Modify,
+        Operation::Delete => {
+            entry.action = None;
+            v1::update::Type::Delete
+        }
+    };
+    let entity = Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) });
+    v1::Update { r#type: kind as i32, entity }
+}
+
+/// Returns the error for a Write request of which the switch refused some or all updates.
+fn refused(error: &WriteError) -> DutError {
+    let cause = match error {
+        WriteError::Updates { refused, .. } => refused
+            .first()
+            .map_or_else(String::new, |first| format!("{} ({:?})", first.message, first.code)),
+        WriteError::Rpc(status) => format!("{} ({:?})", status.message(), status.code()),
+        other => other.to_string(),
+    };
+    DutError::Request { what: "Write", cause }
+}
+
+fn identity(entry: &v1::TableEntry) -> (u32, Vec<u8>) {
+    (entry.table_id, key(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Returns the moments between which a request was sent and answered, if the answer is seen on
+    /// the turn with this number. Each turn and each reading of the clock takes one nanosecond.
+    fn spans(answered: usize) -> (Span, Span) {
+        let clock = Cell::new(0);
+        let now = || Moment(clock.replace(clock.get() + 1));
+        let left = Cell::new(answered);
+        let call =
+            std::future::poll_fn(move |_| match left.replace(left.get().saturating_sub(1)) {
+                0 => Poll::Ready(Ok(())),
+                _ => Poll::Pending,
+            });
+        let mut request = Request::new(Some(Box::pin(call)));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        while !runtime.block_on(request.turn(&now)).expect("an answer") {}
+        let Moments { request, answer } = request.moments;
+        (request.expect("a request"), answer.expect("an answer"))
+    }
+
+    /// The first turn only begins to send the request, which may still be in memory on the next.
+    #[test]
+    fn the_span_of_a_request_ends_when_it_was_certainly_sent() {
+        for answered in 0..3 * TURNS {
+            let (request, answer) = spans(answered);
+            assert_eq!(request.earliest, Moment(0));
+            let certain = answer.latest.min(Moment(TURNS as u64));
+            assert_eq!(request.latest, certain, "answered on turn {answered}");
+            assert!(answer.earliest < answer.latest);
+        }
+    }
+}

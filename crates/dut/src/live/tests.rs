@@ -1,0 +1,107 @@
+//! Measurements, with packets on ports in memory, of an OpenFlow switch of known behaviour.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use openflow::Version;
+use packetio::{Port, memory};
+
+use super::bench::Outlet;
+use super::run::{Changes, through};
+use super::{Measured, Ports, Settings, Wire};
+use crate::effects::{Gap, Silence};
+use crate::flows::FlowMatch;
+use crate::session::{Listening, OpenFlowChannel};
+use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
+use crate::window::Operation;
+
+const RULES: usize = 4;
+const ROUNDS: usize = 5;
+const SETTINGS: Settings =
+    Settings { rounds: ROUNDS, probes_per_second: 5_000.0, beside: Duration::from_millis(5) };
+
+/// Measures a switch with this number of ports. Returns the figures and the number of flows that
+/// the switch has in the end.
+fn measured(
+    version: Version,
+    faults: Faults,
+    ports: u32,
+    matching: FlowMatch,
+) -> (Measured, usize) {
+    let lines = (1..=ports).map(|number| memory::line(&number.to_string(), 1 << 12));
+    let (mut here, mut there): (Vec<Outlet>, Vec<Port>) = (Vec::new(), Vec::new());
+    for (number, [near, far]) in (1..).zip(lines) {
+        here.push(Outlet::new(number, near));
+        there.push(far);
+    }
+    let wires = (1..=ports).map(|number| Wire(format!("{number}@lo").parse().expect("a port")));
+    let ports = Ports { wires: wires.collect(), rules: RULES };
+    let made = MadeSwitch { ports: there, ..MadeSwitch::new(version, faults) };
+    let mut connects = Connects::new(made);
+    let stop = AtomicBool::new(false);
+    let address = ([127, 0, 0, 1], 0).into();
+    let listening = Listening { address, versions: vec![version], matching };
+    let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
+    let numbers = channel.absent(100);
+    let mut progress = |_, _| {};
+    let changes = Changes { settings: &SETTINGS, stop: &stop, progress: &mut progress };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let measuring = through(here, &mut channel, &ports, &numbers, changes);
+    let found = runtime.expect("a runtime").block_on(measuring).expect("it can be measured");
+    assert_eq!(channel.late_errors(), 0);
+    drop(channel);
+    (found, connects.flows_left())
+}
+
+#[test]
+fn no_reply_of_a_truthful_barrier_comes_before_its_effects() {
+    for (version, ports, matching) in [
+        (Version::V1_0, 2, FlowMatch::Mac),
+        (Version::V1_3, 3, FlowMatch::Mac),
+        (Version::V1_3, 4, FlowMatch::Udp),
+    ] {
+        let (found, left) = measured(version, Faults::default(), ports, matching);
+        assert_eq!(left, 0, "{version}, {ports} ports");
+        assert_eq!(found.kinds.len(), 6, "{version}, {ports} ports");
+        for kind in &found.kinds {
+            let what = format!("{version}, {ports} ports, {:?} {}", kind.operation, kind.rules);
+            let summary = &kind.summary;
+            assert_eq!(summary.requests, ROUNDS as u64, "{what}");
+            assert_eq!((summary.early, summary.flapped), (0, 0), "{what}: {summary:?}");
+            assert!(summary.late + summary.undecided > 0, "{what}: {summary:?}");
+            let changes = &summary.changes;
+            assert_eq!((changes.both, changes.repeated, changes.astray()), (0, 0, 0), "{what}");
+            // With two ports, packets without a rule are dropped.
+            let silence = match (ports, kind.operation) {
+                (2, Operation::Insert) => Silence::Old,
+                (2, Operation::Delete) => Silence::New,
+                _ => Silence::Neither,
+            };
+            assert_eq!(kind.silence, silence, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_barrier_that_lies_is_found_and_the_time_recovered() {
+    const EARLY: Duration = Duration::from_millis(30);
+    let early = Gap(EARLY.as_nanos() as i64);
+    for version in [Version::V1_0, Version::V1_3] {
+        let faults = Faults { early: EARLY, ..Faults::default() };
+        let (found, left) = measured(version, faults, 3, FlowMatch::Mac);
+        assert_eq!((left, found.kinds.len()), (0, 6), "{version}");
+        let mut proven = 0;
+        for kind in &found.kinds {
+            let what = format!("{version}, {:?} {}", kind.operation, kind.rules);
+            let summary = &kind.summary;
+            // A busy machine may send no packet between a reply and its effects, which proves
+            // nothing.
+            assert_eq!(summary.late, 0, "{what}: {summary:?}");
+            proven += summary.early;
+            for lag in &summary.lags {
+                assert!(lag.most >= early, "{what}: {lag:?}");
+            }
+        }
+        assert!(proven > 0, "{version}");
+    }
+}

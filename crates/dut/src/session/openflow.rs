@@ -1,0 +1,258 @@
+//! The control channel of an OpenFlow switch: flow-mods and barriers, and statistics.
+//!
+//! A request is a number of flow-mods and a barrier request; its answer is the barrier reply, which
+//! says that the switch has processed the flow-mods (OpenFlow 1.0.0, 5.3.7; 1.3.5, 7.3.8). A switch
+//! answers single flow-mods only with errors, which belong to a flow-mod by its transaction id.
+
+mod replies;
+mod statistics;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use controllers::openflow::SwitchConnection;
+use openflow::wire::emit_empty;
+use openflow::{DatapathId, Version, Xid};
+use rand::RngExt as _;
+
+use self::replies::{Confirmed, Flying, Series, barrier_types};
+use self::statistics::ReportedFlow;
+use super::Listening;
+use crate::entries::EntryNumber;
+use crate::error::DutError;
+use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Output, Selector};
+use crate::plan::Watch;
+use crate::window::{Operation, PATIENCE, Phase, Shape, Work, processor_time};
+
+pub(crate) use self::replies::{Reply, refused};
+
+/// The time to wait for a switch that connects.
+const CONNECTS: Duration = Duration::from_secs(60);
+/// The interval at which patience is checked while the switch is silent.
+const LOOK: Duration = Duration::from_millis(10);
+/// The number of bytes that wait to be sent from which on no further request is made.
+const BACKLOG: usize = 4 << 20;
+
+/// A connection of the measured switch.
+pub(crate) struct OpenFlowChannel {
+    connection: SwitchConnection,
+    maker: FlowMaker,
+    /// The outputs of flows when they are inserted, and when they are modified.
+    outputs: [Output; 2],
+    next_xid: u32,
+    /// The flows that the switch had before the measurement.
+    before: Vec<ReportedFlow>,
+    /// The number of flow entries that table 0 can hold, if the switch says so.
+    size: Option<u64>,
+    description: Option<String>,
+    /// The number of flows of this measurement that the switch has accepted and not deleted.
+    accepted: u64,
+    confirmed: Confirmed,
+    /// The bytes of the request that is made.
+    scratch: Vec<u8>,
+}
+
+impl OpenFlowChannel {
+    /// Waits until a switch connects and the handshake is complete, and asks it for its flows.
+    pub(crate) fn open(
+        listening: &Listening,
+        stop: &AtomicBool,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, DutError> {
+        let address = listening.address;
+        let failed = |cause| DutError::Listen { address, cause };
+        let listener = SwitchConnection::listen(address).map_err(failed)?;
+        watch.listens(listener.local_addr().map_err(failed)?);
+        let connection = SwitchConnection::accept(&listener, &listening.versions, CONNECTS, stop)?;
+        let mut channel = Self {
+            connection,
+            maker: FlowMaker::new(listening.matching, rand::rng().random()),
+            outputs: [Output::Back, Output::Nowhere],
+            next_xid: SwitchConnection::FIRST_XID,
+            before: Vec::new(),
+            size: None,
+            description: None,
+            accepted: 0,
+            confirmed: Confirmed::default(),
+            scratch: Vec::new(),
+        };
+        channel.before = channel.flows()?;
+        // A switch may refuse what only describes it.
+        channel.size = channel.ask_size().unwrap_or_default();
+        channel.description = channel.ask_description().unwrap_or_default();
+        let ports = channel.ask_ports().unwrap_or_default();
+        if let [first, second, ..] = ports.as_slice() {
+            channel.outputs = [Output::Port(*first), Output::Port(*second)];
+        }
+        Ok(channel)
+    }
+
+    /// Returns the version of OpenFlow that the switch speaks.
+    pub(crate) fn version(&self) -> Version {
+        self.connection.version()
+    }
+
+    /// Returns the datapath id of the switch.
+    pub(crate) fn datapath_id(&self) -> Option<DatapathId> {
+        self.connection.features().map(|features| features.datapath_id)
+    }
+
+    /// Returns the manufacturer and the software of the switch, if it says so.
+    pub(crate) fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// Returns the number of flow entries that table 0 can hold, if the switch says so.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// Returns the maker of the flows of this measurement.
+    pub(crate) fn maker(&self) -> FlowMaker {
+        self.maker
+    }
+
+    /// Returns the number of flow entries that the switch had before the measurement.
+    pub(crate) fn present(&self) -> usize {
+        self.before.len()
+    }
+
+    /// Returns the fields that flows match.
+    pub(crate) fn matching(&self) -> FlowMatch {
+        self.maker.matching
+    }
+
+    /// Returns the number of errors that came after the barrier reply that should have followed
+    /// them.
+    pub(crate) fn late_errors(&self) -> u64 {
+        self.confirmed.late_errors
+    }
+
+    /// Returns the numbers of the first `count` flows that the switch did not have before the
+    /// measurement.
+    pub(crate) fn absent(&self, count: u64) -> Vec<EntryNumber> {
+        let values = self.before.iter().filter_map(|flow| self.maker.value_of(&flow.matching));
+        let taken: HashSet<u64> = values.collect();
+        let numbers = (0..self.maker.matching.different()).map(EntryNumber);
+        let is_absent = |number: &EntryNumber| !taken.contains(&self.maker.value(*number));
+        numbers.filter(is_absent).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+    }
+
+    /// Makes a request. It is sent by [`OpenFlowChannel::hand_over`]. Returns the transaction id of
+    /// the first flow-mod.
+    pub(crate) fn make_request(
+        &mut self,
+        operation: Operation,
+        entries: impl IntoIterator<Item = FlowEntry>,
+    ) -> Result<u32, DutError> {
+        let version = self.version();
+        let first = self.next_xid;
+        self.scratch.clear();
+        for entry in entries {
+            let xid = Xid(self.next_xid);
+            self.next_xid += 1;
+            let change = FlowChange { operation, entry };
+            let encoded = self.maker.encode(version, change, xid, &mut self.scratch);
+            encoded.map_err(|error| DutError::Request {
+                what: "flow-mod",
+                cause: error.to_string(),
+            })?;
+        }
+        let [barrier, _] = barrier_types(version);
+        emit_empty(version, barrier, Xid(self.next_xid), &mut self.scratch);
+        self.next_xid += 1;
+        Ok(first)
+    }
+
+    /// Hands the request that was made to the connection.
+    pub(crate) fn hand_over(&mut self) -> Result<(), DutError> {
+        self.connection.out().append(&mut self.scratch);
+        self.flush()
+    }
+
+    /// Returns the number of bytes that have not been sent yet.
+    pub(crate) fn backlog(&self) -> usize {
+        self.connection.backlog()
+    }
+
+    /// Sends what waits to be sent, as far as the socket accepts it.
+    pub(crate) fn flush(&mut self) -> Result<(), DutError> {
+        Ok(self.connection.flush()?)
+    }
+
+    /// Looks once for messages of the switch, without waiting, and passes those to `take` that
+    /// concern requests. Returns whether bytes had arrived.
+    pub(crate) fn look(&mut self, take: &mut dyn FnMut(Reply)) -> Result<bool, DutError> {
+        let Self { connection, confirmed, .. } = self;
+        let version = connection.version();
+        let mut receive = |frame: &[u8]| {
+            if let Some(reply) = Reply::of(version, frame) {
+                confirmed.note(&reply);
+                take(reply);
+            }
+        };
+        Ok(connection.receive(&mut receive)?)
+    }
+
+    /// Sends updates until all are answered, the time of the shape is over, or `stop` is set.
+    /// Answers of requests that were sent are waited for in all cases. Returns the phase, and the
+    /// number of requests that were sent.
+    pub(crate) fn send(
+        &mut self,
+        work: Work<'_>,
+        shape: Shape,
+        stop: &AtomicBool,
+    ) -> Result<(Phase, usize), DutError> {
+        let [first, second] = self.outputs;
+        let output = if work.operation == Operation::Modify { second } else { first };
+        let entry = |number: &EntryNumber| FlowEntry { selects: Selector::One(*number), output };
+        let mut series = Series::default();
+        let mut requests = work.requests();
+        let mut sent = 0;
+        let processor = processor_time();
+        let began = Instant::now();
+        let mut heard = began;
+        loop {
+            let goes_on = series.failure.is_none()
+                && !stop.load(Ordering::Relaxed)
+                && shape.time.is_none_or(|time| began.elapsed() < time);
+            while goes_on && series.flying.len() < shape.window && self.backlog() < BACKLOG {
+                let Some(numbers) = requests.next() else { break };
+                let first = self.make_request(work.operation, numbers.iter().map(entry))?;
+                let at = began.elapsed();
+                self.hand_over()?;
+                series.flying.push_back(Flying { first, numbers, sent: at, refused: Vec::new() });
+                sent += 1;
+            }
+            if series.flying.is_empty() {
+                break;
+            }
+            // Other messages, such as packet-ins, are no sign that the switch will answer.
+            let has_read = self.look(&mut |reply| {
+                heard = Instant::now();
+                series.note(reply, began.elapsed());
+            })?;
+            if heard.elapsed() > PATIENCE {
+                return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });
+            }
+            if !has_read {
+                self.connection.wait(LOOK)?;
+                self.flush()?;
+            }
+        }
+        let Series { mut phase, failure, .. } = series;
+        phase.series = 1;
+        phase.end(processor);
+        let accepted = phase.accepted.len() as u64;
+        match work.operation {
+            Operation::Insert => self.accepted += accepted,
+            Operation::Modify => {}
+            Operation::Delete => self.accepted = self.accepted.saturating_sub(accepted),
+        }
+        failure.map_or(Ok((phase, sent)), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Barrier replies and errors, and the requests of a series to which they belong.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use controllers::openflow::SwitchConnection;
+use openflow::wire::{Header, MessageType};
+use openflow::{ErrorReason, Version, Xid, v1_0, v1_3};
+
+use crate::entries::EntryNumber;
+use crate::error::DutError;
+use crate::window::{Answered, Phase, Refusal};
+
+/// A message of the switch that concerns a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The barrier reply with this transaction id.
+    Barrier(Xid),
+    /// An error about the message with this transaction id.
+    Error(Xid, Refusal),
+}
+
+impl Reply {
+    /// Reads a message. Returns `None` for messages that concern no request with a barrier.
+    pub(super) fn of(version: Version, frame: &[u8]) -> Option<Self> {
+        let header = Header::new_checked(frame).ok()?;
+        let kind = header.message_type();
+        if kind == barrier_types(version)[1] {
+            return Some(Self::Barrier(header.xid()));
+        }
+        (kind == MessageType::ERROR).then(|| Self::Error(header.xid(), refusal(version, &header)))
+    }
+}
+
+/// Returns the types of the barrier request and of its reply.
+pub(super) fn barrier_types(version: Version) -> [MessageType; 2] {
+    match version {
+        Version::V1_0 => [v1_0::Message::BarrierRequest, v1_0::Message::BarrierReply]
+            .map(|message| message.message_type()),
+        Version::V1_3 => [v1_3::Message::BarrierRequest, v1_3::Message::BarrierReply]
+            .map(|message| message.message_type()),
+    }
+}
+
+/// Reads the type and the code of an error message.
+pub(super) fn refusal(version: Version, header: &Header<&[u8]>) -> Refusal {
+    let [kind, code] = match header.body() {
+        // Both versions have type and code at these offsets.
+        [a, b, c, d, ..] => [[*a, *b], [*c, *d]].map(u16::from_be_bytes),
+        _ => [u16::MAX; 2],
+    };
+    let reason = ErrorReason::from_codes(version, kind, code);
+    Refusal {
+        code: reason.map_or_else(|| "unknown error".to_owned(), |reason| reason.to_string()),
+        message: format!("OpenFlow error type {kind}, code {code}"),
+    }
+}
+
+/// The messages that barrier replies have confirmed.
+#[derive(Debug, Default)]
+pub(super) struct Confirmed {
+    /// The transaction id of the latest barrier request that was answered.
+    barrier: Option<Xid>,
+    /// The number of errors about messages before that barrier request. They should have come
+    /// before its reply.
+    pub(super) late_errors: u64,
+}
+
+impl Confirmed {
+    pub(super) fn note(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Barrier(xid) => self.barrier = self.barrier.max(Some(*xid)),
+            Reply::Error(xid, _) => {
+                let is_of_request = xid.0 >= SwitchConnection::FIRST_XID;
+                let is_late = self.barrier.is_some_and(|barrier| *xid < barrier);
+                self.late_errors += u64::from(is_of_request && is_late);
+            }
+        }
+    }
+}
+
+/// A request that waits for its barrier reply.
+pub(super) struct Flying<'a> {
+    /// The transaction id of the first flow-mod. Those of the others and that of the barrier
+    /// request follow.
+    pub(super) first: u32,
+    pub(super) numbers: &'a [EntryNumber],
+    pub(super) sent: Duration,
+    pub(super) refused: Vec<usize>,
+}
+
+impl Flying<'_> {
+    /// Returns the position of the flow-mod with a transaction id.
+    fn position(&self, xid: Xid) -> Option<usize> {
+        let position = usize::try_from(xid.0.checked_sub(self.first)?).ok()?;
+        (position < self.numbers.len()).then_some(position)
+    }
+
+    fn barrier(&self) -> Xid {
+        Xid(self.first + self.numbers.len() as u32)
+    }
+}
+
+/// The requests of one series, and what became of them.
+#[derive(Default)]
+pub(super) struct Series<'a> {
+    pub(super) phase: Phase,
+    pub(super) flying: VecDeque<Flying<'a>>,
+    /// The requests that were answered, in the order of [`Phase::calls`].
+    ended: Vec<Flying<'a>>,
+    pub(super) failure: Option<DutError>,
+}
+
+impl Series<'_> {
+    pub(super) fn note(&mut self, reply: Reply, now: Duration) {
+        match reply {
+            Reply::Barrier(xid) => {
+                let position = self.flying.iter().position(|one| one.barrier() == xid);
+                let Some(mut one) = position.and_then(|at| self.flying.remove(at)) else { return };
+                one.refused.sort_unstable();
+                let Flying { numbers, sent, .. } = one;
+                self.phase.note(&Answered { sent, answered: now, numbers, refused: &one.refused });
+                self.ended.push(one);
+            }
+            Reply::Error(xid, refusal) => {
+                if self.flying.iter().any(|one| one.barrier() == xid) {
+                    self.failure.get_or_insert(refused("barrier", &refusal));
+                    self.flying.retain(|one| one.barrier() != xid);
+                    return;
+                }
+                let flying = self.flying.iter_mut().find_map(|one| Some((one.position(xid)?, one)));
+                if let Some((position, one)) = flying {
+                    one.refused.push(position);
+                } else {
+                    self.note_late(xid);
+                }
+                self.phase.refusal.get_or_insert(refusal);
+            }
+        }
+    }
+
+    /// Corrects the record of a request about which an error came after its barrier reply.
+    fn note_late(&mut self, xid: Xid) {
+        let ended = self.ended.iter().enumerate();
+        let mut found = ended.filter_map(|(call, one)| {
+            let number = *one.numbers.get(one.position(xid)?)?;
+            Some((call, number))
+        });
+        // The record of an earlier series is not corrected; its late errors are counted.
+        let Some((call, number)) = found.next() else { return };
+        if let Some(call) = self.phase.calls.get_mut(call) {
+            call.refused += 1;
+        }
+        self.phase.accepted.retain(|accepted| *accepted != number);
+    }
+}
+
+/// Returns the error for a request that the switch refused.
+pub(crate) fn refused(what: &'static str, refusal: &Refusal) -> DutError {
+    DutError::Request { what, cause: format!("{} ({})", refusal.code, refusal.message) }
+}

@@ -1,0 +1,345 @@
+//! What a switch says about its flows, tables and ports.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use openflow::v1_3::{MultipartFlags, TableFeatures, TableId};
+use openflow::wire::{Header, MessageType};
+use openflow::{PortNumber, Version, Xid, v1_0, v1_3};
+
+use super::replies::{Reply, refusal, refused};
+use super::{LOOK, OpenFlowChannel};
+use crate::error::DutError;
+use crate::flows::{PRIORITY, ReportedMatch};
+use crate::window::PATIENCE;
+
+/// The time that a switch has to list flows which it has accepted, and to delete others.
+const LISTED: Duration = Duration::from_secs(1);
+/// The pause between two looks at the flows of a switch.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A flow entry that the switch reports.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ReportedFlow {
+    table: u8,
+    priority: u16,
+    pub(super) matching: ReportedMatch,
+    /// Whether the entry has no timeout.
+    is_permanent: bool,
+}
+
+/// The largest number of parts of an answer, each of which has at most 64 KiB. A switch with a
+/// million flows sends about 1,500.
+const MAX_PARTS: usize = 1 << 15;
+
+/// A part of the answer to a request for statistics.
+enum Statistics {
+    V1_0(v1_0::StatsReplyBody),
+    V1_3(v1_3::MultipartReplyBody),
+}
+
+/// A request for statistics, as each version states it.
+struct Wanted {
+    what: &'static str,
+    v1_0: v1_0::StatsRequestBody,
+    v1_3: v1_3::MultipartRequestBody,
+}
+
+impl OpenFlowChannel {
+    /// Returns the number of flows of this measurement that the switch accepted and does not list,
+    /// although it had a second for them.
+    pub(crate) fn missing(&mut self) -> Result<u64, DutError> {
+        let begin = Instant::now();
+        loop {
+            let missing = self.accepted.saturating_sub(self.own()?);
+            if missing == 0 || begin.elapsed() > LISTED {
+                return Ok(missing);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Returns the number of flows of this measurement in the switch.
+    fn own(&mut self) -> Result<u64, DutError> {
+        if self.version() == Version::V1_0 {
+            // OpenFlow 1.0 cannot select flows by their cookie.
+            let flows = self.flows()?;
+            return Ok(self.own_of(&flows).count() as u64);
+        }
+        let selected = v1_3::FlowStatsRequest {
+            cookie: self.maker.cookie,
+            cookie_mask: u64::MAX,
+            ..v1_3::FlowStatsRequest::all()
+        };
+        let wanted = Wanted {
+            what: "aggregate statistics",
+            v1_0: v1_0::StatsRequestBody::Aggregate(v1_0::FlowStatsRequest::default()),
+            v1_3: v1_3::MultipartRequestBody::Aggregate(selected),
+        };
+        let mut count = 0;
+        self.statistics(wanted, &mut |part| {
+            if let Statistics::V1_3(v1_3::MultipartReplyBody::Aggregate(sums)) = part {
+                count += u64::from(sums.flow_count);
+            }
+        })?;
+        Ok(count)
+    }
+
+    /// Returns the flows among `flows` that this measurement has inserted.
+    fn own_of<'a>(
+        &self,
+        flows: &'a [ReportedFlow],
+    ) -> impl Iterator<Item = &'a ReportedFlow> + use<'a> {
+        let before: HashSet<ReportedFlow> = self.before.iter().cloned().collect();
+        let maker = self.maker;
+        flows.iter().filter(move |flow| {
+            let is_made = flow.priority == PRIORITY && maker.value_of(&flow.matching).is_some()
+                || flow.priority == PRIORITY - 1 && maker.is_rest(&flow.matching);
+            is_made && !before.contains(*flow)
+        })
+    }
+
+    /// Returns how many flows the switch has more than before the measurement. The number is
+    /// negative if none of the measurement is left and flows without timeouts that were there have
+    /// disappeared. A switch whose barrier replies come early is given some time.
+    pub(crate) fn difference(&mut self) -> Result<i64, DutError> {
+        let begin = Instant::now();
+        loop {
+            let after = self.flows()?;
+            let left = self.own_of(&after).count() as i64;
+            let after: HashSet<&ReportedFlow> = after.iter().collect();
+            let is_gone = |flow: &&ReportedFlow| flow.is_permanent && !after.contains(flow);
+            let gone = self.before.iter().filter(is_gone).count() as i64;
+            if left == 0 || begin.elapsed() > LISTED {
+                return Ok(if left > 0 { left } else { -gone });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Reads all flows, and returns their number.
+    pub(crate) fn read(&mut self) -> Result<usize, DutError> {
+        let mut count = 0;
+        self.statistics(all_flows(), &mut |part| {
+            count += match part {
+                Statistics::V1_0(v1_0::StatsReplyBody::Flow(flows)) => flows.len(),
+                Statistics::V1_3(v1_3::MultipartReplyBody::Flow(flows)) => flows.len(),
+                Statistics::V1_0(_) | Statistics::V1_3(_) => 0,
+            };
+        })?;
+        Ok(count)
+    }
+
+    /// Returns all flows of the switch.
+    pub(super) fn flows(&mut self) -> Result<Vec<ReportedFlow>, DutError> {
+        let mut found = Vec::new();
+        self.statistics(all_flows(), &mut |part| match part {
+            Statistics::V1_0(v1_0::StatsReplyBody::Flow(flows)) => {
+                found.extend(flows.into_iter().map(|flow| ReportedFlow {
+                    table: flow.table_id,
+                    priority: flow.priority,
+                    matching: ReportedMatch::V1_0(Box::new(flow.match_fields)),
+                    is_permanent: (flow.idle_timeout, flow.hard_timeout) == (0, 0),
+                }));
+            }
+            Statistics::V1_3(v1_3::MultipartReplyBody::Flow(flows)) => {
+                found.extend(flows.into_iter().map(|flow| ReportedFlow {
+                    table: flow.table_id.0,
+                    priority: flow.priority,
+                    matching: ReportedMatch::V1_3(flow.match_fields),
+                    is_permanent: (flow.idle_timeout, flow.hard_timeout) == (0, 0),
+                }));
+            }
+            Statistics::V1_0(_) | Statistics::V1_3(_) => {}
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the number of entries that table 0 can hold.
+    pub(super) fn ask_size(&mut self) -> Result<Option<u64>, DutError> {
+        let mut size = None;
+        let wanted = Wanted {
+            what: "table statistics",
+            v1_0: v1_0::StatsRequestBody::Table,
+            v1_3: v1_3::MultipartRequestBody::TableFeatures(Vec::new()),
+        };
+        self.statistics(wanted, &mut |part| {
+            let found = match part {
+                Statistics::V1_0(v1_0::StatsReplyBody::Table(tables)) => {
+                    tables.iter().find(|table| table.table_id == 0).map(|table| table.max_entries)
+                }
+                Statistics::V1_3(v1_3::MultipartReplyBody::TableFeatures(tables)) => {
+                    let is_first = |table: &&TableFeatures| table.table_id == TableId(0);
+                    tables.iter().find(is_first).map(|table| table.max_entries)
+                }
+                Statistics::V1_0(_) | Statistics::V1_3(_) => None,
+            };
+            size = size.or(found);
+        })?;
+        Ok(size.map(u64::from).filter(|size| *size > 0))
+    }
+
+    pub(super) fn ask_description(&mut self) -> Result<Option<String>, DutError> {
+        let mut description = None;
+        let wanted = Wanted {
+            what: "description",
+            v1_0: v1_0::StatsRequestBody::Desc,
+            v1_3: v1_3::MultipartRequestBody::Desc,
+        };
+        self.statistics(wanted, &mut |part| {
+            description = match part {
+                Statistics::V1_0(v1_0::StatsReplyBody::Desc(desc)) => {
+                    Some([desc.mfr_desc, desc.hw_desc, desc.sw_desc].map(|text| text.to_string()))
+                }
+                Statistics::V1_3(v1_3::MultipartReplyBody::Desc(desc)) => {
+                    Some([desc.mfr_desc, desc.hw_desc, desc.sw_desc].map(|text| text.to_string()))
+                }
+                Statistics::V1_0(_) | Statistics::V1_3(_) => None,
+            };
+        })?;
+        // Whatever a switch calls itself is one line of the report.
+        let plain = |text: String| text.chars().filter(|one| !one.is_control()).collect();
+        Ok(description.map(|parts| plain(parts.join(", "))))
+    }
+
+    /// Returns the numbers of the switch's ports.
+    pub(super) fn ask_ports(&mut self) -> Result<Vec<u32>, DutError> {
+        let mut ports: Vec<PortNumber> = Vec::new();
+        match self.version() {
+            Version::V1_0 => {
+                let xid = self.take_xid();
+                let encoded = v1_0::Message::FeaturesRequest.encode(xid, self.connection.out());
+                encoded.map_err(|error| malformed("features", &error))?;
+                self.exchange("features", xid, &mut |frame| {
+                    let (_, message) = v1_0::Message::decode(frame)
+                        .map_err(|error| malformed("features", &error))?;
+                    if let v1_0::Message::FeaturesReply(features) = message {
+                        ports.extend(
+                            features.ports.iter().map(|port| PortNumber::from(port.port_no)),
+                        );
+                    }
+                    Ok(true)
+                })?;
+            }
+            Version::V1_3 => {
+                let wanted = Wanted {
+                    what: "port descriptions",
+                    v1_0: v1_0::StatsRequestBody::Desc,
+                    v1_3: v1_3::MultipartRequestBody::PortDesc,
+                };
+                self.statistics(wanted, &mut |part| {
+                    if let Statistics::V1_3(v1_3::MultipartReplyBody::PortDesc(found)) = part {
+                        ports.extend(found.iter().map(|port| port.port_no));
+                    }
+                })?;
+            }
+        }
+        let mut numbers: Vec<u32> =
+            ports.into_iter().filter(|port| *port < PortNumber::MAX).map(|port| port.0).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn take_xid(&mut self) -> Xid {
+        let xid = Xid(self.next_xid);
+        self.next_xid += 1;
+        xid
+    }
+
+    /// Requests statistics, and passes each part of the answer to `take`.
+    fn statistics(
+        &mut self,
+        wanted: Wanted,
+        take: &mut dyn FnMut(Statistics),
+    ) -> Result<(), DutError> {
+        let (version, xid, what) = (self.version(), self.take_xid(), wanted.what);
+        let out = self.connection.out();
+        let encoded = match version {
+            Version::V1_0 => v1_0::Message::StatsRequest(wanted.v1_0.into()).encode(xid, out),
+            Version::V1_3 => v1_3::Message::MultipartRequest(wanted.v1_3.into()).encode(xid, out),
+        };
+        encoded.map_err(|error| malformed(what, &error))?;
+        let mut parts = 0;
+        self.exchange(what, xid, &mut |frame| {
+            parts += 1;
+            if parts > MAX_PARTS {
+                return Err(malformed(what, &format!("it has more than {MAX_PARTS} parts")));
+            }
+            match version {
+                Version::V1_0 => match v1_0::Message::decode(frame) {
+                    Ok((_, v1_0::Message::StatsReply(reply))) => {
+                        let is_last = !reply.flags.contains(v1_0::StatsReplyFlags::MORE);
+                        take(Statistics::V1_0(reply.body));
+                        Ok(is_last)
+                    }
+                    Ok(_) => Err(malformed(what, &"another message")),
+                    Err(error) => Err(malformed(what, &error)),
+                },
+                Version::V1_3 => match v1_3::Message::decode(frame) {
+                    Ok((_, v1_3::Message::MultipartReply(reply))) => {
+                        let is_last = !reply.flags.contains(MultipartFlags::MORE);
+                        take(Statistics::V1_3(reply.body));
+                        Ok(is_last)
+                    }
+                    Ok(_) => Err(malformed(what, &"another message")),
+                    Err(error) => Err(malformed(what, &error)),
+                },
+            }
+        })
+    }
+
+    /// Sends what waits to be sent, and passes messages with a transaction id to `take` until it
+    /// returns true.
+    fn exchange(
+        &mut self,
+        what: &'static str,
+        xid: Xid,
+        take: &mut dyn FnMut(&[u8]) -> Result<bool, DutError>,
+    ) -> Result<(), DutError> {
+        self.flush()?;
+        let version = self.version();
+        let mut heard = Instant::now();
+        let mut outcome = Ok(false);
+        loop {
+            let Self { connection, confirmed, .. } = self;
+            let has_read = connection.receive(&mut |frame| {
+                let Ok(header) = Header::new_checked(frame) else { return };
+                let is_error = header.message_type() == MessageType::ERROR;
+                if header.xid() != xid {
+                    Reply::of(version, frame).iter().for_each(|reply| confirmed.note(reply));
+                } else if matches!(outcome, Ok(false)) {
+                    heard = Instant::now();
+                    outcome = match is_error {
+                        true => Err(refused(what, &refusal(version, &header))),
+                        false => take(frame),
+                    };
+                }
+            })?;
+            match std::mem::replace(&mut outcome, Ok(false)) {
+                Ok(true) => return Ok(()),
+                Err(error) => return Err(error),
+                Ok(false) if heard.elapsed() > PATIENCE => {
+                    return Err(DutError::NoAnswer { what, patience: PATIENCE });
+                }
+                Ok(false) if has_read => {}
+                Ok(false) => {
+                    self.connection.wait(LOOK)?;
+                    self.flush()?;
+                }
+            }
+        }
+    }
+}
+
+/// Returns the request for all flows of all tables.
+fn all_flows() -> Wanted {
+    Wanted {
+        what: "flow statistics",
+        v1_0: v1_0::StatsRequestBody::Flow(v1_0::FlowStatsRequest::default()),
+        v1_3: v1_3::MultipartRequestBody::Flow(v1_3::FlowStatsRequest::all()),
+    }
+}
+
+fn malformed(what: &'static str, cause: &dyn std::fmt::Display) -> DutError {
+    DutError::Malformed { what, cause: cause.to_string() }
+}

@@ -1,0 +1,204 @@
+//! The control channel of a P4Runtime switch: the connection as the only primary controller.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{
+    Client, ClientOptions, Standing, StreamReceiver, StreamSender, WriteError,
+};
+use p4runtime::p4info::Schema;
+use p4runtime::proto::v1::{
+    self, entity::Entity as Kind, get_forwarding_pipeline_config_request::ResponseType,
+    write_request::Atomicity,
+};
+use tokio::task::JoinSet;
+
+use super::Device;
+use crate::entries::{EntryMaker, EntryNumber};
+use crate::error::DutError;
+use crate::window::{Answered, PATIENCE, Phase, Refusal, Shape, Work, processor_time};
+
+/// A connection to the measured switch, as its only primary controller.
+pub(crate) struct P4RuntimeChannel {
+    pub(crate) client: Client,
+    /// The stream that keeps this client the primary as long as it is open.
+    _stream: (StreamSender, StreamReceiver),
+    maker: EntryMaker,
+    version: Option<String>,
+}
+
+impl P4RuntimeChannel {
+    /// Connects to a switch, becomes its primary controller, and prepares entries of a table: the
+    /// one with the given name, or the largest suitable one.
+    ///
+    /// # Errors
+    /// See [`DutError`]. A switch that has another primary controller is not disturbed.
+    pub(crate) async fn open(device: &Device, table: Option<&str>) -> Result<Self, DutError> {
+        let options = ClientOptions { tls: device.tls.clone(), ..ClientOptions::default() };
+        let connected = Client::connect(&device.address, device.device_id, &options).await;
+        let mut client = connected.map_err(|error| DutError::Connect {
+            address: device.address.clone(),
+            cause: error.to_string(),
+        })?;
+        let highest = spectate(&mut client).await?;
+        let own = ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
+        let stream = client.become_primary("", own, PATIENCE).await?;
+        // Servers before P4Runtime 1.1 do not know the request.
+        let version = client.capabilities().await.ok();
+        let config = client.get_pipeline(ResponseType::P4infoAndCookie).await;
+        let p4info = config.map(|config| config.p4info);
+        let p4info = p4info.map_err(|status| status.message().to_owned());
+        let p4info = p4info.and_then(|found| found.ok_or_else(|| "it has no P4Info".to_owned()));
+        let p4info =
+            p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
+        let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
+        let maker = EntryMaker::new(schema.objects(), table)?;
+        Ok(Self { client, _stream: stream, maker, version })
+    }
+
+    /// Returns the maker of the entries of this measurement.
+    pub(crate) fn maker(&self) -> &EntryMaker {
+        &self.maker
+    }
+
+    /// Returns the version of P4Runtime that the switch implements; `None` if it does not say so.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// Returns all entries of the table.
+    pub(crate) async fn read(&mut self) -> Result<Vec<v1::TableEntry>, DutError> {
+        let selected =
+            v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() };
+        let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
+        let answer = tokio::time::timeout(PATIENCE, self.client.read(vec![selected])).await;
+        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: PATIENCE })?;
+        let entities = answer.map_err(|status| DutError::Request {
+            what: "Read",
+            cause: format!("{} ({:?})", status.message(), status.code()),
+        })?;
+        let entries = entities.into_iter().filter_map(|entity| match entity.entity {
+            // The default entry is no entry that was inserted.
+            Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(entry),
+            _ => None,
+        });
+        Ok(entries.collect())
+    }
+
+    /// Sends updates until all are answered, the time of the shape is over, or `stop` is set.
+    /// Answers of requests that were sent are waited for in all cases. Returns the phase, and the
+    /// number of requests that were sent.
+    pub(crate) async fn send(
+        &self,
+        work: Work<'_>,
+        shape: Shape,
+        stop: &AtomicBool,
+    ) -> Result<(Phase, usize), DutError> {
+        let updates = |numbers: &[EntryNumber]| -> Vec<v1::Update> {
+            numbers.iter().map(|one| self.maker.update(*one, work.operation)).collect()
+        };
+        let mut phase = Phase { series: 1, ..Phase::default() };
+        let requests: Vec<&[EntryNumber]> = work.requests().collect();
+        let mut waiting: VecDeque<Vec<v1::Update>> =
+            requests.iter().map(|numbers| updates(numbers)).collect();
+        let mut sent = 0;
+        let mut flying: JoinSet<Ended> = JoinSet::new();
+        let mut failure = None;
+        let began = Instant::now();
+        let processor = processor_time();
+        loop {
+            let goes_on = failure.is_none()
+                && !stop.load(Ordering::Relaxed)
+                && shape.time.is_none_or(|time| began.elapsed() < time);
+            while goes_on && flying.len() < shape.window {
+                let Some(updates) = waiting.pop_front() else { break };
+                let position = sent;
+                sent += 1;
+                let mut client = self.client.clone();
+                flying.spawn(async move {
+                    let sent = began.elapsed();
+                    let outcome = client.write(updates, Atomicity::ContinueOnError).await;
+                    Ended { position, sent, answered: began.elapsed(), outcome }
+                });
+            }
+            let ended = match tokio::time::timeout(PATIENCE, flying.join_next()).await {
+                Err(_) => return Err(DutError::NoAnswer { what: "Write", patience: PATIENCE }),
+                Ok(None) => break,
+                Ok(Some(Err(error))) => {
+                    return Err(DutError::Request { what: "Write", cause: error.to_string() });
+                }
+                Ok(Some(Ok(ended))) => ended,
+            };
+            let numbers = requests.get(ended.position).copied().unwrap_or_default();
+            if let Err(error) = note(&mut phase, &ended, numbers) {
+                failure.get_or_insert(error);
+            }
+        }
+        phase.end(processor);
+        match failure {
+            None => Ok((phase, sent)),
+            Some(failure) => Err(failure),
+        }
+    }
+}
+
+/// A request that ended, with its position among all requests.
+struct Ended {
+    position: usize,
+    sent: Duration,
+    answered: Duration,
+    outcome: Result<(), WriteError>,
+}
+
+/// Records a request that ended. Returns an error if the request failed as a whole.
+fn note(phase: &mut Phase, ended: &Ended, numbers: &[EntryNumber]) -> Result<(), DutError> {
+    let refused = match &ended.outcome {
+        Ok(()) => &[][..],
+        Err(WriteError::Updates { refused, .. }) => refused,
+        Err(WriteError::Rpc(status)) => {
+            let cause = format!("{} ({:?})", status.message(), status.code());
+            return Err(DutError::Request { what: "Write", cause });
+        }
+        Err(other) => {
+            return Err(DutError::Request { what: "Write", cause: other.to_string() });
+        }
+    };
+    if let (None, Some(first)) = (&phase.refusal, refused.first()) {
+        let code = format!("{:?}", first.code);
+        phase.refusal = Some(Refusal { code, message: first.message.clone() });
+    }
+    let refused: Vec<usize> = refused.iter().map(|one| one.index).collect();
+    let (sent, answered) = (ended.sent, ended.answered);
+    phase.note(&Answered { sent, answered, numbers, refused: &refused });
+    Ok(())
+}
+
+/// Finds out whether the device has a primary controller, by a stream without an election id, which
+/// cannot displace the primary (P4Runtime 1.5, section 5.3). Returns the highest election id that
+/// the switch has seen; `None` if it has seen none.
+///
+/// # Errors
+/// Returns an error if there is a primary, if there is no such device, or if the switch does not
+/// answer.
+async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
+    let device_id = client.device_id();
+    let ask = async {
+        let (_sender, mut receiver) = client.open_stream("", None, None).await?;
+        receiver.arbitrated().await
+    };
+    match tokio::time::timeout(PATIENCE, ask).await {
+        Err(_) => Err(DutError::NoAnswer { what: "StreamChannel", patience: PATIENCE }),
+        Ok(Err(status)) if status.code() == tonic::Code::NotFound => {
+            Err(DutError::NoDevice { device_id, cause: status.message().to_owned() })
+        }
+        Ok(Err(status)) => Err(DutError::Request {
+            what: "StreamChannel",
+            cause: format!("{} ({:?})", status.message(), status.code()),
+        }),
+        Ok(Ok(Standing::Backup { highest })) => Err(DutError::Controlled { device_id, highest }),
+        Ok(Ok(Standing::NoPrimary { highest })) => Ok(highest),
+        Ok(Ok(Standing::Primary)) => Ok(None),
+    }
+}

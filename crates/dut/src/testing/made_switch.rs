@@ -1,0 +1,270 @@
+//! An OpenFlow switch of known behaviour, with the faults that a test sets.
+//!
+//! Tables, statistics and packets are those of the emulated switch. The faults are made by a thread
+//! that holds messages and answers back, or drops them.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use openflow::framing::Framer;
+use openflow::wire::{FlowMod, FlowModCommand, Header, MessageType};
+use openflow::{DatapathId, Version};
+use openflow_switch::{Arriving, FlowTables, OpenFlowSwitch, SwitchOptions};
+use packetio::{BURST, Burst, Port};
+
+use crate::plan::Watch;
+
+/// The pause when neither a message nor a packet has arrived.
+const PAUSE: Duration = Duration::from_micros(20);
+
+/// The faults of a switch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Faults {
+    /// The time after which flow-mods take effect. Barrier replies do not wait for it.
+    pub(crate) early: Duration,
+    /// The largest number of flow-mods that the switch processes in a second; `None` for as many
+    /// as it can.
+    pub(crate) rate: Option<f64>,
+    /// One of this number of insertions is dropped without an error; `None` if none is.
+    pub(crate) loses: Option<u64>,
+    /// Whether errors are sent after the next barrier reply.
+    pub(crate) has_late_errors: bool,
+}
+
+/// A switch that connects to a controller when the controller listens.
+pub(crate) struct MadeSwitch {
+    pub(crate) version: Version,
+    /// The number of flows that the table holds.
+    pub(crate) table_size: u32,
+    pub(crate) faults: Faults,
+    /// Flow-mods of another controller, which the switch carries out before the first request.
+    pub(crate) others: Vec<Vec<u8>>,
+    /// The ports, numbered from 1.
+    pub(crate) ports: Vec<Port>,
+}
+
+impl MadeSwitch {
+    pub(crate) fn new(version: Version, faults: Faults) -> Self {
+        Self { version, table_size: 10_000, faults, others: Vec::new(), ports: Vec::new() }
+    }
+}
+
+/// Starts a switch when the measurement listens.
+pub(crate) struct Connects {
+    made: Option<MadeSwitch>,
+    /// The thread of the switch, which returns the number of flows that the switch has in the end.
+    thread: Option<JoinHandle<usize>>,
+}
+
+impl Connects {
+    pub(crate) fn new(made: MadeSwitch) -> Self {
+        Self { made: Some(made), thread: None }
+    }
+
+    /// Waits until the connection is closed, and returns the number of flows that the switch has.
+    pub(crate) fn flows_left(self) -> usize {
+        self.thread.expect("the switch has connected").join().expect("it does not panic")
+    }
+}
+
+impl Watch for Connects {
+    fn step(&mut self, _: &'static str, _: u64, _: u64) {}
+
+    fn listens(&mut self, address: SocketAddr) {
+        let made = self.made.take().expect("it listens once");
+        self.thread = Some(thread::spawn(move || Serving::new(made, address).serve()));
+    }
+}
+
+/// A switch that serves its controller.
+struct Serving {
+    switch: OpenFlowSwitch,
+    socket: TcpStream,
+    made: MadeSwitch,
+    began: Instant,
+    /// The flow-mods that have not taken effect yet, and when they do.
+    waiting: VecDeque<(Instant, Vec<u8>)>,
+    /// The errors that are sent after the next barrier reply.
+    held: Vec<u8>,
+    /// The moment at which the switch can process another flow-mod.
+    free_at: Instant,
+    insertions: u64,
+    out: Vec<u8>,
+}
+
+impl Serving {
+    fn new(made: MadeSwitch, address: SocketAddr) -> Self {
+        let mut switch = OpenFlowSwitch::new(SwitchOptions {
+            version: made.version,
+            datapath_id: DatapathId(7),
+            ports: 4,
+            buffers: 0,
+            table_size: made.table_size,
+            flow_tables: FlowTables::Run,
+            awaiting: 0,
+        });
+        switch.hand_out();
+        let socket = TcpStream::connect(address).expect("the measurement listens");
+        socket.set_nonblocking(true).expect("a socket");
+        socket.set_nodelay(true).expect("a socket");
+        let mut out = Vec::new();
+        switch.opened(0, &mut out);
+        let now = Instant::now();
+        Self {
+            switch,
+            socket,
+            made,
+            began: now,
+            waiting: VecDeque::new(),
+            held: Vec::new(),
+            free_at: now,
+            insertions: 0,
+            out,
+        }
+    }
+
+    fn serve(mut self) -> usize {
+        let (mut framer, mut chunk) = (Framer::new(), [0; 1 << 16]);
+        loop {
+            let mut is_idle = true;
+            match self.socket.read(&mut chunk) {
+                Ok(0) => return self.end(),
+                Ok(count) => {
+                    is_idle = false;
+                    for frame in framer.frames(&chunk[..count]) {
+                        self.receive(frame.expect("the controller sends messages"));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => return self.end(),
+            }
+            self.take_effect();
+            is_idle &= !self.forward();
+            if !self.send() {
+                return self.end();
+            }
+            if is_idle {
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    fn end(mut self) -> usize {
+        for (_, frame) in std::mem::take(&mut self.waiting) {
+            self.process(&frame);
+        }
+        self.switch.entries()
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    fn receive(&mut self, frame: &[u8]) {
+        if self.switch.is_ready() {
+            for other in std::mem::take(&mut self.made.others) {
+                self.process(&other);
+            }
+        }
+        let faults = self.made.faults;
+        match Header::new_checked(frame).expect("a message").message_type() {
+            MessageType::FLOW_MOD => {
+                if let Some(rate) = faults.rate {
+                    let takes = Duration::from_secs_f64(1.0 / rate);
+                    self.free_at = self.free_at.max(Instant::now()) + takes;
+                    thread::sleep(self.free_at.saturating_duration_since(Instant::now()));
+                }
+                let command = FlowMod::new_checked(frame).expect("a flow-mod").command();
+                self.insertions += u64::from(command == FlowModCommand::ADD);
+                let is_lost = faults.loses.is_some_and(|each| {
+                    command == FlowModCommand::ADD && self.insertions.is_multiple_of(each)
+                });
+                if is_lost {
+                    return;
+                }
+                if faults.early > Duration::ZERO {
+                    // They take effect so long after all that was received is answered.
+                    self.send();
+                    self.waiting.push_back((Instant::now() + faults.early, frame.to_vec()));
+                } else {
+                    self.process(frame);
+                }
+            }
+            kind => {
+                self.process(frame);
+                let is_barrier = match self.made.version {
+                    Version::V1_0 => kind == MessageType(18),
+                    Version::V1_3 => kind == MessageType(20),
+                };
+                if is_barrier {
+                    self.out.append(&mut self.held);
+                    if faults.early > Duration::ZERO {
+                        self.send();
+                        let due = Instant::now() + faults.early;
+                        self.waiting.iter_mut().for_each(|(at, _)| *at = (*at).max(due));
+                    }
+                }
+            }
+        }
+    }
+
+    fn process(&mut self, frame: &[u8]) {
+        let (now, start) = (self.now(), self.out.len());
+        self.switch.receive(frame, now, &mut self.out).expect("the session goes on");
+        let is_error = self.out.get(start + 1) == Some(&MessageType::ERROR.0);
+        if is_error && self.made.faults.has_late_errors {
+            self.held.extend(self.out.drain(start..));
+        }
+    }
+
+    /// Lets flow-mods take effect that have waited for their time.
+    fn take_effect(&mut self) {
+        let now = Instant::now();
+        while self.waiting.front().is_some_and(|(due, _)| *due <= now) {
+            if let Some((_, frame)) = self.waiting.pop_front() {
+                self.process(&frame);
+            }
+        }
+    }
+
+    /// Forwards the packets that have arrived. Returns whether there were any.
+    fn forward(&mut self) -> bool {
+        let mut burst = Burst::new(BURST);
+        let mut has_packets = false;
+        for port in 0..self.made.ports.len() {
+            burst.clear();
+            let queue = &mut self.made.ports[port].queues[0];
+            has_packets |= queue.receive(&mut burst).expect("a line") > 0;
+            let now = self.now();
+            for frame in burst.frames() {
+                let arriving = Arriving::aside(port as u32 + 1, frame.bytes());
+                self.switch.packet(arriving, now, &mut self.out);
+                for left in self.switch.take_left() {
+                    let outgoing = self.made.ports.get_mut(usize::from(left.port) - 1);
+                    if let Some(outgoing) = outgoing {
+                        outgoing.queues[0].transmit(&left.frame);
+                        outgoing.queues[0].flush();
+                    }
+                }
+            }
+        }
+        has_packets
+    }
+
+    /// Sends all answers. Returns whether the connection is open.
+    fn send(&mut self) -> bool {
+        let mut rest = self.out.as_slice();
+        while !rest.is_empty() {
+            match self.socket.write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
+                Err(_) => return false,
+            }
+        }
+        self.out.clear();
+        true
+    }
+}
