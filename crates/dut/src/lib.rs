@@ -25,11 +25,13 @@ mod session;
 #[cfg(test)]
 mod testing;
 pub mod updates;
+mod watch;
 mod window;
 
 pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
 pub use flows::FlowMatch;
-pub use plan::{Outcome, Plan, Protocol, Subject, Watch, measure};
+pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening, Target};
+pub use watch::Watch;
 pub use window::{Call, Operation, Phase, Refusal};

@@ -1,6 +1,5 @@
 //! A measurement as a whole: the tests of a plan, one after the other, on one session.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use entities::schema::MatchKind;
@@ -8,6 +7,7 @@ use openflow::{DatapathId, Version};
 
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
+use crate::watch::Watch;
 use crate::{capacity, live, reads, updates};
 
 /// The tests that are made, and the entries that they use.
@@ -88,15 +88,6 @@ pub struct Outcome {
     /// The reasons why tests failed, or why the switch was not left as it was found; empty if
     /// everything went well.
     pub failures: Vec<String>,
-}
-
-/// An observer of the progress of a measurement.
-pub trait Watch {
-    /// Called whenever a test has made a step: `done` of `of` steps are complete.
-    fn step(&mut self, test: &'static str, done: u64, of: u64);
-
-    /// Called when the measurement begins to wait for an OpenFlow switch, with the address.
-    fn listens(&mut self, _address: SocketAddr) {}
 }
 
 /// Makes the tests of a plan. If `stop` is set, ends soon with the results until then. In all

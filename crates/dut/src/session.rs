@@ -15,7 +15,7 @@ use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::FlowMatch;
 use crate::live;
-use crate::plan::Watch;
+use crate::watch::Watch;
 use crate::window::{Operation, Phase, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};

@@ -22,7 +22,7 @@ use super::Listening;
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Output, Selector};
-use crate::plan::Watch;
+use crate::watch::Watch;
 use crate::window::{Operation, PATIENCE, Phase, Shape, Work, processor_time};
 
 pub(crate) use self::replies::{Reply, refused};

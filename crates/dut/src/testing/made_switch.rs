@@ -15,7 +15,7 @@ use openflow::{DatapathId, Version};
 use openflow_switch::{Arriving, FlowTables, OpenFlowSwitch, SwitchOptions};
 use packetio::{BURST, Burst, Port};
 
-use crate::plan::Watch;
+use crate::watch::Watch;
 
 /// The pause when neither a message nor a packet has arrived.
 const PAUSE: Duration = Duration::from_micros(20);

@@ -7,11 +7,12 @@ use openflow::{MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
 
 use crate::capacity::{self, Ending};
 use crate::flows::FlowMatch;
-use crate::plan::{Outcome, Plan, Protocol, Watch, measure};
+use crate::plan::{Outcome, Plan, Protocol, measure};
 use crate::reads;
 use crate::session::{Channel, Listening, Session, Target};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::updates::{self, Limit, Load};
+use crate::watch::Watch;
 
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
 
