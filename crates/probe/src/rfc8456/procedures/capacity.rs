@@ -109,10 +109,14 @@ impl Procedure for Sessions {
     }
 }
 
+/// The least number of readings after the last flow and the last maximum before the test ends
+/// without a result. Readings may take longer than the controller is awaited.
+const UNSETTLED_READINGS: u32 = 3 * SAME_ANSWERS;
+
 /// The test of the forwarding table capacity. New flows, for which the controller installs rules
 /// when their first packet arrives, are offered continuously until the number of flow entries is
 /// equal in three consecutive queries. The test has no result if that number still changes, without
-/// a new maximum, for the time `terms.patience` after the last flow.
+/// a new maximum, for the time `terms.patience` and [`UNSETTLED_READINGS`] after the last flow.
 pub(in crate::rfc8456) struct FlowCapacity {
     terms: Terms,
     scene: Scene,
@@ -135,6 +139,8 @@ pub(in crate::rfc8456) struct FlowCapacity {
     /// The time by which the number of entries must reach a new maximum or stop changing; infinite
     /// while flows are offered.
     rest_by: u64,
+    /// The number of readings since the last flow and the last maximum.
+    unsettled: u32,
     measured: Option<Measured>,
 }
 
@@ -152,6 +158,7 @@ impl FlowCapacity {
             most: 0,
             first_by: u64::MAX,
             rest_by: u64::MAX,
+            unsettled: 0,
             measured: None,
         }
     }
@@ -203,8 +210,10 @@ impl Procedure for FlowCapacity {
             What::Rules { refused, .. } => self.refused += u64::from(*refused),
             What::Flows(Ok(entries)) => {
                 let entries = &entries.saturating_sub(self.before.unwrap_or(0));
+                self.unsettled += 1;
                 if *entries > self.most {
                     self.most = *entries;
+                    self.unsettled = 0;
                     if self.rest_by != u64::MAX {
                         self.rest_by = seen.at.saturating_add(self.terms.patience);
                     }
@@ -216,7 +225,7 @@ impl Procedure for FlowCapacity {
                 self.entries = Some((*entries, times));
                 if times >= SAME_ANSWERS {
                     self.conclude(*entries, seen.at);
-                } else if seen.at >= self.rest_by {
+                } else if seen.at >= self.rest_by && self.unsettled >= UNSETTLED_READINGS {
                     let patience = seconds(self.terms.patience);
                     let changes = format!(
                         "the number of entries still changed {patience} s after the last flow and the last \
@@ -248,6 +257,7 @@ impl Procedure for FlowCapacity {
         }
         if self.flows >= self.terms.most_flows && self.next != u64::MAX {
             self.next = u64::MAX;
+            self.unsettled = 0;
             self.rest_by = now.saturating_add(self.terms.patience);
         }
         if now >= self.look_at {

@@ -825,6 +825,26 @@ fn a_table_that_never_rests_has_no_capacity_and_ends_the_test() {
     assert!(measured.remark.is_some_and(|remark| remark.contains("still changed")));
 }
 
+/// A northbound interface may take longer for an answer than the controller is awaited.
+#[test]
+fn a_table_that_rests_has_a_capacity_even_if_readings_are_slow() {
+    let scene = scene(2, &TopologySource::Linear);
+    let terms = Terms { most_flows: 20, ..terms() };
+    let mut slow = FlowCapacity::new(terms, scene);
+    let mut read = |at: u64, entries: u64| {
+        slow.see(&Seen { at, what: What::Flows(Ok(entries)) }, &mut Vec::new());
+        slow.wake(at, &mut Vec::new());
+        slow.measured()
+    };
+    assert_eq!(read(0, 0), None);
+    let offered = 20 * terms.spacing;
+    let later = |number: u64| offered + number * 2 * terms.patience;
+    for (number, entries) in [(0, 40), (1, 60), (2, 50), (3, 50)] {
+        assert_eq!(read(later(number), entries), None, "{number}");
+    }
+    assert_eq!(read(later(4), 50).expect("an end").value, Some(50.0));
+}
+
 #[test]
 fn invalid_messages_show_in_what_they_cost() {
     let scene = scene(4, &TopologySource::Linear);
