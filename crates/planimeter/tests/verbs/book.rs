@@ -174,7 +174,7 @@ fn read_along(page: &str, script: &str) -> Result<(), String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let started = std::time::Instant::now();
     let output = Command::new("timeout")
-        .args(["--kill-after=1", "240", "unshare", "--net", "--pid", "--fork", "--kill-child"])
+        .args(["--kill-after=1", "600", "unshare", "--net", "--pid", "--fork", "--kill-child"])
         .args(["bash", "-c", script])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", folder.join("bin").display()))

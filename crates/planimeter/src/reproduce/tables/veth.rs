@@ -41,11 +41,23 @@ const RATE: f64 = 2000.0;
 /// The number of packets, or requests to the controller, that wait for their return at the same
 /// time when rates are measured.
 const WINDOW: usize = 64;
-/// The time between two packets that read an entry which is to change.
-const SPACING: Duration = Duration::from_micros(20);
 /// The longest wait for a change, and for packets to come back.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pace at which packets read an entry whose change is measured.
+const MEASURED: Pace = Pace { spacing: Duration::from_micros(20), patience: PATIENCE };
+/// The pace at which packets read an entry while the changes of earlier digests are awaited.
+const UNMEASURED: Pace =
+    Pace { spacing: Duration::from_millis(5), patience: Duration::from_secs(60) };
 const NAME: &str = "planimeter switch on veth";
+
+/// The pace at which packets read an entry which is to change.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// The time between two packets.
+    spacing: Duration,
+    /// The longest wait for the change.
+    patience: Duration,
+}
 
 /// A way in which packets update entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -428,6 +440,7 @@ impl Bench {
 
     /// Measures one round of changes through P4Runtime. The switch has the program with digests.
     fn changes(&mut self, length: &Length, found: &mut Changes) -> Result<(), Failure> {
+        self.await_backlog()?;
         let (mut of_digests, mut of_requests, mut round_trips) = (vec![], vec![], vec![]);
         for _ in 0..length.changes {
             let moment = self.change_by_digest()?;
@@ -444,10 +457,20 @@ impl Bench {
         Ok(())
     }
 
+    /// Waits until the changes of earlier digests are there, so that they delay no change that is
+    /// measured. A slow machine may take seconds for those of a measurement of latencies.
+    fn await_backlog(&mut self) -> Result<(), Failure> {
+        let (entry, value) = self.new_value();
+        self.wire.send(entry, value, BYTES).map_err(Failure::run)?;
+        self.read_until(entry, value, UNMEASURED)?;
+        self.wire.take();
+        Ok(())
+    }
+
     fn change_by_digest(&mut self) -> Result<Moment, Failure> {
         let (entry, value) = self.new_value();
         self.wire.send(entry, value, BYTES).map_err(Failure::run)?;
-        self.read_until(entry, value)?;
+        self.read_until(entry, value, MEASURED)?;
         let passages = self.wire.take();
         let begin = passages.first().and_then(|passage| passage.sent);
         let begin = begin.ok_or_else(|| Failure::run("a packet left without a time stamp"))?;
@@ -457,7 +480,7 @@ impl Bench {
     fn change_by_request(&mut self) -> Result<(Written, Moment), Failure> {
         let (entry, value) = self.new_value();
         let written = self.controller.modify(entry, value);
-        self.read_until(entry, value)?;
+        self.read_until(entry, value, MEASURED)?;
         let passages = self.wire.take();
         let written = result(&written)?;
         Ok((written, Moment::of(&passages, value, written.request)?))
@@ -469,15 +492,15 @@ impl Bench {
     }
 
     /// Sends packets that read an entry until one has met its new value and all have come back.
-    fn read_until(&mut self, entry: u32, value: u32) -> Result<(), Failure> {
+    fn read_until(&mut self, entry: u32, value: u32, pace: Pace) -> Result<(), Failure> {
         let begin = Instant::now();
         let is_new = |passage: &Passage| passage.back.is_some_and(|back| back.found == value);
         while !self.wire.passages().iter().any(is_new) {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > pace.patience {
                 return Err(Failure::run("packets never met the change of an entry"));
             }
             self.wire.send(entry, 0, BYTES).map_err(Failure::run)?;
-            std::thread::sleep(SPACING);
+            std::thread::sleep(pace.spacing);
             self.wire.look();
         }
         self.await_returns(0)
