@@ -116,7 +116,7 @@ fn result(run: &Path) -> serde_json::Value {
 fn updates_reads_and_capacity_over_both_versions() {
     for (protocol, version) in [("OpenFlow10", "1.0"), ("OpenFlow13", "1.3")] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
-        // Open vSwitch refuses further flows only if it is told to.
+        // Without a limit, Open vSwitch accepts any number of flows.
         #[rustfmt::skip]
         switch.vsctl(&[
             "--", "--id=@table", "create", "Flow_Table", "flow_limit=1000", "overflow_policy=refuse",

@@ -251,9 +251,7 @@ fn field_match(field: &MatchField, number: u64) -> v1::FieldMatch {
 fn value(of: ValueType, number: u64) -> Vec<u8> {
     let Some(bits) = of.bits() else { return format!("planimeter-{number}").into_bytes() };
     let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(bits)).unwrap_or(0);
-    let bytes = (number & mask).to_be_bytes();
-    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);
-    bytes[first..].to_vec()
+    entities::value::encode((number & mask).into()).to_vec()
 }
 
 /// Returns the number of `bits` ones as P4Runtime encodes it.

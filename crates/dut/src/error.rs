@@ -37,7 +37,7 @@ pub enum DutError {
     Malformed {
         /// The kind of the request.
         what: &'static str,
-        /// What is wrong with the answer.
+        /// A description of the fault in the answer.
         cause: String,
     },
     /// The server has no device with the given identifier.

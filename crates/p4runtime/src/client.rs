@@ -100,6 +100,30 @@ impl Client {
         Ok(Self { rpc, line, device_id, role, election_id: None, queue_limit, response_limit })
     }
 
+    /// Connects as [`Client::connect`] does, to a server that may still be starting: tries again
+    /// until it answers or `patience` has passed.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the last try.
+    pub async fn connect_within(
+        address: &str,
+        device_id: u64,
+        options: &ClientOptions,
+        patience: Duration,
+    ) -> Result<Self, ConnectError> {
+        /// The pause between two tries.
+        const PAUSE: Duration = Duration::from_millis(20);
+        let begin = tokio::time::Instant::now();
+        loop {
+            match Self::connect(address, device_id, options).await {
+                Ok(client) => return Ok(client),
+                Err(error) if begin.elapsed() > patience => return Err(error),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
     /// Returns the device that this client controls.
     #[must_use]
     pub fn device_id(&self) -> u64 {

@@ -18,7 +18,7 @@ use super::elements::{Flow, FlowId, ModelError, Server, ServerId};
 /// stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    /// For a replicated flow and a server of its path, the flows that carry the same data as one
+    /// Maps a replicated flow and a server of its path to the flows that carry the same data as one
     /// stream there, because copies were eliminated at this server or at an earlier one.
     together: HashMap<(FlowId, ServerId), Vec<FlowId>>,
     /// The range of positions on a replicated flow's path at which no flow with a lower id carries

@@ -160,7 +160,7 @@ impl SwitchConnection {
         self.connection.backlog()
     }
 
-    /// Sends as many of the appended bytes as the socket accepts.
+    /// Sends the appended bytes, up to the number that the socket accepts.
     ///
     /// # Errors
     /// Returns an error if the connection is broken.

@@ -39,6 +39,7 @@ use open_vswitch::OpenVSwitch;
 use openflow_switch::{OpenFlowSwitch, listen};
 use p4runtime_switch::P4RuntimeSwitch;
 use software_switch::SoftwareSwitch;
+pub use software_switch::SwitchProcess;
 use wire::{Path as WirePath, WireBench};
 
 /// The parameters of [`measure`].

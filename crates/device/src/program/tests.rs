@@ -357,7 +357,8 @@ fn one_member_of_a_union_is_valid() {
     assert_eq!(emitted("", &format!("h.u.two.setValid(); {condition}")), [(2, 1)]);
 }
 
-/// In PSA, the egress parser begins with no valid headers, whatever ingress extracted.
+/// Checks that the egress parser of PSA begins without valid headers, even if the ingress parser
+/// has extracted some.
 #[test]
 fn a_second_parser_begins_with_invalid_headers() {
     let text = "#include <psa.p4>

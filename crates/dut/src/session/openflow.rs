@@ -42,7 +42,7 @@ pub(crate) struct OpenFlowChannel {
     outputs: [Output; 2],
     next_xid: u32,
     /// The flows that the switch had before the measurement.
-    before: Vec<ReportedFlow>,
+    before: HashSet<ReportedFlow>,
     /// The number of flow entries that table 0 can hold, if the switch says so.
     size: Option<u64>,
     description: Option<String>,
@@ -70,14 +70,14 @@ impl OpenFlowChannel {
             maker: FlowMaker::new(listening.matching, rand::rng().random()),
             outputs: [Output::Back, Output::Nowhere],
             next_xid: SwitchConnection::FIRST_XID,
-            before: Vec::new(),
+            before: HashSet::new(),
             size: None,
             description: None,
             accepted: 0,
             confirmed: Confirmed::default(),
             scratch: Vec::new(),
         };
-        channel.before = channel.flows()?;
+        channel.before = channel.flows()?.into_iter().collect();
         // A switch may refuse what only describes it.
         channel.size = channel.ask_size().unwrap_or_default();
         channel.description = channel.ask_description().unwrap_or_default();
@@ -211,16 +211,16 @@ impl OpenFlowChannel {
         let mut requests = work.requests();
         let mut sent = 0;
         let processor = processor_time();
-        let began = Instant::now();
-        let mut heard = began;
+        let start = Instant::now();
+        let mut heard = start;
         loop {
             let goes_on = series.failure.is_none()
                 && !stop.load(Ordering::Relaxed)
-                && shape.time.is_none_or(|time| began.elapsed() < time);
+                && shape.time.is_none_or(|time| start.elapsed() < time);
             while goes_on && series.flying.len() < shape.window && self.backlog() < BACKLOG {
                 let Some(numbers) = requests.next() else { break };
                 let first = self.make_request(work.operation, numbers.iter().map(entry))?;
-                let at = began.elapsed();
+                let at = start.elapsed();
                 self.hand_over()?;
                 series.flying.push_back(Flying { first, numbers, sent: at, refused: Vec::new() });
                 sent += 1;
@@ -231,7 +231,7 @@ impl OpenFlowChannel {
             // Other messages, such as packet-ins, are no sign that the switch will answer.
             let has_read = self.look(&mut |reply| {
                 heard = Instant::now();
-                series.note(reply, began.elapsed());
+                series.note(reply, start.elapsed());
             })?;
             if heard.elapsed() > PATIENCE {
                 return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });

@@ -106,21 +106,21 @@ impl P4RuntimeChannel {
         let mut sent = 0;
         let mut flying: JoinSet<Ended> = JoinSet::new();
         let mut failure = None;
-        let began = Instant::now();
+        let start = Instant::now();
         let processor = processor_time();
         loop {
             let goes_on = failure.is_none()
                 && !stop.load(Ordering::Relaxed)
-                && shape.time.is_none_or(|time| began.elapsed() < time);
+                && shape.time.is_none_or(|time| start.elapsed() < time);
             while goes_on && flying.len() < shape.window {
                 let Some(updates) = waiting.pop_front() else { break };
                 let position = sent;
                 sent += 1;
                 let mut client = self.client.clone();
                 flying.spawn(async move {
-                    let sent = began.elapsed();
+                    let sent = start.elapsed();
                     let outcome = client.write(updates, Atomicity::ContinueOnError).await;
-                    Ended { position, sent, answered: began.elapsed(), outcome }
+                    Ended { position, sent, answered: start.elapsed(), outcome }
                 });
             }
             let ended = match tokio::time::timeout(PATIENCE, flying.join_next()).await {

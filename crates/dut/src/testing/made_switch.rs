@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_micros(20);
 pub(crate) struct Faults {
     /// The time after which flow-mods take effect. Barrier replies do not wait for it.
     pub(crate) early: Duration,
-    /// The largest number of flow-mods that the switch processes in a second; `None` for as many
-    /// as it can.
+    /// The largest number of flow-mods that the switch processes in a second. `None` sets no
+    /// limit.
     pub(crate) rate: Option<f64>,
     /// One of this number of insertions is dropped without an error; `None` if none is.
     pub(crate) loses: Option<u64>,

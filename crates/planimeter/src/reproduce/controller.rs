@@ -22,21 +22,17 @@ use crate::failure::Failure;
 use crate::probe::paths;
 use crate::reference::{Job, Protocol, series, value};
 use registry::Registry;
-use subject::Subject;
 pub(crate) use subject::Yours;
+use subject::{Setting, Subject};
 
 /// The TOML plan of the measured paths through the reference controller, which is also an example
 /// for users.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
-/// Returns the number of repetitions of each trial. Trials of controllers of package registries take
-/// longer, as each has to start its controller.
+/// Returns the number of repetitions of each trial. A trial of a controller of a package registry
+/// takes longer, as it has to start the controller.
 fn repetitions(environment: &Environment<'_>, subject: Subject<'_>) -> &'static str {
-    match subject {
-        Subject::Registry(_) => "3",
-        Subject::Reference | Subject::Yours(_) if environment.quick => "3",
-        Subject::Reference | Subject::Yours(_) => "5",
-    }
+    subject.choose(environment, Setting { quick: "3", full: "5", registry: "3" })
 }
 
 /// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
@@ -155,12 +151,13 @@ fn sweep_of_one_switch(
     environment: &Environment<'_>,
     subject: Subject<'_>,
 ) -> Result<Measured, Failure> {
-    let rates = match subject {
+    let rates = Setting {
+        quick: "1k,20k,60k",
+        full: "1k,1500,5k,10k,20k,30k,40k,50k,60k",
         // These controllers are written in Python.
-        Subject::Registry(_) => "500,1k,2k,4k,8k",
-        Subject::Reference | Subject::Yours(_) if environment.quick => "1k,20k,60k",
-        Subject::Reference | Subject::Yours(_) => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
+        registry: "500,1k,2k,4k,8k",
     };
+    let rates = subject.choose(environment, rates);
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", rates)];
     settings.extend(lengths(environment, subject));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
@@ -251,11 +248,9 @@ fn sweeps_of_switches(
     environment: &Environment<'_>,
     subject: Subject<'_>,
 ) -> Result<Measured, Failure> {
-    let counts: &[u32] = match subject {
-        Subject::Registry(_) => &[1, 50],
-        Subject::Reference | Subject::Yours(_) if environment.quick => &[1, 10, 50],
-        Subject::Reference | Subject::Yours(_) => &[1, 10, 20, 30, 40, 50],
-    };
+    let counts: Setting<&[u32]> =
+        Setting { quick: &[1, 10, 50], full: &[1, 10, 20, 30, 40, 50], registry: &[1, 50] };
+    let counts = subject.choose(environment, counts);
     let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
     settings.extend(lengths(environment, subject));
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
@@ -345,11 +340,8 @@ fn growth_over_time(
     if !subject.has(Protocol::P4Runtime) {
         return Ok(measured);
     }
-    let length = match subject {
-        Subject::Registry(_) => "20s",
-        Subject::Reference | Subject::Yours(_) if environment.quick => "3s",
-        Subject::Reference | Subject::Yours(_) => "60s",
-    };
+    let length = Setting { quick: "3s", full: "60s", registry: "20s" };
+    let length = subject.choose(environment, length);
     // The rates of Fig. 7 do not overload the reference controller, so its figures judge none of
     // the claims on overload, and one repetition is enough for the chart.
     let repetitions = match subject {

@@ -206,8 +206,8 @@ fn measurements_of_programs_and_tables_end_while_code_is_made_and_entries_are_fi
     ]);
 }
 
-/// A threshold that is broken by the results so far decides the status, as it does without an
-/// interrupt.
+/// Checks that a threshold which the results so far break decides the exit status, although the run
+/// is interrupted.
 #[test]
 fn a_broken_threshold_outweighs_an_interrupt() {
     let words = ["bench", "-q", "--entries", "16", "--repetitions", "10000", "-t", "rate > 1000G"];

@@ -30,8 +30,8 @@ pub(crate) struct InSockets {
     /// The number of packet-ins in the probe's sockets or in the network, over the connections that
     /// accepted more data.
     pub(crate) on_their_way: Edges,
-    /// Of the packet-ins that connections refused, the share that waited although the controller's
-    /// TCP receive window was open, so that the network is responsible and not the controller.
+    /// The share of the refused packet-ins that waited although the controller's TCP receive window
+    /// was open, so that the network is responsible and not the controller.
     pub(crate) refused_by_network: f64,
     /// The share of the time for which the controller's TCP receive windows were closed, over all
     /// connections.

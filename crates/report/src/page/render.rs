@@ -11,6 +11,8 @@ use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
 /// The least number of columns with which a table is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
+/// The length, in characters, beyond which the words of a cell may be set in several lines.
+const LONG_CELL: usize = 24;
 /// The least number of sections with which a page has a table of contents.
 const MANY_SECTIONS: usize = 7;
 
@@ -283,7 +285,7 @@ fn table(table: &Table) -> Markup {
                         @for row in &group.rows {
                             tr {
                                 @for (place, cell) in row.iter().enumerate() {
-                                    @if place == 0 { th scope="row" class=[self::class(cell.tone)] { (cell.shown()) } }
+                                    @if place == 0 { th scope="row" class=[cell_class(cell, Kind::Figures)] { (cell.shown()) } }
                                     @else { td class=[cell_class(cell, table.kind(place))] { (cell.shown()) } }
                                 }
                             }
@@ -302,7 +304,8 @@ fn cell_class(cell: &Cell, kind: Kind) -> Option<String> {
         Kind::Words => Some("text"),
         Kind::Prose => Some("text prose"),
     };
-    let classes: Vec<&str> = kind.into_iter().chain(class(cell.tone)).collect();
+    let long = (cell.shown().plain().chars().count() > LONG_CELL).then_some("long");
+    let classes: Vec<&str> = kind.into_iter().chain(long).chain(class(cell.tone)).collect();
     (!classes.is_empty()).then(|| classes.join(" "))
 }
 

@@ -1,16 +1,18 @@
-//! Runs a browser without a screen, and checks what every report must satisfy in it. Tests of the
-//! command use this file too.
+//! Checks what every report must satisfy in a browser. Tests of the command use this file too.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
+pub(crate) use devtools::{Medium, Scheme, Shown, View};
+
+#[path = "devtools.rs"]
+mod devtools;
+
 /// The width of A4 without margins, in CSS pixels. Browsers scale down content that is up to half
 /// as wide again.
-const SHEET: f64 = 718.0;
+const SHEET: u32 = 718;
 
 /// Returns the path of the browser. If there is none, prints a message and returns `None`.
 pub(crate) fn chromium() -> Option<PathBuf> {
@@ -29,71 +31,20 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// Returns the page as the browser has it after loading, and the messages on its console.
-pub(crate) fn open(browser: &Path, page: &Path, more: &[&str]) -> (String, Vec<String>) {
-    load(browser, page, "", more)
-}
+/// A window of a desktop.
+pub(crate) const DESKTOP: View =
+    View { width: 1300, medium: Medium::Screen, scheme: Scheme::Light };
 
-fn load(browser: &Path, page: &Path, query: &str, more: &[&str]) -> (String, Vec<String>) {
-    let profile = tempfile::tempdir().expect("a temporary directory");
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--window-size=1300,2000",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-dev-shm-usage",
-        ])
-        .args(["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(more)
-        .arg(format!("file://{}{query}", page.display()))
-        .output()
-        .expect("the browser runs");
-    let console = String::from_utf8_lossy(&output.stderr)
-        .lines()
-        .filter(|line| line.contains("CONSOLE"))
-        .map(str::to_owned)
-        .collect();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), console)
-}
-
-/// Returns the result of a script that runs in a copy of the page.
-pub(crate) fn inspect(browser: &Path, page: &Path, more: &[&str]) -> Value {
-    found(browser, page, "", more)
-}
-
-fn found(browser: &Path, page: &Path, query: &str, more: &[&str]) -> Value {
-    let html = fs::read_to_string(page).expect("a page");
-    let policy = "default-src 'none'; style-src 'unsafe-inline'";
-    assert!(html.contains(policy), "the policy has changed");
-    let script = format!("<script>{}</script></head>", include_str!("inspect.js"));
-    let copy = html
-        .replacen(
-            policy,
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'",
-            1,
-        )
-        .replacen("</head>", &script, 1);
-    let file = page.with_file_name("inspected.html");
-    fs::write(&file, copy).expect("written");
-    let (dom, console) = load(browser, &file, query, more);
-    let found = dom.split("id=\"found\">").nth(1).and_then(|rest| rest.split("</script>").next());
-    let found = found.unwrap_or_else(|| panic!("the script found nothing; console: {console:?}"));
-    serde_json::from_str(found).expect("JSON")
+/// Returns the messages on the console of a page, and what [`check`] needs to know about it.
+pub(crate) fn open(browser: &Path, page: &Path, view: View) -> Shown {
+    devtools::show(browser, page, view, include_str!("inspect.js"))
 }
 
 /// Checks that the page is quiet, requests nothing, and fits a window of 1,300 pixels and a sheet
 /// of paper, and that its figures have axes, units and legends. Returns the number of figures.
 pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
-    let (_, console) = open(browser, page, &[]);
+    let Shown { console, found } = open(browser, page, DESKTOP);
     assert!(console.is_empty(), "{name}: {console:#?}");
-    let found = inspect(browser, page, &[]);
     assert_eq!(
         found["requests"].as_array().map(Vec::len),
         Some(0),
@@ -107,8 +58,8 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
         found["overflowing"]
     );
     assert_eq!(found["page"][0], found["page"][1], "{name}: the page is wider than its window");
-    let width = format!("--window-size={SHEET},1000");
-    let printed = self::found(browser, page, "?print", &[&width]);
+    let sheet = View { width: SHEET, medium: Medium::Print, ..DESKTOP };
+    let printed = open(browser, page, sheet).found;
     assert_eq!(
         printed["beyond"].as_array().map(Vec::len),
         Some(0),
@@ -117,7 +68,7 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
     );
     let wide = printed["page"][0].as_f64().expect("a width");
     assert!(
-        wide <= 1.5 * SHEET,
+        wide <= 1.5 * f64::from(SHEET),
         "{name}: {wide} pixels wide on paper, {SHEET} with all of its letters"
     );
     let figures = found["figures"].as_array().expect("figures");
@@ -157,11 +108,10 @@ pub(crate) fn check(browser: &Path, name: &str, page: &Path) -> usize {
 /// Checks that the page fits the narrow window of a phone, where wider content must scroll in a box
 /// of its own.
 pub(crate) fn check_narrow(browser: &Path, name: &str, page: &Path) {
-    for dark in [&[][..], &["--blink-settings=preferredColorScheme=0"]] {
-        let more: Vec<&str> = ["--window-size=400,1000"].iter().chain(dark).copied().collect();
-        let found = inspect(browser, page, &more);
+    for scheme in [Scheme::Light, Scheme::Dark] {
+        let found = open(browser, page, View { width: 400, scheme, ..DESKTOP }).found;
         let wide = found["page"][1].as_f64().expect("a width");
-        assert!(wide <= 500.0, "{name}: the window has {wide} pixels");
+        assert!(wide <= 400.0, "{name}: the window has {wide} pixels");
         assert_eq!(found["page"][0], found["page"][1], "{name}: the page is wider than its window");
         for figure in found["figures"].as_array().expect("figures") {
             let width = figure["width"].as_f64().expect("a width");

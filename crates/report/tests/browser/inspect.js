@@ -1,12 +1,6 @@
-// Put into a copy of a report whose policy lets scripts run: says what a test needs to know, as JSON in the body.
-addEventListener("load", () => {
+// Returns what a test needs to know about a report.
+(() => {
   const texts = (root, selector) => [...root.querySelectorAll(selector)].map(text => text.textContent.trim());
-  if (location.search === "?print") {
-    const printed = [...document.styleSheets].flatMap(sheet => [...sheet.cssRules]).filter(rule => rule.media?.mediaText === "print");
-    const style = document.createElement("style");
-    style.textContent = printed.flatMap(media => [...media.cssRules]).map(rule => rule.cssText).join("\n");
-    document.head.append(style);
-  }
   for (const details of document.querySelectorAll("details")) details.open = true;
   const figures = [...document.querySelectorAll("figure")].map(figure => ({
     title: figure.querySelector("figcaption").textContent,
@@ -26,7 +20,7 @@ addEventListener("load", () => {
     const { right } = figure.getBoundingClientRect();
     return [...figure.querySelectorAll("table, svg.plot")].filter(part => part.getBoundingClientRect().right > right + 1);
   });
-  const found = {
+  return {
     figures,
     beyond: beyond.map(part => part.textContent.slice(0, 80)),
     overflowing: wide.map(box => box.textContent.slice(0, 80)),
@@ -34,9 +28,4 @@ addEventListener("load", () => {
     requests: performance.getEntriesByType("resource").map(entry => entry.name),
     background: getComputedStyle(document.body).backgroundColor,
   };
-  const out = document.createElement("script");
-  out.type = "application/json";
-  out.id = "found";
-  out.textContent = JSON.stringify(found).replaceAll("<", "\\u003c");
-  document.body.append(out);
-});
+})()

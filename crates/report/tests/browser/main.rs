@@ -8,7 +8,7 @@
 use std::fs;
 
 use calculus::network::{Analyser, Analysis, Format, Settings, format};
-use chromium::{check, check_narrow, chromium, inspect, open};
+use chromium::{DESKTOP, Scheme, View, check, check_narrow, chromium, open};
 use provenance::Provenance;
 use report::RunDirectory;
 use report::page::{Block, Cell, Column, Figure, Note, Page, Table};
@@ -110,7 +110,13 @@ fn blocks() -> Page {
     let columns = (0..11).map(|n| Column::figures(format!("column {n}")));
     let mut table = Table::new("Many columns", columns);
     table.row((0..11).map(|n| Cell::from(format!("{n}.00 ± 0.12 µs"))));
-    page.section("all", "All", vec![Block::Figures(figures), Block::Table(table)]);
+    let columns = (0..4).map(|n| Column::figures(format!("a column with a rather long name {n}")));
+    let mut long = Table::new("Long values", columns);
+    long.row(
+        (0..4).map(|_| Cell::from("12.34 µs ± 5.67 µs in 3 rounds, unlike 98.76 µs ± 5.43 µs")),
+    );
+    let tables = [table, long].map(Block::Table);
+    page.section("all", "All", [Block::Figures(figures)].into_iter().chain(tables).collect());
     page
 }
 
@@ -123,9 +129,9 @@ fn every_kind_of_block_is_quiet_and_fits_in_light_and_dark() {
     let page = root.path().join("report.html");
     assert_eq!(check(&browser, "blocks", &page), 2);
     check_narrow(&browser, "blocks", &page);
-    let light = inspect(&browser, &page, &[])["background"].clone();
-    let dark = inspect(&browser, &page, &["--blink-settings=preferredColorScheme=0"])["background"]
-        .clone();
+    let background =
+        |scheme| open(&browser, &page, View { scheme, ..DESKTOP }).found["background"].clone();
+    let (light, dark) = (background(Scheme::Light), background(Scheme::Dark));
     assert_eq!(light, "rgb(255, 255, 255)");
     assert_ne!(light, dark, "a reader who prefers dark pages has a dark one");
 }
@@ -138,6 +144,6 @@ fn a_request_is_noticed() {
     let page = root.path().join("page.html");
     let html = blocks().html().replacen("<main>", "<main><img src=\"http://192.0.2.1/x.png\">", 1);
     fs::write(&page, html).expect("written");
-    let (_, console) = open(&browser, &page, &[]);
+    let console = open(&browser, &page, DESKTOP).console;
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
 }

@@ -1,7 +1,7 @@
 //! The client's side of the connection to a measured P4Runtime switch: installs programs and table
 //! entries.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, StreamReceiver, StreamSender};
@@ -9,6 +9,7 @@ use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use p4runtime::proto::v1::write_request::Atomicity;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, field_match};
+use p4runtime::value;
 use tokio::runtime::Runtime;
 
 use super::super::conduct::BenchError;
@@ -42,20 +43,13 @@ impl P4RuntimeSwitch {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|source| BenchError::System { what: "a runtime".to_owned(), source })?;
-        let begin = Instant::now();
         let connected = runtime.block_on(async {
-            let mut client = loop {
-                match Client::connect(address, device_id, &ClientOptions::default()).await {
-                    Ok(client) => break client,
-                    Err(error) if begin.elapsed() > PATIENCE => {
-                        return Err(failed(format!("{address}: {error}")));
-                    }
-                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-                }
-            };
+            let options = ClientOptions::default();
+            let client = Client::connect_within(address, device_id, &options, PATIENCE).await;
+            let mut client = client.map_err(|error| failed(format!("{address}: {error}")))?;
             let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
             let stream = stream.map_err(|error| failed(error.to_string()))?;
-            Ok((client, stream))
+            Ok::<_, BenchError>((client, stream))
         });
         let (client, stream) = connected?;
         Ok(Self { runtime, client, _stream: stream, ports })
@@ -119,17 +113,17 @@ impl Ids {
             field_id: number,
             field_match_type: Some(match key.mask {
                 None => field_match::FieldMatchType::Exact(field_match::Exact {
-                    value: canonical(key.value).into(),
+                    value: value::encode(key.value),
                 }),
                 Some(mask) => field_match::FieldMatchType::Ternary(field_match::Ternary {
-                    value: canonical(key.value).into(),
-                    mask: canonical(mask).into(),
+                    value: value::encode(key.value),
+                    mask: value::encode(mask),
                 }),
             }),
         };
         let parameter = |(number, argument): (u32, &program::Argument)| v1::action::Param {
             param_id: number,
-            value: canonical(argument.value).into(),
+            value: value::encode(argument.value),
         };
         let action = v1::Action {
             action_id: self.action,
@@ -148,13 +142,6 @@ impl Ids {
             entity: Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }),
         }
     }
-}
-
-/// Returns the shortest big-endian encoding of a number (P4Runtime 1.4, section 9.1.1).
-fn canonical(number: u128) -> Vec<u8> {
-    let bytes = number.to_be_bytes();
-    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);
-    bytes[first..].to_vec()
 }
 
 fn failed(problem: String) -> BenchError {

@@ -1,4 +1,4 @@
-//! What a switch says about its flows, tables and ports.
+//! The statistics that a switch reports about its flows, tables and ports.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -86,16 +86,12 @@ impl OpenFlowChannel {
     }
 
     /// Returns the flows among `flows` that this measurement has inserted.
-    fn own_of<'a>(
-        &self,
-        flows: &'a [ReportedFlow],
-    ) -> impl Iterator<Item = &'a ReportedFlow> + use<'a> {
-        let before: HashSet<ReportedFlow> = self.before.iter().cloned().collect();
+    fn own_of<'a>(&'a self, flows: &'a [ReportedFlow]) -> impl Iterator<Item = &'a ReportedFlow> {
         let maker = self.maker;
         flows.iter().filter(move |flow| {
             let is_made = flow.priority == PRIORITY && maker.value_of(&flow.matching).is_some()
                 || flow.priority == PRIORITY - 1 && maker.is_rest(&flow.matching);
-            is_made && !before.contains(*flow)
+            is_made && !self.before.contains(*flow)
         })
     }
 

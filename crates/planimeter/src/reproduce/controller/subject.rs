@@ -165,6 +165,16 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// A setting of a measurement that depends on the run and on the controller.
+pub(super) struct Setting<T> {
+    /// The setting with `--quick`.
+    pub(super) quick: T,
+    /// The setting of full runs.
+    pub(super) full: T,
+    /// The setting for controllers of package registries.
+    pub(super) registry: T,
+}
+
 /// A controller that is measured.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
@@ -179,6 +189,16 @@ impl Subject<'_> {
             Self::Reference => System::Reference,
             Self::Registry(_) => System::Registry,
             Self::Yours(_) => System::Yours,
+        }
+    }
+
+    /// Returns the setting for this controller. Controllers of package registries are measured in
+    /// full runs only, and less extensively, because they are slower.
+    pub(super) fn choose<T>(self, environment: &Environment<'_>, setting: Setting<T>) -> T {
+        match self {
+            Self::Registry(_) => setting.registry,
+            Self::Reference | Self::Yours(_) if environment.quick => setting.quick,
+            Self::Reference | Self::Yours(_) => setting.full,
         }
     }
 

@@ -127,8 +127,8 @@ pub(super) struct Run<'c, 'n> {
     lines: HashMap<ServerId, Line<'c>>,
     /// The packets that wait in each queue of a regulator.
     queues: BTreeMap<QueueKey, VecDeque<usize>>,
-    /// For each regulator and participant, what the regulator let pass so far. It determines when
-    /// the next packet conforms to the arrival curve.
+    /// The packets that each regulator has let pass so far, by participant. They determine when the
+    /// next packet conforms to the arrival curve.
     regulated: HashMap<(ServerId, ServerId, usize), Conformance>,
     /// The packets that have passed a server that eliminates copies: the server, the stream and the
     /// number of the packet.

@@ -1,5 +1,5 @@
-//! The controller of the measured switch, on a thread of its own: it answers each digest with the
-//! change that the packet asked for, and changes entries when it is told to.
+//! The controller of the measured switch, on a thread of its own. It answers each digest with the
+//! change of the entry that the packet demanded, and changes entries on command.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +11,7 @@ use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use p4runtime::proto::v1::stream_message_response::Update as Message;
 use p4runtime::proto::v1::write_request::Atomicity;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, p4_data, update::Type};
+use p4runtime::value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 
@@ -165,14 +166,9 @@ async fn serve(address: &str, mut commands: UnboundedReceiver<Command>, ready: &
 type Connected = (Client, p4runtime::client::StreamSender, p4runtime::client::StreamReceiver);
 
 async fn connect(address: &str) -> Result<Connected, String> {
-    let begin = Instant::now();
-    let mut client = loop {
-        match Client::connect(address, 1, &ClientOptions::default()).await {
-            Ok(client) => break client,
-            Err(error) if begin.elapsed() > PATIENCE => return Err(error.to_string()),
-            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-        }
-    };
+    let options = ClientOptions::default();
+    let connected = Client::connect_within(address, 1, &options, PATIENCE).await;
+    let mut client = connected.map_err(|error| error.to_string())?;
     let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
     let (sender, receiver) = stream.map_err(|error| error.to_string())?;
     Ok((client, sender, receiver))
@@ -251,14 +247,14 @@ impl Ids {
         Some(Self { table, action })
     }
 
-    /// Returns an update that gives an entry a value.
-    fn update(self, operation: Type, entry: u32, value: u32) -> v1::Update {
-        let exact = v1::field_match::Exact { value: canonical(entry).into() };
+    /// Returns the update that inserts an entry with the value `new`, or changes its value to it.
+    fn update(self, operation: Type, entry: u32, new: u32) -> v1::Update {
+        let exact = v1::field_match::Exact { value: value::encode(entry.into()) };
         let key = v1::FieldMatch {
             field_id: 1,
             field_match_type: Some(v1::field_match::FieldMatchType::Exact(exact)),
         };
-        let param = v1::action::Param { param_id: 1, value: canonical(value).into() };
+        let param = v1::action::Param { param_id: 1, value: value::encode(new.into()) };
         let call = v1::Action { action_id: self.action, params: vec![param] };
         let entry = v1::TableEntry {
             table_id: self.table,
@@ -273,15 +269,13 @@ impl Ids {
     /// Returns the changes that the packets of a list of digests have asked for.
     fn changes(self, list: &v1::DigestList) -> Vec<v1::Update> {
         let number = |data: &v1::P4Data| match &data.data {
-            Some(p4_data::Data::Bitstring(bytes)) => {
-                Some(bytes.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte)))
-            }
+            Some(p4_data::Data::Bitstring(bytes)) => u32::try_from(value::decode(bytes)?).ok(),
             _ => None,
         };
         let change = |data: &v1::P4Data| {
             let Some(p4_data::Data::Struct(fields)) = &data.data else { return None };
-            let [entry, value] = fields.members.as_slice() else { return None };
-            Some(self.update(Type::Modify, number(entry)?, number(value)?))
+            let [entry, wanted] = fields.members.as_slice() else { return None };
+            Some(self.update(Type::Modify, number(entry)?, number(wanted)?))
         };
         list.data.iter().filter_map(change).collect()
     }
@@ -293,11 +287,4 @@ fn enable(digest: u32) -> v1::Update {
     let entry = v1::DigestEntry { digest_id: digest, config: Some(config) };
     let entity = v1::Entity { entity: Some(Kind::DigestEntry(entry)) };
     v1::Update { r#type: Type::Insert as i32, entity: Some(entity) }
-}
-
-/// Returns the shortest big-endian encoding of a number (P4Runtime 1.5, section 8.3).
-fn canonical(number: u32) -> Vec<u8> {
-    let bytes = number.to_be_bytes();
-    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);
-    bytes[first..].to_vec()
 }

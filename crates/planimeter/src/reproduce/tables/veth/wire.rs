@@ -132,7 +132,7 @@ impl Wire {
     }
 }
 
-/// What a packet carries.
+/// The fields of a packet that name its update and identify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Contents {
     entry: u32,
