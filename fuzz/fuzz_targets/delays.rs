@@ -1,23 +1,3 @@
-//! Fuzzes the import of delays and histograms that other tools measured.
-
 #![no_main]
 
-use device::import::{delays, histogram};
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use planimeter_fuzz::text;
-
-fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    if let Ok(imported) = delays(text, 1e6) {
-        let counts = imported.counts;
-        assert_eq!(counts.received, imported.samples.len() as u64);
-        assert_eq!(counts.sent, counts.received + counts.lost);
-    }
-    if let Ok(imported) = histogram(text, 1e3) {
-        assert_eq!(imported.counts.received, imported.samples.len() as u64);
-    }
-});
-
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    text::mutate(data, size, max_size, seed)
-});
+planimeter_fuzz::target_with_mutator!(delays);

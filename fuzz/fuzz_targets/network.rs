@@ -1,37 +1,3 @@
-//! Fuzzes the readers of networks in every format. Small networks are bounded and simulated, and no
-//! run may exceed its bound.
-
 #![no_main]
 
-use calculus::network::{Analyser, Analysis, Format, Settings, format, simulate};
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use planimeter_fuzz::text;
-
-fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    for format in [Format::Toml, Format::Json, Format::Xml] {
-        let network = match format::read(text, format) {
-            Ok(network) => network,
-            Err(error) => {
-                assert!(!error.to_string().is_empty());
-                continue;
-            }
-        };
-        // Analyses of large networks may take long.
-        if network.servers().len() > 3 || network.flows().len() > 3 {
-            continue;
-        }
-        let settings = Settings::default();
-        let analyser = Analyser::new(&network, settings.clone());
-        for (flow, _) in network.flows() {
-            let bound = analyser.bound(flow, Analysis::Sfa);
-            if let (Ok(bound), Some(run)) = (bound, simulate(&network, flow, &settings)) {
-                assert!(calculus::Extended::from(run.delay) <= bound.delay, "{text}");
-            }
-        }
-    }
-});
-
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    text::mutate(data, size, max_size, seed)
-});
+planimeter_fuzz::target_with_mutator!(network);

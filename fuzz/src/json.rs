@@ -1,8 +1,8 @@
 //! Mutations of JSON as a tree. The result is JSON, and mostly of the same shape.
 
-use libfuzzer_sys::fuzzer_mutate;
 use serde_json::{Number, Value};
 
+use crate::bytes;
 use crate::random::Random;
 use crate::text;
 
@@ -17,19 +17,19 @@ pub fn mutate(
 ) -> usize {
     let mut random = Random::new(u64::from(seed));
     if random.below(32) == 0 {
-        return fuzzer_mutate(data, size, max_size);
+        return bytes::mutate(data, size, max_size, seed);
     }
     let mut tree = match serde_json::from_slice(&data[..size]) {
         Ok(tree) => tree,
         Err(_) => match seed_text(&data[..size]).map(|text| serde_json::from_str(&text)) {
             Some(Ok(tree)) => tree,
-            _ => return fuzzer_mutate(data, size, max_size),
+            _ => return bytes::mutate(data, size, max_size, seed),
         },
     };
     for _ in 0..1 + random.below(3) {
         change(&mut tree, &mut random);
     }
-    text::put(tree.to_string().as_bytes(), data, size, max_size)
+    text::put(tree.to_string().as_bytes(), data, size, max_size, seed)
 }
 
 /// Changes one node of the tree.

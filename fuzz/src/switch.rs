@@ -36,7 +36,7 @@ pub fn exercise(program: Program, mut seed: Random) {
 /// Returns a packet of a kind that programs examine: mostly Ethernet with IPv4 and TCP or UDP, cut
 /// at an arbitrary position.
 pub fn packet(random: &mut Random) -> Vec<u8> {
-    let mut packet: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();
+    let mut packet: Vec<u8> = (0..random.below(100)).map(|_| random.number() as u8).collect();
     let kinds: [&[u8]; 4] = [
         &[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6],
         &[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17],

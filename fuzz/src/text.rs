@@ -1,7 +1,6 @@
 //! Mutations of texts by their tokens, which pass the lexer more often than mutations of bytes.
 
-use libfuzzer_sys::fuzzer_mutate;
-
+use crate::bytes;
 use crate::random::Random;
 
 /// Numbers and words that are edge cases for parsers of any language.
@@ -59,24 +58,24 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize
     let mut random = Random::new(u64::from(seed));
     let text = match std::str::from_utf8(&data[..size]) {
         Ok(text) if size > 0 && random.below(8) > 0 => text,
-        _ => return fuzzer_mutate(data, size, max_size),
+        _ => return bytes::mutate(data, size, max_size, seed),
     };
     let text = if random.below(5) == 0 {
         by_lines(text, &mut random)
     } else {
         by_tokens(text, &mut random)
     };
-    put(text.as_bytes(), data, size, max_size)
+    put(text.as_bytes(), data, size, max_size, seed)
 }
 
 /// Replaces the data by `input`, or keeps a mutation of it if the input is too long.
-pub(crate) fn put(input: &[u8], data: &mut [u8], size: usize, max_size: usize) -> usize {
+pub(crate) fn put(input: &[u8], data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     match data.get_mut(..input.len()) {
         Some(place) if input.len() <= max_size => {
             place.copy_from_slice(input);
             input.len()
         }
-        _ => fuzzer_mutate(data, size, max_size),
+        _ => bytes::mutate(data, size, max_size, seed),
     }
 }
 

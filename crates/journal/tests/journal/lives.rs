@@ -3,7 +3,7 @@
 //!
 //! The tests choose each step at random, and the fuzz target `journal` by the bytes of its input.
 
-use crate::simulated::{Crash, Fault, SimulatedDisk, SimulatedFile};
+use super::simulated::{Crash, Fault, SimulatedDisk, SimulatedFile};
 use journal::{Journal, Kind, OpenError, Record, Storage, SyncJob, Unreadable, repair};
 use std::path::{Path, PathBuf};
 

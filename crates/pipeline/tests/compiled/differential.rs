@@ -7,7 +7,7 @@ pub(crate) mod grammar;
 #[path = "differential/state.rs"]
 pub(crate) mod state;
 
-use crate::apart::Apart;
+use super::apart::Apart;
 use grammar::{Choices, Source};
 use ir::Program;
 use p4lang::diagnostic::Style;

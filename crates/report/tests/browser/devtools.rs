@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
@@ -48,6 +48,8 @@ pub(crate) fn show(browser: &Path, page: &Path, view: View, script: &str) -> Sho
 }
 
 struct Browser {
+    /// Ends after this process, whose end closes its pipe.
+    _shell: Child,
     commands: ChildStdin,
     messages: BufReader<ChildStdout>,
     /// The number of the last command.
@@ -62,7 +64,7 @@ impl Browser {
         // The browser reads commands from descriptor 3 and writes messages to descriptor 4. When
         // they are closed, it ends, and the shell removes its profile.
         let script = r#""$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1; rm -rf "$PROFILE""#;
-        let mut child = Command::new("sh")
+        let mut shell = Command::new("sh")
             .args(["-c", script, "sh"])
             .arg(program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
@@ -74,9 +76,9 @@ impl Browser {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the browser runs");
-        let commands = child.stdin.take().expect("a pipe");
-        let messages = BufReader::new(child.stdout.take().expect("a pipe"));
-        Self { commands, messages, last: 0, events: Vec::new() }
+        let commands = shell.stdin.take().expect("a pipe");
+        let messages = BufReader::new(shell.stdout.take().expect("a pipe"));
+        Self { _shell: shell, commands, messages, last: 0, events: Vec::new() }
     }
 
     fn show(&mut self, page: &Path, view: View, script: &str) -> Shown {
