@@ -186,6 +186,36 @@ fn packets_show_whether_its_barriers_tell_the_truth() {
 }
 
 #[test]
+fn packets_cross_its_control_channel_in_both_directions() {
+    for protocol in ["OpenFlow10", "OpenFlow13"] {
+        let Some(switch) = OpenVSwitch::start(protocol) else { return };
+        let before = switch.flows(protocol);
+        let folder = TempDir::new().expect("a folder");
+        let run = folder.path().join("run");
+        let place = run.to_string_lossy().into_owned();
+        let ports = ["--port", "1@h1", "--port", "2@h2"];
+        let mut arguments = vec!["--plan", "slow-path", "--quick", "-o", &place];
+        arguments.extend(ports);
+        let mut running = switch.measure(&arguments);
+        running.wait_for_end(PATIENCE);
+        assert_eq!(switch.flows(protocol), before);
+        let text = running.output();
+        let result = result(&run);
+        let tables = &result["sections"][0]["tables"];
+        let rows = |table: usize| tables[table]["rows"].as_array().expect("rows");
+        for (row, name) in rows(0).iter().zip(["packet-in", "packet-out"]) {
+            assert_eq!(row[0], name, "{text}");
+            assert!(row[1]["value"].as_f64().expect("a rate") > 0.0, "{row}");
+        }
+        // Three loads in each direction.
+        assert_eq!(rows(1).len(), 6, "{text}");
+        for row in rows(2) {
+            assert!(row[3]["value"].as_f64().expect("a count") > 0.0, "{row}");
+        }
+    }
+}
+
+#[test]
 fn an_interrupted_measurement_leaves_no_flow() {
     let protocol = "OpenFlow13";
     let Some(switch) = OpenVSwitch::start(protocol) else { return };

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use etherparse::PacketBuilder;
 use openflow::v1_3::{Instruction, TableId};
-use openflow::{EncodeError, MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
+use openflow::{BufferId, EncodeError, MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
 
 use crate::entries::{EntryNumber, scattered};
 use crate::window::Operation;
@@ -85,6 +85,8 @@ pub(crate) enum Output {
     Port(u32),
     /// The port by which the packet entered.
     Back,
+    /// The controller, which gets the whole packet.
+    Controller,
     /// No port: the packet is dropped.
     Nowhere,
 }
@@ -175,6 +177,34 @@ impl FlowMaker {
                     ..v1_3::FlowMod::add(self.match_v1_3(entry.selects), instructions)
                 };
                 v1_3::Message::FlowMod(flow_mod).encode(xid, out)
+            }
+        }
+    }
+
+    /// Appends the packet-out that makes the switch send a packet.
+    pub(crate) fn encode_packet_out(
+        &self,
+        version: Version,
+        output: Output,
+        packet: &[u8],
+        xid: Xid,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let data = packet.to_vec();
+        match version {
+            Version::V1_0 => {
+                let packet_out = v1_0::PacketOut {
+                    buffer_id: BufferId::NO_BUFFER,
+                    in_port: v1_0::PortNo::NONE,
+                    actions: actions_v1_0(output)?,
+                    data,
+                };
+                v1_0::Message::PacketOut(packet_out).encode(xid, out)
+            }
+            Version::V1_3 => {
+                let (in_port, actions) = (PortNumber::CONTROLLER, actions_v1_3(output));
+                let packet_out = v1_3::PacketOut::unbuffered(in_port, actions, data);
+                v1_3::Message::PacketOut(packet_out).encode(xid, out)
             }
         }
     }
@@ -272,6 +302,10 @@ fn actions_v1_0(output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
     let port = match output {
         Output::Nowhere => return Ok(Vec::new()),
         Output::Back => v1_0::PortNo::IN_PORT,
+        Output::Controller => {
+            let port = v1_0::PortNo::CONTROLLER;
+            return Ok(vec![v1_0::Action::Output { port, max_len: u16::MAX }]);
+        }
         Output::Port(port) => {
             v1_0::PortNo::try_from(PortNumber(port)).map_err(|_| EncodeError::Value {
                 field: "ofp_action_output.port",
@@ -284,12 +318,20 @@ fn actions_v1_0(output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
 }
 
 fn instructions(output: Output) -> Vec<Instruction> {
+    match actions_v1_3(output) {
+        none if none.is_empty() => Vec::new(),
+        actions => vec![Instruction::ApplyActions(actions)],
+    }
+}
+
+fn actions_v1_3(output: Output) -> Vec<v1_3::Action> {
     let port = match output {
         Output::Nowhere => return Vec::new(),
         Output::Back => PortNumber::IN_PORT,
+        Output::Controller => PortNumber::CONTROLLER,
         Output::Port(port) => PortNumber(port),
     };
-    vec![Instruction::ApplyActions(vec![v1_3::Action::output(port)])]
+    vec![v1_3::Action::output(port)]
 }
 
 #[cfg(test)]

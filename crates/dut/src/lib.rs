@@ -11,7 +11,8 @@
 //! An answer says that the switch has accepted an update, but not that packets obey it yet. For
 //! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
 //! moment packets obey an update, and which packets are lost or go astray during the change
-//! ([`effects`]).
+//! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller and
+//! sends those of the controller ([`slow_path`]).
 
 pub mod capacity;
 pub mod effects;
@@ -19,9 +20,12 @@ mod entries;
 mod error;
 mod flows;
 pub mod live;
+mod outlet;
 mod plan;
 pub mod reads;
 mod session;
+pub mod slow_path;
+mod tag;
 #[cfg(test)]
 mod testing;
 pub mod updates;

@@ -8,10 +8,10 @@
 
 mod bench;
 mod control;
-mod outlet;
+mod probes;
 mod run;
 
-pub use outlet::{Flow, Outcome, Ports, Traffic, Wire};
+pub use probes::{Flow, Outcome, Ports, Traffic, Wire};
 pub use run::{Kind, Measured, Settings};
 
 pub(crate) use run::{Changes, over_openflow, over_p4runtime};

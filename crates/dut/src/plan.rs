@@ -8,7 +8,7 @@ use openflow::{DatapathId, Version};
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, updates};
+use crate::{capacity, live, reads, slow_path, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -25,6 +25,9 @@ pub struct Plan {
     /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
     /// of the [`Target`].
     pub effects: Option<live::Settings>,
+    /// The settings of the test of the slow path; `None` to leave it out. It is made for OpenFlow
+    /// switches whose [`Target`] has ports.
+    pub slow_path: Option<slow_path::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -82,6 +85,8 @@ pub struct Outcome {
     pub capacity: Option<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
     pub effects: Option<live::Measured>,
+    /// The slow path; `None` if it was not measured, and for P4Runtime.
+    pub slow_path: Option<slow_path::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -111,6 +116,7 @@ pub fn measure(
             reads: None,
             capacity: None,
             effects: None,
+            slow_path: None,
             late_errors: 0,
             failures: Vec::new(),
         };
@@ -170,6 +176,17 @@ impl Course<'_> {
             let mut step = |done, of| watch.step("effects", done, of);
             let changes = live::Changes { settings, stop, progress: &mut step };
             outcome.effects = self.effects(session, changes).await?;
+        }
+        if let (Some(settings), Target::OpenFlow { ports: Some(ports), .. }, false) =
+            (&plan.slow_path, self.target, is_stopped())
+        {
+            let numbers = session.numbers().to_vec();
+            if let Channel::OpenFlow(channel) = session.channel() {
+                let mut step = |done, of| watch.step("slow path", done, of);
+                let found =
+                    slow_path::measure(channel, ports, &numbers, settings, stop, &mut step)?;
+                outcome.slow_path = Some(found);
+            }
         }
         Ok(())
     }

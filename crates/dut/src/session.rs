@@ -62,7 +62,8 @@ pub enum Target {
     OpenFlow {
         /// The place at which it connects, and the flows.
         listening: Listening,
-        /// The ports for packets of the test of effects; `None` if the plan does not have it.
+        /// The ports for packets of the tests of effects and of the slow path; `None` if the plan
+        /// has neither.
         ports: Option<live::Ports>,
     },
 }

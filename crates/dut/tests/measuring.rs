@@ -116,6 +116,7 @@ fn short_plan() -> Plan {
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
+        slow_path: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod document;
 mod effects;
+mod slow_path;
 mod traffic;
 
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use ::dut::updates::Load;
 use ::dut::{
     Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
-    updates,
+    slow_path as slow, updates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -27,8 +28,7 @@ use crate::program::{self, Sources};
 use crate::progress::Steps;
 use crate::tls;
 
-const ABOUT: &str =
-    "Measure a P4Runtime or OpenFlow switch: updates and their effects on packets, reads, capacity";
+const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path";
 
 const LONG_ABOUT: &str = "\
 Measure a P4Runtime or OpenFlow switch from the controller's side.
@@ -42,7 +42,7 @@ refused. With --openflow, Planimeter waits for an OpenFlow switch to connect. It
 with 0x504c414e. The answer to a request is the reply to a barrier behind its flow-mods.
 
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
-switch show when they obey it, and what happens to them meanwhile.";
+switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.";
 
 const EXAMPLES: &str = "\
 Tests:
@@ -56,6 +56,9 @@ packets are sent into port 1 of the switch and received on all ports of --port. 
 which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. For OpenFlow, \
 packets enter by the first --port; flows send them to the second, modified ones to the fourth or back to the first, and packets \
 without a flow leave by the third, if there is one.
+  slow-path  OpenFlow: packets that enter by the first --port and go to the controller, and packets that the controller sends to \
+the second, --window of them on their way, and then by a schedule at 10, 50 and 90 % of that rate; and the time from the first packet \
+of a flow to the first that a new flow entry forwards.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -101,7 +104,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "updates,reads,capacity,effects"
+        default_value = "updates,reads,capacity,effects,slow-path"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]
@@ -223,11 +226,13 @@ enum Test {
     Capacity,
     /// When packets obey updates, and what happens to them meanwhile.
     Effects,
+    /// Packets between ports and the controller of an OpenFlow switch.
+    SlowPath,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = arguments.plan()?;
-    let target = arguments.target(plan.effects.is_some())?;
+    let target = arguments.target(plan.effects.is_some() || plan.slow_path.is_some())?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
@@ -259,7 +264,16 @@ impl Arguments {
         }
         let has = |test| self.plan.contains(&test);
         let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
-        let effects = if has(Test::Effects) { self.effects()? } else { None };
+        let with_packets = self.has_packets()?;
+        let effects = (with_packets && has(Test::Effects)).then(|| self.effects());
+        let is_openflow = self.openflow.openflow.is_some();
+        let slow_path =
+            (with_packets && is_openflow && has(Test::SlowPath)).then_some(slow::Settings {
+                rounds,
+                time,
+                window: usize::from(self.window),
+                reactions: 20,
+            });
         Ok(Plan {
             entries: self.entries,
             updates: has(Test::Updates).then_some(updates::Settings {
@@ -271,51 +285,65 @@ impl Arguments {
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
             effects,
+            slow_path,
         })
     }
 
-    /// Returns the settings of the test of effects. Without the ports and the program that it
-    /// needs, returns an error if it is named in the plan, and `None` if it is there by default,
+    /// Returns whether the ports and the program are there that tests with packets need. If they are
+    /// not, returns an error if such a test is named in the plan, and not if it is there by default,
     /// because the other tests need no packets.
-    fn effects(&self) -> Result<Option<live::Settings>, Failure> {
+    fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
-        let is_possible = match self.openflow.openflow {
-            Some(_) => packets.port.len() >= 2,
-            None => packets.program.is_some(),
-        };
-        if !is_possible {
-            let is_default = Test::value_variants().iter().all(|test| self.plan.contains(test));
-            return match (is_default && packets.port.is_empty(), self.openflow.openflow) {
-                (true, _) => Ok(None),
-                (false, None) => Err(Failure::input(
-                    "the test of effects needs the program of the switch and its ports: --program FILE --port \
-                     NUMBER@INTERFACE",
-                )),
-                (false, Some(_)) => Err(Failure::input(
-                    "the test of effects needs two ports of the switch or more, by which packets enter and leave: --port \
-                     NUMBER@INTERFACE --port NUMBER@INTERFACE",
-                )),
-            };
+        let has = |test: &Test| self.plan.contains(test);
+        let is_default = Test::value_variants().iter().all(has);
+        let is_openflow = self.openflow.openflow.is_some();
+        if has(&Test::SlowPath) && !is_openflow && !is_default {
+            return Err(Failure::input(
+                "the slow path is measured for OpenFlow switches: --openflow ADDRESS:PORT, or leave it out of --plan",
+            ));
         }
-        let rounds = if self.quick { 10 } else { packets.changes };
-        Ok(Some(live::Settings {
-            rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
-            probes_per_second: packets.probes as f64,
-            beside: Duration::from_millis(5),
+        let is_possible = match is_openflow {
+            true => packets.port.len() >= 2,
+            false => packets.program.is_some(),
+        };
+        let is_wanted = has(&Test::Effects) || has(&Test::SlowPath);
+        if is_possible || !is_wanted || (is_default && packets.port.is_empty()) {
+            return Ok(is_possible);
+        }
+        Err(Failure::input(match is_openflow {
+            false => {
+                "the test of effects needs the program of the switch and its ports: --program FILE --port \
+                 NUMBER@INTERFACE"
+            }
+            true => {
+                "the tests of effects and of the slow path need two ports of the switch or more, by which packets enter and \
+                 leave: --port NUMBER@INTERFACE --port NUMBER@INTERFACE"
+            }
         }))
     }
 
-    /// Returns the switch, with the packets of the test of effects if the plan has it.
-    fn target(&self, has_effects: bool) -> Result<Target, Failure> {
+    /// Returns the settings of the test of effects.
+    fn effects(&self) -> live::Settings {
+        let packets = &self.packets;
+        let rounds = if self.quick { 10 } else { packets.changes };
+        live::Settings {
+            rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
+            probes_per_second: packets.probes as f64,
+            beside: Duration::from_millis(5),
+        }
+    }
+
+    /// Returns the switch, with its ports and packets if the plan has a test with packets.
+    fn target(&self, has_packets: bool) -> Result<Target, Failure> {
         let wires: Vec<live::Wire> = self.packets.port.iter().cloned().map(live::Wire).collect();
         let rules = usize::from(self.packets.rules);
         if let Some(address) = self.openflow.openflow {
             let versions = self.openflow.openflow_version.into_iter().collect();
             let listening = Listening { address, versions, matching: self.openflow.matching };
-            let ports = has_effects.then_some(live::Ports { wires, rules });
+            let ports = has_packets.then_some(live::Ports { wires, rules });
             return Ok(Target::OpenFlow { listening, ports });
         }
-        let traffic = match (&self.packets.program, has_effects) {
+        let traffic = match (&self.packets.program, has_packets) {
             (Some(file), true) => {
                 let program = program::load(file, &self.packets.sources)?;
                 Some(Box::new(traffic::make(program, wires, self.table.as_deref(), rules)?))

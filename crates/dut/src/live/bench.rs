@@ -2,16 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use packetio::af_packet::RingMemory;
-use packetio::{BURST, Burst, Port, Transmitted};
 use rand::RngExt as _;
 
 use super::control::{Control, Moments};
-use super::outlet::{Arrival, Expected, Flow, Outcome, Record, Wire};
+use super::probes::{Arrival, Expected, Flow, Outcome, Record};
 use super::run::Settings;
 use crate::effects::{Classes, Moment, Observation, Silence, Span};
 use crate::error::DutError;
-use crate::window::{Operation, PATIENCE};
+use crate::outlet::Outlet;
+use crate::window::Operation;
 
 /// The time in nanoseconds, after the latest sending or arrival of a probe, after which missing
 /// probes are lost.
@@ -35,32 +34,6 @@ const LOST: f64 = 0.01;
 /// The time between two probes, in nanoseconds, from which on the rate is not lowered further,
 /// since no switch is overloaded by it.
 const SLOWEST: u64 = 1_000_000;
-
-/// An open port of this machine.
-pub(super) struct Outlet {
-    /// The number of the switch's port behind it.
-    number: u32,
-    port: Port,
-    burst: Burst,
-    /// The reading before the last look for arrivals.
-    looked: Moment,
-}
-
-impl Outlet {
-    /// Opens the interfaces.
-    pub(super) fn open(wires: &[Wire]) -> Result<Vec<Self>, DutError> {
-        let opened = wires.iter().map(|wire| {
-            let port = packetio::open(&wire.0, 1, RingMemory::here(1))?;
-            Ok(Self::new(wire.0.number, port))
-        });
-        opened.collect()
-    }
-
-    /// Returns the outlet to a port of the switch through a port of this machine.
-    pub(super) fn new(number: u32, port: Port) -> Self {
-        Self { number, port, burst: Burst::new(BURST), looked: Moment(0) }
-    }
-}
 
 /// The interfaces and the clock.
 pub(super) struct Bench {
@@ -240,23 +213,11 @@ impl Bench {
         self.frame.clone_from(&flow.packet);
         record.next().write(&mut self.frame);
         let before = self.now();
-        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number == flow.port);
-        let queue = outlet.and_then(|outlet| outlet.port.queues.first_mut());
-        let Some(queue) = queue else { return Err(DutError::NoWire { port: flow.port }) };
-        match queue.transmit(&self.frame) {
-            Transmitted::Taken => {}
-            Transmitted::Full => {
-                self.unsent += 1;
-                return Ok(());
-            }
-            Transmitted::BadLength | Transmitted::Down => {
-                return Err(DutError::NoWire { port: flow.port });
-            }
-        }
-        while !queue.flush() {
-            if self.clock.elapsed().as_nanos() as u64 > before.0 + PATIENCE.as_nanos() as u64 {
-                return Err(DutError::NoWire { port: flow.port });
-            }
+        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number() == flow.port);
+        let outlet = outlet.ok_or(DutError::NoWire { port: flow.port })?;
+        if !outlet.send(&self.frame)? {
+            self.unsent += 1;
+            return Ok(());
         }
         record.sent(rule, Span { earliest: before, latest: self.now() });
         Ok(())
@@ -268,15 +229,12 @@ impl Bench {
             let before = self.now();
             let clock = self.clock;
             let Some(outlet) = self.outlets.get_mut(position) else { continue };
-            outlet.burst.clear();
-            for queue in &mut outlet.port.queues {
-                queue.receive(&mut outlet.burst)?;
-            }
+            let (port, earliest) = (outlet.number(), outlet.looked);
+            let frames = outlet.receive()?;
             let latest = Moment(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
-            let at = Span { earliest: outlet.looked, latest };
-            for frame in outlet.burst.frames() {
-                let arrival = Arrival { port: outlet.number, packet: frame.bytes() };
-                record.arrived(&arrival, at, expected);
+            for frame in frames.frames() {
+                let arrival = Arrival { port, packet: frame.bytes() };
+                record.arrived(&arrival, Span { earliest, latest }, expected);
             }
             outlet.looked = before;
         }

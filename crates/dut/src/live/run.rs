@@ -6,12 +6,13 @@ use std::time::Duration;
 use p4runtime::client::Client;
 use p4runtime::proto::v1::{self, get_forwarding_pipeline_config_request::ResponseType};
 
-use super::bench::{Bench, Outlet};
+use super::bench::Bench;
 use super::control::{Control, OpenFlowControl, P4RuntimeControl};
-use super::outlet::{Flow, Ports, Traffic};
+use super::probes::{Flow, Ports, Traffic};
 use crate::effects::{Observation, Silence, Summary};
 use crate::entries::EntryNumber;
 use crate::error::DutError;
+use crate::outlet::Outlet;
 use crate::session::OpenFlowChannel;
 use crate::window::Operation;
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use openflow::Version;
 use packetio::{Port, memory};
 
-use super::bench::Outlet;
 use super::run::{Changes, through};
 use super::{Measured, Ports, Settings, Wire};
 use crate::effects::{Gap, Silence};
 use crate::flows::FlowMatch;
+use crate::outlet::Outlet;
 use crate::session::{Listening, OpenFlowChannel};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::window::Operation;

@@ -181,8 +181,21 @@ impl OpenFlowChannel {
         Ok(self.connection.flush()?)
     }
 
+    /// Appends a packet-out to what waits to be sent.
+    pub(crate) fn make_packet_out(
+        &mut self,
+        output: Output,
+        packet: &[u8],
+    ) -> Result<(), DutError> {
+        let (version, xid) = (self.version(), Xid(self.next_xid));
+        self.next_xid += 1;
+        let encoded =
+            self.maker.encode_packet_out(version, output, packet, xid, self.connection.out());
+        encoded.map_err(|error| DutError::Request { what: "packet-out", cause: error.to_string() })
+    }
+
     /// Looks once for messages of the switch, without waiting, and passes those to `take` that
-    /// concern requests. Returns whether bytes had arrived.
+    /// concern a measurement. Returns whether bytes had arrived.
     pub(crate) fn look(&mut self, take: &mut dyn FnMut(Reply)) -> Result<bool, DutError> {
         let Self { connection, confirmed, .. } = self;
         let version = connection.version();
@@ -230,7 +243,9 @@ impl OpenFlowChannel {
             }
             // Other messages, such as packet-ins, are no sign that the switch will answer.
             let has_read = self.look(&mut |reply| {
-                heard = Instant::now();
+                if !matches!(reply, Reply::PacketIn(_)) {
+                    heard = Instant::now();
+                }
                 series.note(reply, start.elapsed());
             })?;
             if heard.elapsed() > PATIENCE {

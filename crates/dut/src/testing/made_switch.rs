@@ -32,6 +32,12 @@ pub(crate) struct Faults {
     pub(crate) loses: Option<u64>,
     /// Whether errors are sent after the next barrier reply.
     pub(crate) has_late_errors: bool,
+    /// The largest number of packet-ins that the switch sends in a second. `None` sets no limit.
+    pub(crate) packet_in_rate: Option<f64>,
+    /// One of this number of packet-ins is dropped; `None` if none is.
+    pub(crate) loses_packet_ins: Option<u64>,
+    /// One of this number of packet-ins is sent twice; `None` if none is.
+    pub(crate) copies_packet_ins: Option<u64>,
 }
 
 /// A switch that connects to a controller when the controller listens.
@@ -92,6 +98,7 @@ struct Serving {
     /// The moment at which the switch can process another flow-mod.
     free_at: Instant,
     insertions: u64,
+    packet_ins: u64,
     out: Vec<u8>,
 }
 
@@ -122,6 +129,7 @@ impl Serving {
             held: Vec::new(),
             free_at: now,
             insertions: 0,
+            packet_ins: 0,
             out,
         }
     }
@@ -193,6 +201,11 @@ impl Serving {
                     self.process(frame);
                 }
             }
+            MessageType::PACKET_OUT => {
+                let now = self.now();
+                self.switch.packet_out(frame, now, &mut self.out);
+                self.transmit();
+            }
             kind => {
                 self.process(frame);
                 let is_barrier = match self.made.version {
@@ -241,17 +254,45 @@ impl Serving {
             let now = self.now();
             for frame in burst.frames() {
                 let arriving = Arriving::aside(port as u32 + 1, frame.bytes());
-                self.switch.packet(arriving, now, &mut self.out);
-                for left in self.switch.take_left() {
-                    let outgoing = self.made.ports.get_mut(usize::from(left.port) - 1);
-                    if let Some(outgoing) = outgoing {
-                        outgoing.queues[0].transmit(&left.frame);
-                        outgoing.queues[0].flush();
-                    }
+                let mut made = Vec::new();
+                self.switch.packet(arriving, now, &mut made);
+                if !made.is_empty() {
+                    self.packet_in(&made);
                 }
+                self.transmit();
             }
         }
         has_packets
+    }
+
+    /// Sends the packets that have left the switch.
+    fn transmit(&mut self) {
+        for left in self.switch.take_left() {
+            let outgoing = self.made.ports.get_mut(usize::from(left.port) - 1);
+            if let Some(outgoing) = outgoing {
+                outgoing.queues[0].transmit(&left.frame);
+                outgoing.queues[0].flush();
+            }
+        }
+    }
+
+    /// Sends a packet-in, unless a fault drops it.
+    fn packet_in(&mut self, message: &[u8]) {
+        let faults = self.made.faults;
+        if let Some(rate) = faults.packet_in_rate {
+            let takes = Duration::from_secs_f64(1.0 / rate);
+            self.free_at = self.free_at.max(Instant::now()) + takes;
+            self.send();
+            thread::sleep(self.free_at.saturating_duration_since(Instant::now()));
+        }
+        self.packet_ins += 1;
+        let is_hit = |each: Option<u64>| each.is_some_and(|n| self.packet_ins.is_multiple_of(n));
+        if !is_hit(faults.loses_packet_ins) {
+            self.out.extend_from_slice(message);
+        }
+        if is_hit(faults.copies_packet_ins) {
+            self.out.extend_from_slice(message);
+        }
     }
 
     /// Sends all answers. Returns whether the connection is open.

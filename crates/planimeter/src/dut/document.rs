@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::effects;
+use super::{effects, slow_path};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -70,12 +70,16 @@ pub(super) fn of(
             }
             document.sections.push(effects::section(found));
         }
-        None if interrupted || !outcome.failures.is_empty() => {}
+        None if interrupted || !outcome.failures.is_empty() || has_packets(target) => {}
         None => document.notes.push(
             "An answer says that the switch has accepted an update. When packets obey it, what is lost meanwhile and \
              whether batches are torn was not measured: that needs --port, and --program for P4Runtime."
                 .to_owned(),
         ),
+    }
+    if let Some(found) = &outcome.slow_path {
+        document.findings.extend(slow_path::findings(found));
+        document.sections.push(slow_path::section(found));
     }
     if outcome.late_errors > 0 {
         document.findings.push(format!(
@@ -91,6 +95,13 @@ pub(super) fn of(
         document.lacks("interrupted");
     }
     document
+}
+
+fn has_packets(target: &Target) -> bool {
+    match target {
+        Target::P4Runtime { traffic, .. } => traffic.is_some(),
+        Target::OpenFlow { ports, .. } => ports.is_some(),
+    }
 }
 
 fn title(target: &Target, protocol: &Protocol) -> String {

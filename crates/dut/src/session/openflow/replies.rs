@@ -9,24 +9,31 @@ use openflow::{ErrorReason, Version, Xid, v1_0, v1_3};
 
 use crate::entries::EntryNumber;
 use crate::error::DutError;
+use crate::tag::Tag;
 use crate::window::{Answered, Phase, Refusal};
 
-/// A message of the switch that concerns a request.
+/// A message of the switch that concerns a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// The barrier reply with this transaction id.
     Barrier(Xid),
     /// An error about the message with this transaction id.
     Error(Xid, Refusal),
+    /// A packet-in with a packet of a measurement.
+    PacketIn(Tag),
 }
 
 impl Reply {
-    /// Reads a message. Returns `None` for messages that concern no request with a barrier.
+    /// Reads a message. Returns `None` for messages that concern no measurement.
     pub(super) fn of(version: Version, frame: &[u8]) -> Option<Self> {
         let header = Header::new_checked(frame).ok()?;
         let kind = header.message_type();
         if kind == barrier_types(version)[1] {
             return Some(Self::Barrier(header.xid()));
+        }
+        if kind == MessageType::PACKET_IN {
+            // The packet is at the end of the message in both versions.
+            return Tag::read(frame).map(Self::PacketIn);
         }
         (kind == MessageType::ERROR).then(|| Self::Error(header.xid(), refusal(version, &header)))
     }
@@ -75,6 +82,7 @@ impl Confirmed {
                 let is_late = self.barrier.is_some_and(|barrier| *xid < barrier);
                 self.late_errors += u64::from(is_of_request && is_late);
             }
+            Reply::PacketIn(_) => {}
         }
     }
 }
@@ -136,6 +144,7 @@ impl Series<'_> {
                 }
                 self.phase.refusal.get_or_insert(refusal);
             }
+            Reply::PacketIn(_) => {}
         }
     }
 

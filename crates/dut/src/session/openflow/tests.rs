@@ -31,6 +31,7 @@ fn short_plan() -> Plan {
         reads: Some(reads::Settings { entries: 500, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
+        slow_path: None,
     }
 }
 
@@ -147,6 +148,7 @@ fn flows_that_the_switch_loses_are_missing() {
             }),
             capacity: Some(capacity::Settings { batch: 10, window: 2 }),
             effects: None,
+            slow_path: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");

@@ -7,10 +7,7 @@ use packetio::PortSpec;
 use crate::effects::{Class, Fate, Moment, Probe, Silence, Span};
 use crate::entries::EntryNumber;
 use crate::flows::{FlowEntry, FlowMaker, Output, Selector};
-
-/// The number of bytes at the end of a probe that identify it: the key of the measurement and the
-/// number of the probe.
-pub(super) const TAG: usize = 16;
+use crate::tag::{TAG, Tag};
 
 /// A port of the switch, and the interface of this machine that is connected to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +99,7 @@ impl Ports {
         let flow = |number: &EntryNumber| {
             let packet = maker.packet(*number);
             let outcome = |output| match output {
-                Output::Nowhere => Outcome::Unseen,
+                Output::Controller | Output::Nowhere => Outcome::Unseen,
                 Output::Back => Outcome::Leaves { port: ingress, packet: packet.clone() },
                 Output::Port(port) => Outcome::Leaves { port, packet: packet.clone() },
             };
@@ -162,33 +159,6 @@ impl Expected<'_> {
 fn body<T: AsRef<[u8]> + ?Sized>(packet: &T) -> &[u8] {
     let packet = packet.as_ref();
     packet.get(..packet.len().saturating_sub(TAG)).unwrap_or_default()
-}
-
-/// The identity of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tag {
-    /// A random number that distinguishes probes of this measurement from other packets.
-    pub(super) key: u64,
-    /// The number of the probe.
-    pub(super) number: u64,
-}
-
-impl Tag {
-    /// Writes the tag into the end of a packet.
-    pub(super) fn write(self, packet: &mut [u8]) {
-        if let Some(end) = packet.last_chunk_mut::<TAG>() {
-            end[..8].copy_from_slice(&self.key.to_be_bytes());
-            end[8..].copy_from_slice(&self.number.to_be_bytes());
-        }
-    }
-
-    /// Reads the tag at the end of a packet.
-    pub(super) fn read(packet: &[u8]) -> Option<Self> {
-        let end = packet.last_chunk::<TAG>()?;
-        let (key, number) = end.split_at(8);
-        let number = u64::from_be_bytes(number.try_into().ok()?);
-        Some(Self { key: u64::from_be_bytes(key.try_into().ok()?), number })
-    }
 }
 
 /// A probe of a request.

@@ -1,0 +1,71 @@
+//! An open interface of this machine that is connected to a port of the switch.
+
+use std::time::Instant;
+
+use packetio::af_packet::RingMemory;
+use packetio::{BURST, Burst, Port, Transmitted};
+
+use crate::effects::Moment;
+use crate::error::DutError;
+use crate::live::Wire;
+use crate::window::PATIENCE;
+
+/// An open interface.
+pub(crate) struct Outlet {
+    /// The number of the switch's port behind it.
+    number: u32,
+    port: Port,
+    burst: Burst,
+    /// The reading of the clock before the last look for arrivals.
+    pub(crate) looked: Moment,
+}
+
+impl Outlet {
+    /// Opens interfaces.
+    pub(crate) fn open(wires: &[Wire]) -> Result<Vec<Self>, DutError> {
+        let opened = wires.iter().map(|wire| {
+            let port = packetio::open(&wire.0, 1, RingMemory::here(1))?;
+            Ok(Self::new(wire.0.number, port))
+        });
+        opened.collect()
+    }
+
+    /// Returns the outlet to a port of the switch through a port of this machine.
+    pub(crate) fn new(number: u32, port: Port) -> Self {
+        Self { number, port, burst: Burst::new(BURST), looked: Moment(0) }
+    }
+
+    /// Returns the number of the switch's port.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Sends a packet. Returns whether the queue of the interface had room for it.
+    pub(crate) fn send(&mut self, packet: &[u8]) -> Result<bool, DutError> {
+        let missing = || DutError::NoWire { port: self.number };
+        let queue = self.port.queues.first_mut().ok_or_else(missing)?;
+        match queue.transmit(packet) {
+            Transmitted::Taken => {}
+            Transmitted::Full => return Ok(false),
+            Transmitted::BadLength | Transmitted::Down => {
+                return Err(DutError::NoWire { port: self.number });
+            }
+        }
+        let begin = Instant::now();
+        while !queue.flush() {
+            if begin.elapsed() > PATIENCE {
+                return Err(DutError::NoWire { port: self.number });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the packets that have arrived.
+    pub(crate) fn receive(&mut self) -> Result<&Burst, DutError> {
+        self.burst.clear();
+        for queue in &mut self.port.queues {
+            queue.receive(&mut self.burst)?;
+        }
+        Ok(&self.burst)
+    }
+}
