@@ -205,7 +205,7 @@ fn packets_cross_its_control_channel_in_both_directions() {
         let rows = |table: usize| tables[table]["rows"].as_array().expect("rows");
         for (row, name) in rows(0).iter().zip(["packet-in", "packet-out"]) {
             assert_eq!(row[0], name, "{text}");
-            assert!(row[1]["value"].as_f64().expect("a rate") > 0.0, "{row}");
+            assert!(row[2]["value"].as_f64().expect("a rate") > 0.0, "{row}");
         }
         // Three loads in each direction.
         assert_eq!(rows(1).len(), 6, "{text}");

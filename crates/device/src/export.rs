@@ -21,6 +21,19 @@ pub struct Server {
     pub latency: Rational,
 }
 
+/// What was observed of a controller or of a slow path at the highest load without loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageService {
+    /// The packets per second that were carried without loss.
+    pub packets_per_second: u64,
+    /// The longest time that one of them took, in nanoseconds.
+    pub slowest_ns: u64,
+    /// The length of the packets in the data plane, in bytes.
+    pub packet_bytes: u32,
+    /// The name of the messages that carry the packets, such as `packet-ins`.
+    pub kind: &'static str,
+}
+
 impl Server {
     /// Returns the server that stands for a device which performs the functions of `composition`
     /// for each packet.
@@ -59,31 +72,23 @@ impl Server {
         }
     }
 
-    /// Returns the server that stands for an OpenFlow controller to which a switch sends packets as
-    /// packet-ins.
-    ///
-    /// The controller answers `packets_per_second` packet-ins without loss, the slowest of them
-    /// after `slowest_ns` nanoseconds. The curve counts the `packet_bytes` that each packet has in
-    /// the data plane, not the length of the packet-in.
+    /// Returns the server that stands for a controller to which a switch sends packets, or for one
+    /// direction of the slow path of a switch. The curve counts the bytes that each packet has in
+    /// the data plane, not those of the messages that carry it.
     #[must_use]
-    pub fn of_controller(
-        name: &str,
-        packets_per_second: u64,
-        slowest_ns: u64,
-        packet_bytes: u32,
-        what: &str,
-    ) -> Self {
+    pub fn of_messages(name: &str, service: &MessageService, what: &str) -> Self {
+        let MessageService { packets_per_second, slowest_ns, packet_bytes, kind } = *service;
         let bits = 8 * i64::from(packet_bytes);
         let packets = i64::try_from(packets_per_second.max(1)).unwrap_or(i64::MAX);
         let rate = &Rational::from(bits) * &Rational::ratio(packets, 1_000_000);
         let slowest = Rational::ratio(i64::try_from(slowest_ns).unwrap_or(i64::MAX), 1000);
-        // The slowest answer includes the service time of the packet: T = D_max - L/R.
+        // The longest time includes the service time of the packet: T = D_max - L/R.
         let latency = (&slowest - &(&Rational::from(bits) / &rate)).max(Rational::ZERO);
         let remarks = vec![
             what.to_owned(),
             format!(
-                "{packets_per_second} packet-ins/s of {packet_bytes} B without loss, the slowest answer seen after {} ms; empirical: \
-                 a slower one may come.",
+                "{packets_per_second} {kind}/s of {packet_bytes} B without loss, the slowest after {} ms; empirical: a slower \
+                 one may come.",
                 Rational::ratio(i64::try_from(slowest_ns).unwrap_or(i64::MAX), 1_000_000).to_f64()
             ),
         ];

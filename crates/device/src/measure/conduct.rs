@@ -139,8 +139,8 @@ pub enum BenchError {
 
 /// An observer of a campaign's progress, which may also stop the campaign.
 pub trait Watch {
-    /// Called before each measurement or tried rate. If this returns `Break`, the campaign stops,
-    /// and finished measurements are kept.
+    /// Called before each measurement, also one that is repeated, and before each tried rate. If
+    /// this returns `Break`, the campaign stops, and finished measurements are kept.
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
 }
 
@@ -306,6 +306,7 @@ impl Conductor<'_> {
         self.bench.configure(&cell.task).map_err(failed)?;
         let mut tries = 0;
         let mut again = 0;
+        let mut ending = ControlFlow::Continue(());
         let (started_ns, record, machine) = loop {
             let before = self.await_fast_machine();
             let order = RunOrder {
@@ -329,9 +330,12 @@ impl Conductor<'_> {
                         beside_others,
                         ..steadiness::contended(contention, &record)
                     });
-                    if !(machine.is_some_and(Machine::disturbed)
-                        && self.steadiness.may_repeat(again))
-                    {
+                    let is_repeated = machine.is_some_and(Machine::disturbed)
+                        && self.steadiness.may_repeat(again);
+                    if is_repeated {
+                        ending = self.step(&what);
+                    }
+                    if !is_repeated || ending.is_break() {
                         self.steadiness.keep_median(visit.cell, median);
                         break (started_ns, record, machine);
                     }
@@ -341,6 +345,9 @@ impl Conductor<'_> {
                 Err(Fault::Silent(problem)) if tries < TRIES => {
                     tries += 1;
                     self.note(format!("{what}: {problem}; again"))?;
+                    if self.step(&what).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
                 }
                 Err(Fault::Silent(problem) | Fault::Altered(problem)) => {
                     return Err(failed(BenchError::Wrong { problem }));
@@ -364,7 +371,7 @@ impl Conductor<'_> {
             self.note(format!("{what}: {note}"))?;
         }
         self.done += 1;
-        Ok(ControlFlow::Continue(()))
+        Ok(ending)
     }
 
     /// Times the fixed workload several times before the first measurement, to know how fast the

@@ -49,11 +49,10 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
         };
         let result = reference::measure(&job, environment)?;
         if protocol == Protocol::P4Runtime
-            && let Some((rate, slowest)) = loss_free(&result)
+            && let Some(service) = loss_free(&result, PACKET_BYTES)
         {
             let what = "The reference controller over P4Runtime, probed by this demo.";
-            known.controller =
-                Some(Server::of_controller("controller", rate, slowest, PACKET_BYTES, what));
+            known.controller = Some(Server::of_messages("controller", &service, what));
         }
         results.push((protocol, result));
         if environment.interrupted() {

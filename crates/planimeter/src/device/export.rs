@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use device::compose::Semantics;
-use device::export::{HEAD, Server};
+use device::export::{HEAD, MessageService, Server};
 use device::{Level, Model};
 use probe::outcome::RunResult;
+use serde_json::Value;
 
 use super::predict::{self, Functions, UnderSetting};
 use crate::failure::Failure;
@@ -17,17 +18,20 @@ Examples:
     planimeter device export examples/device/zodiac-fx.json --match all --action set-nw-src --name access
     planimeter device export --controller runs/20261122T090000Z-probe/result.json --packet-bytes 64 --name controller
 
-A packet that takes the slow path passes the switch, the controller and the switch again: a path of three servers.";
+    planimeter device export --slow-path runs/20261122T090000Z-dut/result.json --direction packet-out --name packet-out
+
+A packet that takes the slow path passes three servers: the slow path of the switch to the controller (packet-in), the controller, \
+and the slow path back (packet-out).";
 
 /// The arguments of `planimeter device export`.
 #[derive(Debug, Args)]
 #[command(
-    about = "Write a device or a probed controller as a server of a network for `planimeter bound`",
+    about = "Write a device, a slow path or a probed controller as a server of a network for `planimeter bound`",
     after_help = EXAMPLES
 )]
 pub(super) struct Arguments {
     /// The model that `planimeter device model -o` wrote
-    #[arg(value_name = "MODEL", required_unless_present = "controller")]
+    #[arg(value_name = "MODEL", required_unless_present_any = ["controller", "slow_path"])]
     model: Option<PathBuf>,
     #[command(flatten)]
     functions: Functions,
@@ -37,6 +41,13 @@ pub(super) struct Arguments {
     /// and its slowest answer at that rate
     #[arg(long, value_name = "RESULT.JSON", conflicts_with = "model", requires = "packet_bytes")]
     controller: Option<PathBuf>,
+    /// A result of `planimeter dut --plan slow-path`, of which one direction becomes a server with its
+    /// highest load without loss and the longest delay at it
+    #[arg(long, value_name = "RESULT.JSON", conflicts_with_all = ["model", "controller"])]
+    slow_path: Option<PathBuf>,
+    /// The direction of the slow path
+    #[arg(long, value_name = "NAME", default_value = "packet-in", requires = "slow_path")]
+    direction: Crossing,
     /// The name of the server
     #[arg(long, value_name = "NAME", default_value = "device")]
     name: String,
@@ -59,11 +70,23 @@ enum Working {
     BurstDelay,
 }
 
+/// A direction of the slow path of a switch.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Crossing {
+    /// From a port of the switch to the controller.
+    PacketIn,
+    /// From the controller to a port of the switch.
+    PacketOut,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let server = match (&arguments.controller, &arguments.model) {
-        (Some(result), _) => of_controller(result, arguments)?,
-        (None, Some(model)) => of_device(model, arguments)?,
-        (None, None) => return Err(Failure::input("name a MODEL, or a --controller")),
+    let server = match (&arguments.controller, &arguments.slow_path, &arguments.model) {
+        (Some(result), _, _) => of_controller(result, arguments)?,
+        (_, Some(result), _) => of_slow_path(result, arguments)?,
+        (_, _, Some(model)) => of_device(model, arguments)?,
+        (None, None, None) => {
+            return Err(Failure::input("name a MODEL, a --controller or a --slow-path"));
+        }
     };
     let head = if arguments.bare { "" } else { HEAD };
     print!("{head}{}", server.to_toml());
@@ -111,21 +134,84 @@ fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> 
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let text = input::read_text(path).map_err(|error| wrong(&error))?;
     let result: RunResult = report::json::from_json(&text).map_err(|error| wrong(&error))?;
-    let (rate, slowest_ns) = loss_free(&result).ok_or_else(|| {
+    let packet_bytes = arguments.setting.packet_bytes.unwrap_or(64);
+    let service = loss_free(&result, packet_bytes).ok_or_else(|| {
         wrong(&"it has no point without loss in open mode; probe with --mode open, or with --plan search")
     })?;
-    let packet_bytes = arguments.setting.packet_bytes.unwrap_or(64);
     let what = format!(
         "Controller {}, probed {}.",
         result.controller.address, result.provenance.started_at
     );
-    Ok(Server::of_controller(&arguments.name, rate, slowest_ns, packet_bytes, &what))
+    Ok(Server::of_messages(&arguments.name, &service, &what))
 }
 
-/// Returns the highest offered rate at which a controller answered every packet-in, in whole
-/// packets per second, and the longest response time at that rate, in nanoseconds. Rates above the
-/// result of a search are ignored. Returns `None` if there is no such rate.
-pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
+/// Returns the server that stands for one direction of the slow path that `planimeter dut` measured:
+/// the highest load at which no packet was lost, and the longest delay at it.
+fn of_slow_path(path: &Path, arguments: &Arguments) -> Result<Server, Failure> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+    let text = input::read_text(path).map_err(|error| wrong(&error))?;
+    let result: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let service = without_loss(&result, arguments.direction).ok_or_else(|| {
+        wrong(
+            &"it has no load without loss in this direction; measure one with planimeter dut --plan slow-path",
+        )
+    })?;
+    let title = result["title"].as_str().unwrap_or_default();
+    let what = format!("{title}, measured {}.", result["started_at"].as_str().unwrap_or("-"));
+    Ok(Server::of_messages(&arguments.name, &service, &what))
+}
+
+/// Returns the highest load at which a slow path lost no packet, and the longest delay at it. Returns
+/// `None` if the result has no such load.
+fn without_loss(result: &Value, direction: Crossing) -> Option<MessageService> {
+    let (direction, kind) = match direction {
+        Crossing::PacketIn => ("packet-in", "packet-ins"),
+        Crossing::PacketOut => ("packet-out", "packet-outs"),
+    };
+    let sections = result["sections"].as_array()?;
+    let section = sections.iter().find(|section| section["id"] == "slow-path")?;
+    let tables = section["tables"].as_array()?;
+    let rows = |caption: &str| {
+        Rows::of(tables.iter().find(|table| table["caption"] == caption)?, direction)
+    };
+    let rates = rows("Rates")?;
+    let packet_bytes = rates.number(rates.rows.first()?, "length")? as u32;
+    let delays = rows("Delays")?;
+    let loads = delays.rows.iter().filter_map(|row| {
+        let number = |column| delays.number(row, column);
+        let (lost, rate, longest) = (number("lost")?, number("offered")?, number("longest")?);
+        let is_possible = lost == 0.0 && rate >= 1.0;
+        is_possible.then_some((rate.floor() as u64, (longest * 1e9).ceil() as u64))
+    });
+    let (packets_per_second, slowest_ns) = loads.max_by_key(|(rate, _)| *rate)?;
+    Some(MessageService { packets_per_second, slowest_ns, packet_bytes, kind })
+}
+
+/// The rows of a table of a report that begin with the same word.
+struct Rows<'a> {
+    columns: &'a Vec<Value>,
+    rows: Vec<&'a Vec<Value>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(table: &'a Value, first: &str) -> Option<Self> {
+        let rows = table["rows"].as_array()?.iter().filter_map(Value::as_array);
+        let rows = rows.filter(|row| row.first().is_some_and(|cell| cell == first)).collect();
+        Some(Self { columns: table["columns"].as_array()?, rows })
+    }
+
+    /// Returns the number in a column of a row.
+    fn number(&self, row: &[Value], column: &str) -> Option<f64> {
+        let place = self.columns.iter().position(|name| name == column)?;
+        row.get(place)?["value"].as_f64()
+    }
+}
+
+/// Returns the highest offered rate at which a controller answered every packet-in, and the longest
+/// response time at that rate, for packets of `packet_bytes`. Rates above the result of a search are
+/// ignored. Returns `None` if there is no such rate.
+pub(crate) fn loss_free(result: &RunResult, packet_bytes: u32) -> Option<MessageService> {
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);
     let answered = result.points.iter().filter_map(|point| {
@@ -138,5 +224,42 @@ pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
         // A search may accept a rate with some loss as loss-free. A service curve may not.
         (loss == 0.0).then_some((rate.floor() as u64, slowest))
     });
-    answered.max_by_key(|(rate, _)| *rate)
+    let (packets_per_second, slowest_ns) = answered.max_by_key(|(rate, _)| *rate)?;
+    Some(MessageService { packets_per_second, slowest_ns, packet_bytes, kind: "packet-ins" })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_highest_load_without_loss_becomes_the_service() {
+        let value = |value: f64| json!({ "value": value, "unit": "count" });
+        let load = |direction: &str, rate: f64, longest: f64, lost: f64| {
+            json!([direction, value(rate), value(longest), value(lost)])
+        };
+        let delays = [
+            load("packet-in", 100.0, 0.001, 0.0),
+            load("packet-in", 500.4, 0.002, 0.0),
+            load("packet-in", 900.0, 0.004, 1.0),
+            load("packet-out", 700.0, 0.003, 2.0),
+        ];
+        let result = json!({ "sections": [{ "id": "slow-path", "tables": [
+            { "caption": "Rates", "columns": ["direction", "length"],
+              "rows": [["packet-in", value(128.0)], ["packet-out", value(128.0)]] },
+            { "caption": "Delays", "columns": ["direction", "offered", "longest", "lost"],
+              "rows": delays },
+        ] }] });
+        let expected = MessageService {
+            packets_per_second: 500,
+            slowest_ns: 2_000_000,
+            packet_bytes: 128,
+            kind: "packet-ins",
+        };
+        assert_eq!(without_loss(&result, Crossing::PacketIn), Some(expected));
+        assert_eq!(without_loss(&result, Crossing::PacketOut), None);
+        assert_eq!(without_loss(&json!({}), Crossing::PacketIn), None);
+    }
 }

@@ -98,10 +98,10 @@ pub(super) fn section(found: &Measured) -> Section {
         id: "slow-path".to_owned(),
         title: "Slow path".to_owned(),
         text: vec![format!(
-            "Packets of {} B. A packet-in is a packet that the switch passes to its controller, and a packet-out one that the \
+            "A packet-in is a packet that the switch passes to its controller, and a packet-out one that the \
              controller makes it send. The rate is that of arrivals with {} packets on their way, and the delay that from when a \
              packet was due until it arrived, at a share of that rate. Intervals are over rounds.",
-            found.length, found.window
+            found.window
         )],
         tables: vec![rates(found), delays(found), reactions(found)],
         figures: vec![Figure::plot(plot(found), "")],
@@ -112,12 +112,13 @@ pub(super) fn section(found: &Measured) -> Section {
 fn rates(found: &Measured) -> Table {
     let mut table = Table::of_values(
         "Rates",
-        ["direction", "rate", "packets", "lost", "out of order", "repeated", "limit"],
+        ["direction", "length", "rate", "packets", "lost", "out of order", "repeated", "limit"],
     );
     for crossing in &found.crossings {
         let counts = crossing.counts;
         table.row([
             Cell::text(crossing.direction.name()),
+            Value::new(found.length as f64, Unit::Bytes).into(),
             Cell::optional(rate(crossing)),
             count(counts.sent),
             count(counts.lost),
@@ -147,12 +148,14 @@ fn delays(found: &Measured) -> Table {
     for crossing in &found.crossings {
         for load in &crossing.loads {
             let counts = load.counts;
+            let longest = load.delays.iter().filter_map(|round| round.at(1.0)).max();
             table.row([
                 Cell::text(crossing.direction.name()),
                 Value::new(load.share, Unit::Fraction).into(),
                 Value::new(load.rate, Unit::PerSecond).into(),
                 Cell::optional(percentile(load.delays.iter(), 0.5)),
                 Cell::optional(percentile(load.delays.iter(), 0.99)),
+                Cell::optional(longest.map(|time| Value::new(time.as_secs_f64(), Unit::Seconds))),
                 count(counts.sent),
                 count(counts.lost),
                 count(counts.reordered),

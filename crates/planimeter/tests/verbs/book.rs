@@ -13,7 +13,6 @@ use std::thread;
 
 mod plan;
 
-use crate::command::Turn;
 use crate::pages::{commands, pages};
 use plan::{LEFT_OUT, Page, page_plan, shortened};
 
@@ -163,7 +162,6 @@ fn script(plan: &Page, commands: &[String]) -> String {
 }
 
 fn read_along(page: &str, script: &str) -> Result<(), String> {
-    let _turn = Turn::take();
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     for name in ["examples", "programs", "conformance"] {

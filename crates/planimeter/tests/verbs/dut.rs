@@ -152,12 +152,6 @@ fn packets_show_when_a_switch_obeys() {
                 assert_eq!(outcomes[column]["value"], 0.0, "{program}: {outcomes}");
             }
         }
-        for batch in rows(2) {
-            // A busy machine may miss changes, and then counts them as unseen. How many depends on
-            // the machine alone.
-            let whole = batch[1]["value"].as_f64().expect("a count");
-            assert!(whole > 0.0, "{program}: {batch}");
-        }
     }
 }
 

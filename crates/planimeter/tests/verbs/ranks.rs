@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{Turn, planimeter, stderr, stdout};
+use crate::command::{planimeter, stderr, stdout};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -39,7 +39,6 @@ fn meeting_place() -> String {
 
 /// Runs all ranks to their end, and returns the output of the first. The others must print nothing.
 fn ranks(of: usize, cores: &[usize], words: &[&str]) -> Output {
-    let _turn = Turn::take();
     let meet = meeting_place();
     let start = |number| rank(number, of, &meet, cores.get(number).copied(), words);
     let all: Vec<Child> = (0..of).map(start).collect();

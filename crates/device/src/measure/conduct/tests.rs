@@ -94,6 +94,16 @@ impl Bench for Synthetic {
     }
 }
 
+/// An observer that stops the campaign when it is called for this time.
+struct StopAtCall(u32);
+
+impl Watch for StopAtCall {
+    fn step(&mut self, _: &Step) -> ControlFlow<()> {
+        self.0 -= 1;
+        if self.0 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 /// An observer that stops the campaign after some steps.
 struct Stop(u64);
 
@@ -129,6 +139,15 @@ fn campaign(
     bench: &mut Synthetic,
     steps: u64,
 ) -> (Result<Ending, ConductError>, Campaign) {
+    watched_campaign(directory, plan, bench, &mut Stop(steps))
+}
+
+fn watched_campaign(
+    directory: &std::path::Path,
+    plan: &Plan,
+    bench: &mut Synthetic,
+    watch: &mut dyn Watch,
+) -> (Result<Ending, ConductError>, Campaign) {
     let (mut writer, before) = if directory.join("campaign.json").exists() {
         Writer::resume(directory).expect("it can be read").expect("and written")
     } else {
@@ -142,7 +161,7 @@ fn campaign(
         time += 100;
         time
     };
-    let ending = conduct(plan, 3, &before, &mut writer, bench, &mut now, &mut Stop(steps));
+    let ending = conduct(plan, 3, &before, &mut writer, bench, &mut now, watch);
     drop(writer);
     (ending, Campaign::read(directory).expect("it can be read"))
 }
@@ -242,6 +261,16 @@ fn blocks_of_a_slow_machine_are_measured_again() {
     let slower = (0..4).flat_map(|cell| campaign.delays(CellId(cell)));
     assert_eq!(slower.filter(|delay| delay.0 >= 2000).count(), 4 * 5);
     assert!(campaign.blocks.iter().all(|measured| measured.block.machine.is_none()));
+}
+
+#[test]
+fn an_interrupt_is_obeyed_before_a_block_is_measured_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { slow: vec![1..100; 1], ..Synthetic::default() };
+    let mut watch = StopAtCall(2);
+    let (ending, found) = watched_campaign(directory.path(), &plan(PLAN), &mut bench, &mut watch);
+    assert!(matches!(ending, Ok(Ending::Interrupted)), "{ending:?}");
+    assert_eq!((bench.runs, found.blocks.len()), (1, 1));
 }
 
 #[test]
