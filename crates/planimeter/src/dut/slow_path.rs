@@ -139,6 +139,7 @@ fn delays(found: &Measured) -> Table {
             "offered",
             "p50",
             "p99",
+            "longest",
             "packets",
             "lost",
             "out of order",
