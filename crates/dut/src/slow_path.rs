@@ -1,5 +1,5 @@
-//! The slow path of an OpenFlow switch: packets that it passes to its controller, packets that the
-//! controller makes it send, and the reaction to the first packet of a flow.
+//! Measures the slow path of an OpenFlow switch: packets that it passes to its controller, packets
+//! that the controller makes it send, and the reaction to the first packet of a flow.
 //!
 //! Rates are measured with a constant number of packets on their way, delays at shares of that rate
 //! by a schedule that does not wait for the switch. One thread sends, looks for arrivals and serves
@@ -43,14 +43,14 @@ pub struct Settings {
 /// The direction in which packets cross the control channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From a port of the switch to the controller.
+    /// Packets go from a port of the switch to the controller.
     PacketIn,
-    /// From the controller to a port of the switch.
+    /// Packets go from the controller to a port of the switch.
     PacketOut,
 }
 
 impl Direction {
-    /// Both directions.
+    /// The two directions.
     pub const ALL: [Self; 2] = [Self::PacketIn, Self::PacketOut];
 
     /// Returns the name that reports give the direction.

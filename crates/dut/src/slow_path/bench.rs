@@ -30,9 +30,9 @@ const REACTS: Duration = Duration::from_secs(1);
 /// When the next packet of a trial is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pace {
-    /// As soon as fewer packets than this are on their way.
+    /// A packet is sent as soon as fewer than this number are on their way.
     Window(usize),
-    /// When it is due, at this number of packets per second.
+    /// Packets are due at even distances, at this number per second.
     Rate(f64),
 }
 

@@ -73,9 +73,9 @@ enum Working {
 /// A direction of the slow path of a switch.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Crossing {
-    /// From a port of the switch to the controller.
+    /// Packets go from a port of the switch to the controller.
     PacketIn,
-    /// From the controller to a port of the switch.
+    /// Packets go from the controller to a port of the switch.
     PacketOut,
 }
 
