@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// A flow of another controller, which must stay.
 const OTHER: &str = "priority=7,dl_dst=02:00:00:00:00:07,actions=drop";
 
@@ -39,7 +39,7 @@ impl OpenVSwitch {
         let mut server = program(&lab, place, "ovsdb-server");
         server.args([&format!("--remote=p{socket}"), "--no-chdir", "conf.db"]);
         let server = Running::start(server).expect("it starts");
-        assert!(poll(PATIENCE, || place.join("db.sock").exists()), "{}", server.output());
+        assert!(poll(TIMEOUT, || place.join("db.sock").exists()), "{}", server.output());
         let mut switch = program(&lab, place, "ovs-vswitchd");
         switch.args([&socket, "--no-chdir"]);
         let switch = Running::start(switch).expect("it starts");
@@ -86,7 +86,7 @@ impl OpenVSwitch {
         let mut command = self.lab.command("s", binary());
         command.args(["dut", "--openflow", "127.0.0.1:6653"]).args(arguments);
         let mut running = Running::start(command).expect("it starts");
-        running.wait_for("waiting for an OpenFlow switch", PATIENCE);
+        running.wait_for("waiting for an OpenFlow switch", TIMEOUT);
         running
     }
 }
@@ -131,7 +131,7 @@ fn updates_reads_and_capacity_over_both_versions() {
         let rates = ["--plan", "updates,reads", "--quick", "--batch", "10", "--entries", "500"];
         let mut running =
             switch.measure(&[&rates[..], &["--match", matching, "-o", &place]].concat());
-        running.wait_for_end(PATIENCE);
+        running.wait_for_end(TIMEOUT);
         let text = running.output();
         assert!(text.contains(&format!("speaks OpenFlow {version}")), "{text}");
         assert!(text.contains("Open vSwitch"), "{text}");
@@ -146,7 +146,7 @@ fn updates_reads_and_capacity_over_both_versions() {
         let run = folder.path().join("capacity").to_string_lossy().into_owned();
         let mut running =
             switch.measure(&["--plan", "capacity", "--quick", "--entries", "2k", "-o", &run]);
-        running.wait_for_end(PATIENCE);
+        running.wait_for_end(TIMEOUT);
         let text = running.output();
         assert!(text.contains("capacity: 1000 entries, then FLOW_MOD_FAILED/TABLE_FULL"), "{text}");
         assert_eq!(switch.flows(protocol), before);
@@ -166,7 +166,7 @@ fn packets_show_whether_its_barriers_tell_the_truth() {
         arguments.extend(ports);
         arguments.extend(["-o", &place]);
         let mut running = switch.measure(&arguments);
-        running.wait_for_end(PATIENCE);
+        running.wait_for_end(TIMEOUT);
         assert_eq!(switch.flows(protocol), before);
         let text = running.output();
         assert!(text.contains("barrier: "), "{text}");
@@ -197,7 +197,7 @@ fn packets_cross_its_control_channel_in_both_directions() {
         let mut arguments = vec!["--plan", "slow-path", "--quick", "-o", &place];
         arguments.extend(ports);
         let mut running = switch.measure(&arguments);
-        running.wait_for_end(PATIENCE);
+        running.wait_for_end(TIMEOUT);
         assert_eq!(switch.flows(protocol), before);
         let text = running.output();
         let result = result(&run);
@@ -223,10 +223,10 @@ fn an_interrupted_measurement_leaves_no_flow() {
     let folder = TempDir::new().expect("a folder");
     let place = folder.path().join("run").to_string_lossy().into_owned();
     let mut running = switch.measure(&["--plan", "capacity", "--entries", "1M", "-o", &place]);
-    assert!(poll(PATIENCE, || switch.flows(protocol).len() > 100), "{}", running.output());
+    assert!(poll(TIMEOUT, || switch.flows(protocol).len() > 100), "{}", running.output());
     running.signal(Signal::INT);
     let mut status = None;
-    poll(PATIENCE, || {
+    poll(TIMEOUT, || {
         status = running.try_wait();
         status.is_some()
     });

@@ -12,7 +12,7 @@ use std::time::Duration;
 use conformance::{Lab, Running, SwitchProcess, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn the_sender_chooses_the_route() {
@@ -69,7 +69,7 @@ fn exercise(name: &str) {
             command
         })
         .expect("ip runs");
-        hosts.wait_for("done", PATIENCE);
+        hosts.wait_for("done", TIMEOUT);
         assert!(switch.is_running(), "{path}: {}", switch.output());
     }
 }

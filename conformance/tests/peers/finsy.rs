@@ -6,7 +6,7 @@ use crate::interrupted::assert_answered;
 use conformance::{OneTrial, Peer, Running, Serving, repository};
 use probe::outcome::RunResult;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn answers_one_switch() {
@@ -33,8 +33,8 @@ fn every_kind_of_entity_is_read_back() {
     let (device, address) = &serving.switches[0];
     command.arg(repository().join("conformance/scripts/finsy_entities.py")).args([address, device]);
     let mut peer = Running::start(command).expect("the interpreter starts");
-    peer.wait_for("done {", PATIENCE);
-    serving.run.wait_until_answered(20, PATIENCE);
+    peer.wait_for("done {", TIMEOUT);
+    serving.run.wait_until_answered(20, TIMEOUT);
     let result = serving.run.interrupt();
     let counts = result.trial().counts;
     assert_eq!((counts.sent, counts.answered, counts.lost), (20, 20, 0), "{counts:?}");
@@ -58,7 +58,7 @@ fn learning_switches(switches: u32, per_port: u32, packets: u32) -> Option<(Runn
     let serving = Serving::start(switches, per_port, packets);
     command.arg(repository().join("examples/finsy/learning_switch.py")).arg(serving.list_file());
     let controller = Running::start(command).expect("the interpreter starts");
-    serving.run.wait_until_answered(u64::from(switches * packets), PATIENCE);
+    serving.run.wait_until_answered(u64::from(switches * packets), TIMEOUT);
     Some((controller, serving.run.interrupt()))
 }
 

@@ -7,7 +7,7 @@ use conformance::{OneTrial, Running, Serving, java, repository};
 use probe::outcome::Counts;
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn answers_64_switches_over_one_connection() {
@@ -33,11 +33,11 @@ fn run(mode: &str, switches: u32, packets: u32) -> Option<Counts> {
     command.args([mode, &serving.switches[0].1, &switches.to_string()]).arg(descriptors);
     command.arg(repository().join("programs/l2.p4info.txtpb"));
     let mut peer = Running::start(command).expect("the interpreter starts");
-    peer.wait_for("ready", PATIENCE);
-    serving.run.wait_until_answered(u64::from(switches * packets), PATIENCE);
+    peer.wait_for("ready", TIMEOUT);
+    serving.run.wait_until_answered(u64::from(switches * packets), TIMEOUT);
     let result = serving.run.interrupt();
     // Streams end with a status that states the reason.
-    peer.wait_for("ended UNAVAILABLE", PATIENCE);
+    peer.wait_for("ended UNAVAILABLE", TIMEOUT);
     let counts = result.trial().counts;
     assert_eq!(result.trial().handshake.ready, switches);
     assert_eq!(counts.sent, u64::from(switches * packets), "{counts:?}");

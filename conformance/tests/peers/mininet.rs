@@ -8,7 +8,7 @@ use std::time::Duration;
 use conformance::{Lab, Peer, Running, binary, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An exercise of the tutorials.
 struct Exercise<'a> {
@@ -72,9 +72,9 @@ impl Exercise<'_> {
         command.current_dir(self.folder);
         command.env("PLANIMETER", binary().canonicalize().expect("it is there"));
         let mut running = Running::start(command).expect("ip runs");
-        running.wait_for("lost ", PATIENCE);
+        running.wait_for("lost ", TIMEOUT);
         assert!(running.output().contains("lost 0.0 %"), "{}", running.output());
-        running.wait_for_end(PATIENCE);
+        running.wait_for_end(TIMEOUT);
         true
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, binary, java, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_session_of_onos_with_the_interpreter() {
@@ -35,7 +35,7 @@ fn ports_as_onos_asks_stratum_for_them() {
     let mut command = lab.within("s", &finsy);
     command.arg(repository().join("conformance/scripts/gnmi_as_onos.py")).arg(ADDRESS).args(ends);
     let mut client = Running::start(command).expect("ip runs");
-    client.wait_for("\ndone", PATIENCE);
+    client.wait_for("\ndone", TIMEOUT);
 }
 
 fn session(path: &str) {
@@ -68,16 +68,16 @@ fn session(path: &str) {
     let mut command = lab.within("s", &java);
     command.arg(ADDRESS).args([&descriptors, &p4info, &program]);
     let mut controller = Running::start(command).expect("ip runs");
-    controller.wait_for("forwarding", PATIENCE);
+    controller.wait_for("forwarding", TIMEOUT);
     // The first packets go through the controller, the following ones match its rules.
     let first = lab.run("h1", "ping", "-c 2 -i 0.2 -W 10 10.0.0.2");
     assert!(first.status.success(), "{first:?}\n{}", controller.output());
-    controller.wait_for("rules", PATIENCE);
+    controller.wait_for("rules", TIMEOUT);
     let others = lab.run("h1", "ping", "-c 3 -i 0.2 -W 5 10.0.0.2");
     assert!(String::from_utf8_lossy(&others.stdout).contains(" 0% packet loss"), "{others:?}");
     fs::write(scratch.path().join("reactive.p4.pinged"), "").expect("a file");
-    controller.wait_for("\ndone", PATIENCE);
-    controller.wait_for_end(PATIENCE);
+    controller.wait_for("\ndone", TIMEOUT);
+    controller.wait_for_end(TIMEOUT);
     let said = switch.output();
     let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with('[')).collect();
     assert_eq!(warnings, [""; 0], "{said}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use conformance::{OneTrial, Peer, Running, Serving, repository};
 use probe::outcome::{Counts, RunResult};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn every_kind_of_entity_is_read_back() {
@@ -43,8 +43,8 @@ fn run(script: &str, awaited: &str) -> Option<(Running, RunResult)> {
     let (device, address) = &serving.switches[0];
     command.arg(repository().join(script)).args([address, device]);
     let mut peer = Running::start(command).expect("the interpreter starts");
-    peer.wait_for(awaited, PATIENCE);
-    serving.run.wait_until_answered(20, PATIENCE);
+    peer.wait_for(awaited, TIMEOUT);
+    serving.run.wait_until_answered(20, TIMEOUT);
     Some((peer, serving.run.interrupt()))
 }
 

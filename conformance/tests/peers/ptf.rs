@@ -5,7 +5,7 @@ use std::time::Duration;
 use conformance::{Lab, Peer, Running, SwitchProcess, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn tests_of_a_router_pass() {
@@ -36,6 +36,6 @@ fn tests_of_a_router_pass() {
     command.args(["--relax", "--log-dir"]).arg(scratch.path().join("logs"));
     command.current_dir(scratch.path());
     let mut running = Running::start(command).expect("ip runs");
-    running.wait_for("Ran 3 tests", PATIENCE);
-    running.wait_for("\nOK", PATIENCE);
+    running.wait_for("Ran 3 tests", TIMEOUT);
+    running.wait_for("\nOK", TIMEOUT);
 }

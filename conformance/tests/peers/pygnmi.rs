@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, repository};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn ports_are_read_watched_and_disabled() {
@@ -14,5 +14,5 @@ fn ports_are_read_watched_and_disabled() {
     let mut command = lab.within("s", &client);
     command.arg(repository().join("conformance/scripts/pygnmi_ports.py")).args([ADDRESS, "s1"]);
     let mut client = Running::start(command).expect("ip runs");
-    client.wait_for("\ndone", PATIENCE);
+    client.wait_for("\ndone", TIMEOUT);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, binary, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The line that the switch logs about the sample interval that finsy's script requests.
 const RAISED: &str = "[W] device 1: a gNMI client asked for samples every 10µs and gets them every 1ms, which is the \
@@ -77,7 +77,7 @@ impl Bench {
         command.arg(repository().join("conformance/scripts").join(script)).args([ADDRESS, "1"]);
         command.arg(p4info).arg(&self.program).args(more).args(["h1", "h2", "h3", "h4"]);
         let mut peer = Running::start(command).expect("ip runs");
-        peer.wait_for("\ndone", PATIENCE);
+        peer.wait_for("\ndone", TIMEOUT);
         assert!(self.switch.is_running(), "{}", self.switch.output());
         let output = self.switch.output();
         let lines: Vec<&str> = output.lines().filter(|line| line.starts_with('[')).collect();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, binary, poll, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 /// The number of bytes that a TCP connection transfers. At its end, some hundred kilobytes may
 /// still be in transit.
 const BYTES: u64 = 2 << 20;
@@ -55,12 +55,12 @@ fn a_switch_that_learns_by_digests_with_finsy() {
     command.arg(repository().join("conformance/scripts/finsy_learning.py")).args([ADDRESS, "1"]);
     command.arg(p4info).arg(program("learning_switch.p4")).arg("3");
     let mut controller = Running::start(command).expect("ip runs");
-    controller.wait_for("ready", PATIENCE);
+    controller.wait_for("ready", TIMEOUT);
     for (host, other) in [("h1", 2), ("h1", 3), ("h2", 3)] {
         ping(&lab, host, &format!("10.0.0.{other}"));
     }
     let learned = |said: &str| said.lines().filter(|line| line.starts_with("learned ")).count();
-    assert!(poll(PATIENCE, || learned(&controller.output()) == 3), "{}", controller.output());
+    assert!(poll(TIMEOUT, || learned(&controller.output()) == 3), "{}", controller.output());
     tcp(&lab, "h1", "h3", "10.0.0.3");
     for number in 1..=3 {
         assert!(controller.output().contains(&format!("learned 02000000000{number} {number}")));
@@ -79,7 +79,7 @@ fn our_own_controller_and_switch_together() {
     let _controller = Running::start(command).expect("ip runs");
     // No packet passes until the switch has its program.
     let passes = || lab.run("h1", "ping", "-c 1 -W 1 10.0.0.2").status.success();
-    assert!(poll(PATIENCE, passes));
+    assert!(poll(TIMEOUT, passes));
     ping(&lab, "h1", "10.0.0.2");
     tcp(&lab, "h2", "h3", "10.0.0.3");
 }
@@ -186,7 +186,7 @@ fn serve(lab: &Lab, host: &str) -> Running {
     let mut command = lab.command(host, "timeout");
     command.args(["--kill-after=1", "60", "iperf3", "--server", "--one-off", "--forceflush"]);
     let mut server = Running::start(command).expect("ip runs");
-    server.wait_for("listening", PATIENCE);
+    server.wait_for("listening", TIMEOUT);
     server
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use conformance::{ADDRESS, Lab, Peer, Running, SwitchProcess, binary, repository};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The number of entries of a batch.
 const BATCH: u64 = 100;
 
@@ -41,10 +41,10 @@ fn what_was_answered_before_a_kill_is_there_again() {
 
     let switch = start();
     let mut writer = run("write", &[&program]);
-    writer.wait_for("written 500\n", PATIENCE);
+    writer.wait_for("written 500\n", TIMEOUT);
     // Dropping the switch sends SIGKILL, whatever it is doing.
     drop(switch);
-    let ended = conformance::poll(PATIENCE, || writer.try_wait().is_some());
+    let ended = conformance::poll(TIMEOUT, || writer.try_wait().is_some());
     assert!(ended, "it goes on writing: {}", writer.output());
     let last = |said: &str, word: &str| -> u64 {
         let mut numbers =
@@ -55,7 +55,7 @@ fn what_was_answered_before_a_kill_is_there_again() {
 
     let _switch = start();
     let mut reader = run("count", &[]);
-    reader.wait_for("\ndone", PATIENCE);
+    reader.wait_for("\ndone", TIMEOUT);
     let found = last(&reader.output(), "found");
     assert_eq!(found % BATCH, 0, "a batch is there in part");
     // The answer to the last batch may have been on its way.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conformance::{Lab, Peer, Running, SwitchProcess, repository};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn the_first_call_of_thrifts_library_is_answered_with_what_to_use() {
@@ -20,7 +20,7 @@ fn the_first_call_of_thrifts_library_is_answered_with_what_to_use() {
     command.arg(repository().join("conformance/scripts/thrift_call.py"));
     command.args(["127.0.0.1", "9090"]);
     let mut running = Running::start(command).expect("ip runs");
-    running.wait_for("\ndone", PATIENCE);
+    running.wait_for("\ndone", TIMEOUT);
     let said = switch.output();
     assert!(said.contains("standard:bm_get_config was not carried out"), "{said}");
 }

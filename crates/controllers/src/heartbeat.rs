@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The number of intervals without a byte after which a standby controller assumes that the active
 /// one is gone.
-pub const PATIENCE: u32 = 3;
+pub const TIMEOUT: u32 = 3;
 
 /// The longest pause before a standby controller connects again to an active one that has closed
 /// the connection before its first byte.
@@ -55,7 +55,7 @@ pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
             std::thread::sleep(interval);
             continue;
         };
-        let mut is_open = socket.set_read_timeout(Some(interval * PATIENCE)).is_ok();
+        let mut is_open = socket.set_read_timeout(Some(interval * TIMEOUT)).is_ok();
         let (mut buffer, mut heard) = ([0; 64], false);
         while is_open {
             match socket.read(&mut buffer) {

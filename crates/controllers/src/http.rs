@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 
 /// The maximum time that a client may take to send the headers of its request, and then its body.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause before the server tries again to accept a connection, after the system has refused it
 /// for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -88,14 +88,14 @@ impl Server {
             let answer = service::service_fn(move |request: Request<Incoming>| {
                 let answer = Arc::clone(&answer);
                 async move {
-                    Ok::<_, Infallible>(respond(match read(request, longest, PATIENCE).await {
+                    Ok::<_, Infallible>(respond(match read(request, longest, TIMEOUT).await {
                         Ok(request) => answer(request),
                         Err(refused) => refused,
                     }))
                 }
             });
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
             let connection = http.serve_connection(TokioIo::new(stream), answer);
             tokio::spawn(async move {
                 // A client that disconnects early does not matter.
@@ -174,10 +174,10 @@ mod tests {
         let text = "the body did not arrive within 1ms".to_owned();
         assert_eq!(refused, Answer::Text(StatusCode::REQUEST_TIMEOUT, text));
         let body = Full::new(Bytes::from_static(b"12345678"));
-        let request = runtime.block_on(read(Request::new(body), 8, PATIENCE)).unwrap();
+        let request = runtime.block_on(read(Request::new(body), 8, TIMEOUT)).unwrap();
         assert_eq!(request.body, b"12345678"[..]);
         let body = Full::new(Bytes::from_static(b"123456789"));
-        let refused = runtime.block_on(read(Request::new(body), 8, PATIENCE)).unwrap_err();
+        let refused = runtime.block_on(read(Request::new(body), 8, TIMEOUT)).unwrap_err();
         assert!(matches!(refused, Answer::Text(StatusCode::BAD_REQUEST, _)), "{refused:?}");
     }
 }

@@ -65,7 +65,7 @@ impl Stalls {
     pub fn told(&self, share: f64) -> bool {
         self.cells.iter().all(|cell| {
             let quantile = cell.exposure.quantile(share, MARGIN, &cell.tail);
-            quantile.is_some_and(|quantile| quantile.is_told)
+            quantile.is_some_and(|quantile| quantile.is_attributed)
         })
     }
 
@@ -187,7 +187,7 @@ mod tests {
         // late.
         let few = campaign(3, |packet| packet == 500, true);
         let stalls = Stalls::of(&few, 1).expect("controls");
-        assert_eq!(stalls.cells()[0].tail.origin, TailOrigin::Untold);
+        assert_eq!(stalls.cells()[0].tail.origin, TailOrigin::Undecided);
         assert!(stalls.told(0.99) && !stalls.told(0.9999));
         let quiet = stalls.without(&few);
         assert_eq!(quiet.delays(CellId(0)).iter().max(), Some(&Picoseconds(200_000)));

@@ -12,7 +12,8 @@
 //! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
 //! moment packets obey an update, and which packets are lost or go astray during the change
 //! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller and
-//! sends those of the controller ([`slow_path`]).
+//! sends those of the controller ([`slow_path`]). A second controller shows how long a hand-over between
+//! controllers of a P4Runtime switch takes ([`roles`]).
 
 pub mod capacity;
 pub mod effects;
@@ -23,6 +24,7 @@ pub mod live;
 mod outlet;
 mod plan;
 pub mod reads;
+pub mod roles;
 mod session;
 pub mod slow_path;
 mod tag;

@@ -8,7 +8,7 @@ use packetio::{BURST, Burst, Port, Transmitted};
 use crate::effects::Moment;
 use crate::error::DutError;
 use crate::live::Wire;
-use crate::window::PATIENCE;
+use crate::window::TIMEOUT;
 
 /// An open interface.
 pub(crate) struct Outlet {
@@ -53,7 +53,7 @@ impl Outlet {
         }
         let begin = Instant::now();
         while !queue.flush() {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 return Err(DutError::NoWire { port: self.number });
             }
         }

@@ -8,7 +8,7 @@ use openflow::{DatapathId, Version};
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, slow_path, updates};
+use crate::{capacity, live, reads, roles, slow_path, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -28,6 +28,9 @@ pub struct Plan {
     /// The settings of the test of the slow path; `None` to leave it out. It is made for OpenFlow
     /// switches whose [`Target`] has ports.
     pub slow_path: Option<slow_path::Settings>,
+    /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
+    /// made for P4Runtime switches.
+    pub roles: Option<roles::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -87,6 +90,8 @@ pub struct Outcome {
     pub effects: Option<live::Measured>,
     /// The slow path; `None` if it was not measured, and for P4Runtime.
     pub slow_path: Option<slow_path::Measured>,
+    /// The hand-overs between controllers; `None` if they were not measured, and for OpenFlow.
+    pub roles: Option<roles::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -117,6 +122,7 @@ pub fn measure(
             capacity: None,
             effects: None,
             slow_path: None,
+            roles: None,
             late_errors: 0,
             failures: Vec::new(),
         };
@@ -186,6 +192,16 @@ impl Course<'_> {
                 let found =
                     slow_path::measure(channel, ports, &numbers, settings, stop, &mut step)?;
                 outcome.slow_path = Some(found);
+            }
+        }
+        if let (Some(settings), Target::P4Runtime { device, .. }, false) =
+            (&plan.roles, self.target, is_stopped())
+        {
+            let numbers = session.lend(3);
+            if let Channel::P4Runtime(channel) = session.channel() {
+                let mut step = |done, of| watch.step("roles", done, of);
+                let found = roles::measure(channel, device, &numbers, settings, stop, &mut step);
+                outcome.roles = Some(found.await?);
             }
         }
         Ok(())

@@ -182,6 +182,14 @@ impl Session {
         self.numbers.get(..fits).unwrap_or(&self.numbers)
     }
 
+    /// Returns up to `count` entries that the switch does not have, which a test writes without this
+    /// session. They are deleted when the switch is restored.
+    pub(crate) fn lend(&mut self, count: usize) -> Vec<EntryNumber> {
+        let lent: Vec<EntryNumber> = self.numbers.iter().take(count).copied().collect();
+        self.owned.extend(&lent);
+        lent
+    }
+
     fn disown(&mut self, numbers: &[EntryNumber]) {
         for number in numbers {
             self.owned.remove(number);

@@ -8,7 +8,7 @@ use statistics::Ordered;
 use crate::entries::EntryNumber;
 
 /// The time to wait for the answer to one request.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The share of a phase during which the measuring thread ran, from which on the switch may have
 /// waited for it.

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use dut::capacity::Ending;
 use dut::updates::{Limit, Load};
 use dut::{
-    Device, DutError, Operation, Outcome, Plan, Target, Watch, capacity, measure, reads, updates,
+    Device, DutError, Operation, Outcome, Plan, Target, Watch, capacity, measure, reads, roles,
+    updates,
 };
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
@@ -22,7 +23,7 @@ use p4runtime::server::{DeviceHandle, NoObserver, Server, ServerOptions};
 use p4runtime::session::{DeviceOptions, PipelineRegistry};
 use tokio::runtime::Runtime;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server with one device that runs a program with the tables of `kinds.p4`.
 struct Served {
@@ -61,7 +62,7 @@ impl Served {
         let done = runtime().block_on(async {
             let mut client = connect().await;
             let id = ElectionId(election_id);
-            let _stream = client.become_primary("", id, PATIENCE).await.expect("no other");
+            let _stream = client.become_primary("", id, TIMEOUT).await.expect("no other");
             work(&mut client).await
         });
         runtime().block_on(async {
@@ -117,6 +118,7 @@ fn short_plan() -> Plan {
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
         slow_path: None,
+        roles: None,
     }
 }
 
@@ -296,5 +298,31 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
         assert!(one.rates().iter().all(|rate| *rate <= most), "{:?}", one.rates());
         let limit = if one.load.window == 1 { Limit::Latency } else { Limit::Switch };
         assert_eq!(one.limit(), limit);
+    }
+}
+
+#[test]
+fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
+    let served = Served::new();
+    let plan = Plan {
+        entries: 100,
+        updates: None,
+        reads: None,
+        capacity: None,
+        effects: None,
+        slow_path: None,
+        roles: Some(roles::Settings { rounds: 3 }),
+    };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert_eq!(found.failures, Vec::<String>::new());
+    let roles = found.roles.expect("they were measured");
+    assert_eq!((roles.takeovers.len(), roles.fail_overs.len()), (3, 3));
+    for one in &roles.takeovers {
+        assert_eq!(one.accepted, 0, "{one:?}");
+        assert!(one.later > 0 && one.backup.is_some(), "{one:?}");
+        assert!(one.primary <= one.write, "{one:?}");
+    }
+    for one in &roles.fail_overs {
+        assert!(one.notice <= one.primary && one.primary <= one.write, "{one:?}");
     }
 }

@@ -147,7 +147,7 @@ pub enum SessionError {
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
     /// The controller has sent nothing for a long time, although the connection is open.
-    #[error("the controller did not answer an echo request within {} s", PATIENCE.as_secs())]
+    #[error("the controller did not answer an echo request within {} s", TIMEOUT.as_secs())]
     Silent,
 }
 
@@ -170,7 +170,7 @@ const DESCRIPTION: Description = Description {
 const ECHO_INTERVAL: Duration = Duration::from_secs(15);
 /// The time after an echo request for which the switch waits for any message before it gives the
 /// controller up. It is long because the controller under measurement may be loaded.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One emulated OpenFlow switch.
 #[derive(Debug)]
@@ -225,7 +225,7 @@ impl OpenFlowSwitch {
         // The transaction ids of echo requests differ from those of packet-ins and the handshake.
         let first = Xid(0xec00_0000);
         self.keepalive =
-            Some(Keepalive::new(ECHO_INTERVAL, PATIENCE, first, Duration::from_nanos(now)));
+            Some(Keepalive::new(ECHO_INTERVAL, TIMEOUT, first, Duration::from_nanos(now)));
     }
 
     /// Records that the connection to the controller has ended. Flow entries stay.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// The time within which an interrupt must remove a mark when marks are tried out. The timer
 /// interrupts a busy processor at least every 10 ms (`CONFIG_HZ` of Linux is 100 or more).
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Sets the mark that the next interrupt of this thread removes.
 #[inline(always)]
@@ -53,7 +53,7 @@ pub fn available() -> bool {
     });
     mark();
     let begin = Instant::now();
-    while is_marked() && begin.elapsed() < PATIENCE {
+    while is_marked() && begin.elapsed() < TIMEOUT {
         std::hint::spin_loop();
     }
     cfg!(target_arch = "x86_64") && stays && !is_marked()

@@ -35,7 +35,7 @@ use thresholds::Figures;
 const RUNS: usize = 100;
 /// The time for which an analysis that was omitted is run, to estimate how long all of it would
 /// take.
-const PATIENCE: Duration = Duration::from_millis(250);
+const TIMEOUT: Duration = Duration::from_millis(250);
 /// The number of parts for each rank (process) into which the flows are divided. With several
 /// parts, flows that take long are spread over the ranks.
 const PARTS: usize = 4;
@@ -203,7 +203,7 @@ fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBoun
 fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> Vec<Untried> {
     let mut untried: Vec<Untried> = Vec::new();
     for analysis in analyses {
-        for found in analyser.untried(*analysis, flows, PATIENCE) {
+        for found in analyser.untried(*analysis, flows, TIMEOUT) {
             let is_known = untried.iter().any(|known| known.analysis == found.analysis);
             if !is_known && !analyses.contains(&found.analysis) {
                 untried.push(found);

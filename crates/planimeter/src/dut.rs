@@ -2,6 +2,7 @@
 
 mod document;
 mod effects;
+mod roles;
 mod slow_path;
 mod traffic;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 use ::dut::updates::Load;
 use ::dut::{
     Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
-    slow_path as slow, updates,
+    roles as hand_overs, slow_path as slow, updates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -59,6 +60,8 @@ without a flow leave by the third, if there is one.
   slow-path  OpenFlow: packets that enter by the first --port and go to the controller, and packets that the controller sends to \
 the second, --window of them on their way, and then by a schedule at 10, 50 and 90 % of that rate; and the time from the first packet \
 of a flow to the first that a new flow entry forwards.
+  roles     P4Runtime: a second controller with a higher election id displaces the primary, which writes meanwhile, and leaves \
+again. How long it takes until the new primary may write, and whether the displaced one still can.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -104,7 +107,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "updates,reads,capacity,effects,slow-path"
+        default_value = "updates,reads,capacity,effects,slow-path,roles"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]
@@ -228,6 +231,8 @@ enum Test {
     Effects,
     /// Packets between ports and the controller of an OpenFlow switch.
     SlowPath,
+    /// Hand-overs between controllers of a P4Runtime switch.
+    Roles,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -286,6 +291,8 @@ impl Arguments {
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
             effects,
             slow_path,
+            roles: (!is_openflow && has(Test::Roles))
+                .then_some(hand_overs::Settings { rounds: if self.quick { 5 } else { 20 } }),
         })
     }
 
@@ -300,6 +307,11 @@ impl Arguments {
         if has(&Test::SlowPath) && !is_openflow && !is_default {
             return Err(Failure::input(
                 "the slow path is measured for OpenFlow switches: --openflow ADDRESS:PORT, or leave it out of --plan",
+            ));
+        }
+        if has(&Test::Roles) && is_openflow && !is_default {
+            return Err(Failure::input(
+                "hand-overs between controllers are measured for P4Runtime switches: leave roles out of --plan",
             ));
         }
         let is_possible = match is_openflow {

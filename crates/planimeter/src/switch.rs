@@ -28,7 +28,7 @@ use top::Top;
 pub(crate) use arguments::command;
 
 /// The interval at which a running switch checks its network links and whether it must end.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if let Some(parent) = matches.get_one::<u32>("parent")
@@ -167,7 +167,7 @@ fn watch_over(
             top.draw(head, switch.state(), elapsed);
             drawn = Instant::now();
         }
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(TIMEOUT);
     }
 }
 

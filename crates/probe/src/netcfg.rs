@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     fn device(device_id: u64, dial: &str) -> DeviceAddress {
         let dial: SocketAddr = dial.parse().expect("an address");
@@ -212,7 +212,7 @@ mod tests {
         let base = format!("http://{}/", listener.local_addr().expect("an address"));
         let server = thread::spawn(move || {
             let (stream, _) = listener.accept().expect("a client");
-            stream.set_read_timeout(Some(PATIENCE)).expect("set");
+            stream.set_read_timeout(Some(TIMEOUT)).expect("set");
             let mut reader = BufReader::new(&stream);
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") {
@@ -265,7 +265,7 @@ mod tests {
         let (base, server) = serve("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         let netcfg =
             onos_netcfg(&[device(1, "127.0.0.1:50051")], 4, "bmv2", "p4-tutorial-pipeconf");
-        post_to_onos(&base, ("onos", "rocks"), &netcfg, PATIENCE).expect("posted");
+        post_to_onos(&base, ("onos", "rocks"), &netcfg, TIMEOUT).expect("posted");
         let (head, body) = server.join().expect("served");
         assert!(head.starts_with("POST /onos/v1/network/configuration HTTP/1.1\r\n"), "{head}");
         let head = head.to_ascii_lowercase();
@@ -294,7 +294,7 @@ mod tests {
         ] {
             let (base, server) = serve(answer);
             let error =
-                post_to_onos(&base, ("onos", "rocks"), &json!({}), PATIENCE).expect_err("refused");
+                post_to_onos(&base, ("onos", "rocks"), &json!({}), TIMEOUT).expect_err("refused");
             assert_eq!(
                 error.to_string(),
                 format!("{base}onos/v1/network/configuration {expected}")
@@ -310,7 +310,7 @@ mod tests {
             format!("http://{}", listener.local_addr().expect("an address"))
         };
         let error =
-            post_to_onos(&base, ("onos", "rocks"), &json!({}), PATIENCE).expect_err("refused");
+            post_to_onos(&base, ("onos", "rocks"), &json!({}), TIMEOUT).expect_err("refused");
         let message = error.to_string();
         let start = format!("cannot post the netcfg to {base}/onos/v1/network/configuration: ");
         assert!(message.starts_with(&start), "{message}");

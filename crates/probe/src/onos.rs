@@ -19,7 +19,7 @@ use crate::engine;
 use crate::netcfg::{self, onos_device};
 
 /// The timeout of one request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Drivers and pipeconfs, and the applications that provide them.
 const DRIVERS: [(&str, &str); 3] = [
@@ -50,7 +50,7 @@ impl Onos {
         let base = config.controller.onos_rest.as_ref()?;
         let (user, password) = &config.controller.onos_credentials;
         Some(Self {
-            agent: netcfg::agent(PATIENCE),
+            agent: netcfg::agent(TIMEOUT),
             base: base.trim_end_matches('/').to_owned(),
             authorization: netcfg::authorization(user, password),
         })

@@ -238,11 +238,11 @@ fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
 /// Returns the address of each rank's switches, in the order of the ranks. A rank that does not
 /// report its address in time counts as lost.
 fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) -> Vec<IpAddr> {
-    const PATIENCE: Duration = Duration::from_secs(90);
+    const TIMEOUT: Duration = Duration::from_secs(90);
     let own = engine::p4runtime::advertised(config);
     let mut hosts = BTreeMap::from([(Rank::FIRST, own)]);
     let is_over = || interrupt.load(atomic::Ordering::Relaxed);
-    let heard = group.hear_all(PATIENCE, is_over, |group, rank, word| {
+    let heard = group.hear_all(TIMEOUT, is_over, |group, rank, word| {
         match word {
             RankMessage::Here(address) => drop(hosts.insert(rank, address)),
             RankMessage::Failed(reason) => group.give_up(rank, reason),

@@ -653,7 +653,7 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
     let (user, password) = &controller.onos_credentials;
     let deadline = Instant::now() + config.timing.connect_timeout;
     loop {
-        let posted = netcfg::post_to_onos(base, (user, password), &netcfg, PATIENCE);
+        let posted = netcfg::post_to_onos(base, (user, password), &netcfg, TIMEOUT);
         match posted {
             // A controller that was just restarted takes a while to listen.
             Err(
@@ -669,7 +669,7 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
 /// The longest wait for the applications of an ONOS that was not restarted.
 const BRIEF: Duration = Duration::from_secs(2);
 /// The timeout of one request to the controller's REST interface.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

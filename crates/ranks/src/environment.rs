@@ -9,7 +9,7 @@ use crate::tcp::{MeetError, meet};
 use crate::{Group, Rank};
 
 /// The time for which ranks wait for each other at the start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The reason why this process could not join the other ranks.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, J
         }
         let address = address(MEET, variable(MEET))?;
         let secret = secret(address, &variable)?;
-        return Ok(Some(meet(rank, size, address, &secret, PATIENCE)?));
+        return Ok(Some(meet(rank, size, address, &secret, TIMEOUT)?));
     }
     let size = SIZES.iter().find_map(|name| variable(name)?.parse().ok()).unwrap_or(1);
     if size > 1 { mpi(size).map(Some) } else { Ok(None) }

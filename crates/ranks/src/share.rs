@@ -123,7 +123,7 @@ struct Patience {
     beat: Duration,
 }
 
-const PATIENCE: Patience = Patience {
+const TIMEOUT: Patience = Patience {
     begin: Duration::from_secs(60),
     silence: Duration::from_secs(30),
     rest: Duration::from_secs(10),
@@ -150,7 +150,7 @@ pub fn share<T: Serialize + DeserializeOwned + Send>(
     interrupt: &AtomicBool,
     each: impl FnMut(usize) -> T + Send,
 ) -> Result<Shared<T>, ShareError> {
-    share_patiently(group, work, interrupt, each, PATIENCE)
+    share_patiently(group, work, interrupt, each, TIMEOUT)
 }
 
 fn share_patiently<T: Serialize + DeserializeOwned + Send>(

@@ -15,14 +15,14 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// The time within which a client must send the header of its HTTP request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the switch's counters at `/metrics` until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, look: Look) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // No descriptors are left. Other connections will close and free some.
-            tokio::time::sleep(PATIENCE / 50).await;
+            tokio::time::sleep(TIMEOUT / 50).await;
             continue;
         };
         let look = Arc::clone(&look);
@@ -31,7 +31,7 @@ pub(crate) async fn serve(listener: TcpListener, look: Look) {
             async move { Ok::<_, Infallible>(answer) }
         });
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
         let connection = http.serve_connection(TokioIo::new(stream), answer);
         tokio::spawn(async move {
             // A client that hangs up is no error.

@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 const CONNECTIONS: usize = 64;
 /// The time within which a client must complete the header of its call, counted from its first
 /// byte, and within which it must hang up after the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest number of bytes that are read and discarded after the header of a call.
 const READ_LIMIT: u64 = 1 << 20;
 /// The pause before another attempt when no connection can be accepted.
@@ -86,7 +86,7 @@ async fn answer(
 ) -> io::Result<()> {
     // A client may wait with its first call for any length of time.
     stream.readable().await?;
-    match timeout(PATIENCE, call(&mut stream)).await {
+    match timeout(TIMEOUT, call(&mut stream)).await {
         Ok(Ok(Parsed::Call(call))) => {
             let called = call.name();
             let instead = Instead { called: &called, grpc };
@@ -100,7 +100,7 @@ async fn answer(
             let rest = async {
                 tokio::io::copy(&mut stream.take(READ_LIMIT), &mut tokio::io::sink()).await
             };
-            let _ = timeout(PATIENCE, rest).await;
+            let _ = timeout(TIMEOUT, rest).await;
         }
         // The client only checked whether the port is open.
         Ok(Ok(Parsed::Beginning)) => {}

@@ -22,7 +22,7 @@ use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use packetio::{Burst, Port, Transmitted};
 use pipeline::InterpreterTarget;
 use softswitch::{Executable, Isolation, LoadLimits, Pushes, StartError};
-use support::{Bench, Controller, Names, PATIENCE, PROGRAM, options, pushed};
+use support::{Bench, Controller, Names, PROGRAM, TIMEOUT, options, pushed};
 
 pub(crate) const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
@@ -163,7 +163,7 @@ fn a_switch_that_cannot_try_pipelines_does_not_start() {
     let tight = LoadLimits { memory: 1 << 20, ..LoadLimits::default() };
     let cases = [
         Pushes { isolation: Isolation::Process(missing), ..Pushes::default() },
-        Pushes { limits: tight, ..pushes(PATIENCE) },
+        Pushes { limits: tight, ..pushes(TIMEOUT) },
         // `/bin/true` does not speak the protocol of such a process.
         Pushes {
             isolation: Isolation::Process(Executable {
@@ -208,7 +208,7 @@ fn exchange(lines: &mut [Port], stop: &AtomicBool) -> u64 {
     let mut burst = Burst::new(64);
     let mut last = Instant::now();
     while received < sent || !stop.load(Ordering::Relaxed) {
-        assert!(last.elapsed() < PATIENCE, "{received} of {sent} packets left");
+        assert!(last.elapsed() < TIMEOUT, "{received} of {sent} packets left");
         while sent - received < UNDER_WAY && !stop.load(Ordering::Relaxed) {
             assert_eq!(lines[0].queues[0].transmit(&[20, 1]), Transmitted::Taken);
             sent += 1;

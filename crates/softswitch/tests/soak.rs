@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM, options, pushed};
+use support::{Bench, Controller, DEVICE, Names, PROGRAM, TIMEOUT, options, pushed};
 
 /// The number of ports on which packets arrive.
 const SOURCES: u32 = 2;
@@ -91,7 +91,7 @@ fn everything_at_once() {
     assert!(late <= early + SLACK, "{early} MB in the second quarter, {late} MB in the last");
     let start = Instant::now();
     while descriptors() > idle {
-        assert!(start.elapsed() < PATIENCE, "{idle} descriptors became {}", descriptors());
+        assert!(start.elapsed() < TIMEOUT, "{idle} descriptors became {}", descriptors());
         thread::sleep(Duration::from_millis(10));
     }
     // The restored entries equal those before the restart.
@@ -481,10 +481,10 @@ fn settled(switch: &Switch, ports: &Ports) -> Counted {
     let mut before = Counted::default();
     loop {
         let now = Counted::of(switch, ports);
-        if now == before && (now.is_balanced() || start.elapsed() > PATIENCE) {
+        if now == before && (now.is_balanced() || start.elapsed() > TIMEOUT) {
             return now;
         }
-        assert!(start.elapsed() < 2 * PATIENCE, "{now:?}");
+        assert!(start.elapsed() < 2 * TIMEOUT, "{now:?}");
         before = now;
         thread::sleep(Duration::from_millis(300));
     }

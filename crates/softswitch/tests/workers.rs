@@ -15,7 +15,7 @@ const FLOWS: u16 = 32;
 const ROUNDS: u16 = 200;
 /// The maximum number of packets in flight, fewer than any queue holds.
 const UNDER_WAY: usize = 256;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 const PROGRAM: &str = r#"
 #include <v1model.p4>
@@ -123,7 +123,7 @@ fn take(port: &mut Port, next: &mut [u16], received: &mut usize, until: usize) {
     let start = Instant::now();
     let mut burst = Burst::new(64);
     while *received < until {
-        assert!(start.elapsed() < PATIENCE, "{received} of {until} packets came");
+        assert!(start.elapsed() < TIMEOUT, "{received} of {until} packets came");
         burst.clear();
         port.queues[0].receive(&mut burst).expect("the port is up");
         for bytes in burst.frames().iter().map(Frame::bytes) {

@@ -65,7 +65,7 @@ pub enum TailOrigin {
     /// The host sometimes stands still.
     Host,
     /// The measurement does not show which of the two it is.
-    Untold,
+    Undecided,
 }
 
 /// A comparison of how often packets and control windows are late.
@@ -90,7 +90,7 @@ pub struct ExposedQuantile {
     /// The delay in seconds.
     pub value: f64,
     /// Whether the value is the function's, and not decided by stalls of the host.
-    pub is_told: bool,
+    pub is_attributed: bool,
 }
 
 /// The numbers of late windows in one repetition, and the numbers of all windows.
@@ -178,7 +178,7 @@ impl Exposure {
         let origin = match interval {
             Interval { low, .. } if low > OWN_TAIL => TailOrigin::Function,
             Interval { high, .. } if high < OWN_TAIL => TailOrigin::Host,
-            _ => TailOrigin::Untold,
+            _ => TailOrigin::Undecided,
         };
         let (late_packets, late_controls) = (sum.packets, sum.controls);
         Tail { late_packets, late_controls, ratio: self.ratio(sum, 0.0), interval, origin }
@@ -233,7 +233,7 @@ impl Exposure {
     /// Returns a quantile of the delays of packets, by the nearest rank, or `None` if there is no
     /// packet. Packets are censored unless the tail is the function's own.
     ///
-    /// The quantile is attributed to the function (`is_told`) if the upper limit, at 99 %, of the
+    /// The quantile is attributed to the function (`is_attributed`) if the upper limit, at 99 %, of the
     /// same quantile of the controls exceeds their median by at most the share `margin`. If the
     /// origin of the tail is unknown, censored and uncensored quantiles must agree within the
     /// margin as well.
@@ -248,18 +248,21 @@ impl Exposure {
         let near = |controls: Vec<f64>| self.controls_are_near(controls, share, margin);
         match tail.origin {
             TailOrigin::Function => {
-                let is_told = near(all().map(|one| one.control).collect());
-                Some(ExposedQuantile { value: of_all()?, is_told })
+                let is_attributed = near(all().map(|one| one.control).collect());
+                Some(ExposedQuantile { value: of_all()?, is_attributed })
             }
             TailOrigin::Host => {
                 let Some(value) = quiet() else { return Some(untold(of_all()?)) };
-                Some(ExposedQuantile { value, is_told: near(self.quiet_controls()) })
+                Some(ExposedQuantile { value, is_attributed: near(self.quiet_controls()) })
             }
-            TailOrigin::Untold => {
+            TailOrigin::Undecided => {
                 let uncensored = of_all()?;
                 let Some(value) = quiet() else { return Some(untold(uncensored)) };
                 let agrees = (uncensored - value).abs() <= margin * value;
-                Some(ExposedQuantile { value, is_told: agrees && near(self.quiet_controls()) })
+                Some(ExposedQuantile {
+                    value,
+                    is_attributed: agrees && near(self.quiet_controls()),
+                })
             }
         }
     }
@@ -273,7 +276,7 @@ impl Exposure {
 }
 
 fn untold(value: f64) -> ExposedQuantile {
-    ExposedQuantile { value, is_told: false }
+    ExposedQuantile { value, is_attributed: false }
 }
 
 /// Returns the median by the nearest rank, without sorting all values.

@@ -51,7 +51,7 @@ const READINGS: usize = 1000;
 
 /// The longest time to wait until a packet finds the value that an earlier packet wrote to a table
 /// entry.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The parameters of a throughput measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -857,7 +857,7 @@ impl Lane<'_> {
                         histogram.saturating_record(nanoseconds.max(1));
                         break;
                     }
-                    Some(false) if waited < PATIENCE => {}
+                    Some(false) if waited < TIMEOUT => {}
                     _ => break,
                 }
             }

@@ -159,4 +159,4 @@ fn barrier(version: Version) -> MessageType {
     MessageType(if version == Version::V1_0 { 18 } else { 20 })
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);

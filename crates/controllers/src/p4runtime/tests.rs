@@ -12,7 +12,7 @@ use ::p4runtime::client::{Client, ClientOptions, ClientTls};
 use ::p4runtime::proto::v1::update::Type;
 use ::p4runtime::proto::v1::{Update, entity::Entity as Kind};
 use ::p4runtime::server::{ServerOptions, ServerTls};
-use emulated::{Emulated, Event, PATIENCE, with_controller};
+use emulated::{Emulated, Event, TIMEOUT, with_controller};
 use path::Path;
 
 use super::entities;
@@ -70,7 +70,7 @@ fn journal() -> (Journal, Receiver<String>) {
 }
 
 fn line(lines: &Receiver<String>) -> String {
-    lines.recv_timeout(PATIENCE).expect("a line in the journal")
+    lines.recv_timeout(TIMEOUT).expect("a line in the journal")
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_controller_that_is_not_primary_says_so_and_waits() {
         let rival = runtime.block_on(async {
             let address = switch.address().to_string();
             let mut client = Client::connect(&address, 7, &ClientOptions::default()).await.unwrap();
-            client.become_primary("", ElectionId(2), PATIENCE).await.unwrap()
+            client.become_primary("", ElectionId(2), TIMEOUT).await.unwrap()
         });
         assert_eq!(line(&lines), format!("{name} is gone: this controller is no longer primary"));
         let refused = line(&lines);
@@ -354,7 +354,7 @@ fn servers_that_never_answer_keep_nobody_from_ending() {
         std::io::Read::read_exact(&mut connection, &mut preface).unwrap();
         assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     });
-    assert!(start.elapsed() < PATIENCE);
+    assert!(start.elapsed() < TIMEOUT);
     assert_eq!((counts.sessions, counts.switches), (0, 0));
 }
 

@@ -23,7 +23,7 @@ use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Output, Selector};
 use crate::watch::Watch;
-use crate::window::{Operation, PATIENCE, Phase, Shape, Work, processor_time};
+use crate::window::{Operation, Phase, Shape, TIMEOUT, Work, processor_time};
 
 pub(crate) use self::replies::{Reply, refused};
 
@@ -248,8 +248,8 @@ impl OpenFlowChannel {
                 }
                 series.note(reply, start.elapsed());
             })?;
-            if heard.elapsed() > PATIENCE {
-                return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });
+            if heard.elapsed() > TIMEOUT {
+                return Err(DutError::NoAnswer { what: "barrier", patience: TIMEOUT });
             }
             if !has_read {
                 self.connection.wait(LOOK)?;

@@ -18,13 +18,14 @@ use tokio::task::JoinSet;
 use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
-use crate::window::{Answered, PATIENCE, Phase, Refusal, Shape, Work, processor_time};
+use crate::window::{Answered, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
 
 /// A connection to the measured switch, as its only primary controller.
 pub(crate) struct P4RuntimeChannel {
     pub(crate) client: Client,
     /// The stream that keeps this client the primary as long as it is open.
-    _stream: (StreamSender, StreamReceiver),
+    stream: (StreamSender, StreamReceiver),
+    election_id: ElectionId,
     maker: EntryMaker,
     version: Option<String>,
 }
@@ -44,7 +45,7 @@ impl P4RuntimeChannel {
         })?;
         let highest = spectate(&mut client).await?;
         let own = ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
-        let stream = client.become_primary("", own, PATIENCE).await?;
+        let stream = client.become_primary("", own, TIMEOUT).await?;
         // Servers before P4Runtime 1.1 do not know the request.
         let version = client.capabilities().await.ok();
         let config = client.get_pipeline(ResponseType::P4infoAndCookie).await;
@@ -55,7 +56,25 @@ impl P4RuntimeChannel {
             p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
         let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
         let maker = EntryMaker::new(schema.objects(), table)?;
-        Ok(Self { client, _stream: stream, maker, version })
+        Ok(Self { client, stream, election_id: own, maker, version })
+    }
+
+    /// Returns the election id of this client.
+    pub(crate) fn election_id(&self) -> ElectionId {
+        self.election_id
+    }
+
+    /// Returns the receiver of the messages that the switch sends without a request.
+    pub(crate) fn receiver(&mut self) -> &mut StreamReceiver {
+        &mut self.stream.1
+    }
+
+    /// Becomes the primary again after a controller with the given election id was.
+    pub(crate) async fn become_primary_after(&mut self, other: ElectionId) -> Result<(), DutError> {
+        let own = ElectionId(other.0.saturating_add(1));
+        self.stream = self.client.become_primary("", own, TIMEOUT).await?;
+        self.election_id = own;
+        Ok(())
     }
 
     /// Returns the maker of the entries of this measurement.
@@ -73,8 +92,8 @@ impl P4RuntimeChannel {
         let selected =
             v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() };
         let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
-        let answer = tokio::time::timeout(PATIENCE, self.client.read(vec![selected])).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: PATIENCE })?;
+        let answer = tokio::time::timeout(TIMEOUT, self.client.read(vec![selected])).await;
+        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
         let entities = answer.map_err(|status| DutError::Request {
             what: "Read",
             cause: format!("{} ({:?})", status.message(), status.code()),
@@ -123,8 +142,8 @@ impl P4RuntimeChannel {
                     Ended { position, sent, answered: start.elapsed(), outcome }
                 });
             }
-            let ended = match tokio::time::timeout(PATIENCE, flying.join_next()).await {
-                Err(_) => return Err(DutError::NoAnswer { what: "Write", patience: PATIENCE }),
+            let ended = match tokio::time::timeout(TIMEOUT, flying.join_next()).await {
+                Err(_) => return Err(DutError::NoAnswer { what: "Write", patience: TIMEOUT }),
                 Ok(None) => break,
                 Ok(Some(Err(error))) => {
                     return Err(DutError::Request { what: "Write", cause: error.to_string() });
@@ -188,8 +207,8 @@ async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
         let (_sender, mut receiver) = client.open_stream("", None, None).await?;
         receiver.arbitrated().await
     };
-    match tokio::time::timeout(PATIENCE, ask).await {
-        Err(_) => Err(DutError::NoAnswer { what: "StreamChannel", patience: PATIENCE }),
+    match tokio::time::timeout(TIMEOUT, ask).await {
+        Err(_) => Err(DutError::NoAnswer { what: "StreamChannel", patience: TIMEOUT }),
         Ok(Err(status)) if status.code() == tonic::Code::NotFound => {
             Err(DutError::NoDevice { device_id, cause: status.message().to_owned() })
         }

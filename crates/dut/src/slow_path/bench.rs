@@ -16,7 +16,7 @@ use crate::flows::{FlowEntry, Output, Selector};
 use crate::outlet::Outlet;
 use crate::session::{OpenFlowChannel, Reply, refused};
 use crate::tag::Tag;
-use crate::window::{BUSY, Operation, PATIENCE};
+use crate::window::{BUSY, Operation, TIMEOUT};
 
 /// The time after which a packet that has not arrived is no longer waited for.
 const GIVEN_UP: Duration = Duration::from_millis(100);
@@ -93,8 +93,8 @@ impl<'a> Bench<'a> {
         let requested = self.begin_request(operation, entries)?;
         let begin = Instant::now();
         while !self.look(requested, &mut |_| {})? {
-            if begin.elapsed() > PATIENCE {
-                return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });
+            if begin.elapsed() > TIMEOUT {
+                return Err(DutError::NoAnswer { what: "barrier", patience: TIMEOUT });
             }
             self.channel.flush()?;
             std::thread::yield_now();

@@ -49,7 +49,7 @@ pub struct ReadAnswer {
 /// The part of the response that has not been returned yet.
 #[derive(Debug)]
 enum Rest {
-    Going(Box<Going>),
+    ReadInProgress(Box<ReadInProgress>),
     /// All messages have been returned. Only the outcomes of the requested entities are left.
     Complete(Vec<Result<(), EntityError>>),
 }
@@ -89,7 +89,7 @@ impl ReadMessage {
 
 /// A response in progress.
 #[derive(Debug)]
-struct Going {
+struct ReadInProgress {
     reading: Reading,
     access: Option<RoleAccess>,
     /// The encoded entities that the next message will contain.
@@ -108,11 +108,17 @@ impl ReadAnswer {
         access: Option<RoleAccess>,
         open: &Arc<()>,
     ) -> Result<Self, EntityError> {
-        let going =
-            Going { reading, access, message: Vec::new(), has_sent: false, spent: 0, _open: None };
-        let mut rest = Rest::Going(Box::new(going));
+        let going = ReadInProgress {
+            reading,
+            access,
+            message: Vec::new(),
+            has_sent: false,
+            spent: 0,
+            _open: None,
+        };
+        let mut rest = Rest::ReadInProgress(Box::new(going));
         let first = rest.step();
-        if let Rest::Going(going) = &mut rest {
+        if let Rest::ReadInProgress(going) = &mut rest {
             if Arc::strong_count(open) > MAX_OPEN_READS {
                 return Err(EntityError::exhausted(format!(
                     "The answers to {MAX_OPEN_READS} Reads of this device have not been received; receive or cancel \
@@ -148,7 +154,7 @@ impl Rest {
     /// Continues the response until its next message is complete or other tasks should run.
     fn step(&mut self) -> ReadStep {
         let going = match self {
-            Self::Going(going) => going,
+            Self::ReadInProgress(going) => going,
             Self::Complete(outcomes) => return ReadStep::End(mem::take(outcomes)),
         };
         let complete = going.look();
@@ -176,7 +182,7 @@ impl Rest {
     }
 }
 
-impl Going {
+impl ReadInProgress {
     /// Visits entities until a message is full or other tasks must get their turn. Returns true
     /// once all requested entities have been visited.
     fn look(&mut self) -> bool {

@@ -12,7 +12,7 @@ use tokio::{
 };
 use tonic::Code;
 
-use crate::support::{Event, PATIENCE, Served, soon};
+use crate::support::{Event, Served, TIMEOUT, soon};
 
 #[tokio::test]
 async fn a_missing_server_is_reported_with_its_address() {
@@ -60,7 +60,7 @@ async fn a_controller_that_disappears_leaves_no_primary_behind() {
         runtime.expect("a runtime").block_on(async {
             let mut client =
                 Client::connect(&address, 1, &ClientOptions::default()).await.expect("connected");
-            let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
+            let stream = client.become_primary("", ElectionId(1), TIMEOUT).await;
             assert!(stream.is_ok());
             std::mem::forget((client, stream));
         });

@@ -47,7 +47,7 @@ async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
             let options = ClientOptions::default();
             let mut client = Client::connect(&address, 1, &options).await.expect("connected");
             let (sender, mut receiver) =
-                client.become_primary("", ElectionId(1), support::PATIENCE).await.expect("primary");
+                client.become_primary("", ElectionId(1), support::TIMEOUT).await.expect("primary");
             client.ensure_pipeline(support::pipeline(1)).await.expect("pushed");
             for _ in 0..COUNT {
                 let received = receiver.next().await.expect("open");
@@ -61,7 +61,7 @@ async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
     for number in 0..COUNT {
         assert_eq!(served.devices[0].send_now([packet_in(vec![number], 0)]), Ok(1));
         // This runtime runs nothing else until the controller has received the packet.
-        assert_eq!(told.recv_timeout(support::PATIENCE).as_deref(), Ok(&[number][..]));
+        assert_eq!(told.recv_timeout(support::TIMEOUT).as_deref(), Ok(&[number][..]));
     }
     controller.join().expect("no panic");
 }

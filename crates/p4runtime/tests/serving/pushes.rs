@@ -20,7 +20,7 @@ use p4runtime::{
 };
 use tonic::{Code, Status};
 
-use crate::support::{Event, PATIENCE, Served, host, pipeline, soon};
+use crate::support::{Event, Served, TIMEOUT, host, pipeline, soon};
 
 /// A target of emulated switches that loads device configurations beginning with "wait" only when
 /// its gate is open.
@@ -117,7 +117,7 @@ async fn is_loading(client: &mut Client) {
 #[tokio::test]
 async fn others_are_served_while_a_pipeline_is_loaded() {
     let target = Gated::default();
-    let served = target.serve(PATIENCE).await;
+    let served = target.serve(TIMEOUT).await;
     let (mut client, _sender, _receiver) = served.primary().await;
     let pushing = push(&client, waiting());
     is_loading(&mut client).await;
@@ -127,7 +127,7 @@ async fn others_are_served_while_a_pipeline_is_loaded() {
     let mut stranger = served.client().await;
     assert_eq!(soon(cookie(&mut stranger)).await, Some(1));
     let mut other = stranger.for_device(2);
-    let stream = other.become_primary("", ElectionId(1), PATIENCE).await.expect("primary");
+    let stream = other.become_primary("", ElectionId(1), TIMEOUT).await.expect("primary");
     soon(other.set_pipeline(Action::VerifyAndCommit, Some(pipeline(5)))).await.expect("pushed");
     assert!(!pushing.is_finished());
 
@@ -159,7 +159,7 @@ async fn a_load_that_takes_too_long_is_refused_and_the_old_pipeline_runs() {
 #[tokio::test]
 async fn a_push_takes_effect_even_if_its_client_disconnects() {
     let target = Gated::default();
-    let served = target.serve(PATIENCE).await;
+    let served = target.serve(TIMEOUT).await;
     let (mut client, _sender, _receiver) = served.primary().await;
     let pushing = push(&client, waiting());
     is_loading(&mut client).await;
@@ -174,7 +174,7 @@ async fn a_push_takes_effect_even_if_its_client_disconnects() {
 #[tokio::test]
 async fn a_server_stops_while_a_pipeline_is_loaded() {
     let target = Gated::default();
-    let mut served = target.serve(PATIENCE).await;
+    let mut served = target.serve(TIMEOUT).await;
     let (mut client, _sender, _receiver) = served.primary().await;
     let pushing = push(&client, waiting());
     is_loading(&mut client).await;

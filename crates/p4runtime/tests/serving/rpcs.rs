@@ -12,7 +12,7 @@ use p4runtime::{
 };
 use tonic::Code;
 
-use crate::support::{Event, PATIENCE, Served, TABLE, host, pipeline, soon};
+use crate::support::{Event, Served, TABLE, TIMEOUT, host, pipeline, soon};
 
 fn all_hosts() -> Vec<v1::Entity> {
     let entry = v1::TableEntry { table_id: TABLE, ..Default::default() };
@@ -33,7 +33,7 @@ async fn a_session_from_arbitration_to_reading_back() {
     let Err(WriteError::Rpc(status)) = early else { panic!("{early:?}") };
     assert_eq!(status.code(), Code::PermissionDenied);
 
-    let _stream = client.become_primary("", ElectionId(1), PATIENCE).await.expect("primary");
+    let _stream = client.become_primary("", ElectionId(1), TIMEOUT).await.expect("primary");
     let outcome = client.ensure_pipeline(pipeline(7)).await.expect("pushed");
     assert_eq!(outcome, PipelineOutcome::Pushed);
     let outcome = client.ensure_pipeline(pipeline(7)).await.expect("there");
@@ -133,7 +133,7 @@ async fn hundreds_of_devices_share_a_listener_and_a_connection() {
     let mut streams = Vec::new();
     for device in 1..=COUNT {
         let mut client = client.for_device(device);
-        streams.push(client.become_primary("", ElectionId(1), PATIENCE).await.expect("primary"));
+        streams.push(client.become_primary("", ElectionId(1), TIMEOUT).await.expect("primary"));
         client.set_pipeline(Action::VerifyAndCommit, Some(pipeline(device))).await.expect("pushed");
     }
     for device in 1..=COUNT {
@@ -144,7 +144,7 @@ async fn hundreds_of_devices_share_a_listener_and_a_connection() {
     let mut unknown = client.for_device(COUNT + 1);
     let status = unknown.get_pipeline(ResponseType::All).await.expect_err("unknown");
     assert_eq!(status.code(), Code::NotFound);
-    let refused = unknown.become_primary("", ElectionId(1), PATIENCE).await;
+    let refused = unknown.become_primary("", ElectionId(1), TIMEOUT).await;
     let Err(ArbitrationFailure::Refused(status)) = refused else { panic!("{refused:?}") };
     assert_eq!(status.code(), Code::NotFound);
     let pipelines: Vec<_> = served.devices.iter().filter_map(|device| device.pipeline()).collect();
@@ -164,13 +164,13 @@ async fn backups_are_notified_of_the_primary() {
     let served = Served::new(1, ServerOptions::default()).await;
     let (mut first, mut second) = (served.client().await, served.client().await);
     let (sender, mut receiver) =
-        first.become_primary("", ElectionId(10), PATIENCE).await.expect("primary");
+        first.become_primary("", ElectionId(10), TIMEOUT).await.expect("primary");
     let (other, mut others) =
         second.open_stream("", None, Some(ElectionId(9))).await.expect("open");
     let highest = Some(ElectionId(10));
     assert_eq!(soon(others.arbitrated()).await.expect("told"), Standing::Backup { highest });
 
-    let clash = served.client().await.become_primary("", ElectionId(10), PATIENCE).await;
+    let clash = served.client().await.become_primary("", ElectionId(10), TIMEOUT).await;
     let Err(ArbitrationFailure::Refused(status)) = clash else { panic!("{clash:?}") };
     assert_eq!(status.code(), Code::InvalidArgument);
     assert_eq!(status.message(), "Election id already exists");

@@ -19,7 +19,7 @@ use tonic::{
     codegen::http::{HeaderMap, HeaderValue, Request, Response},
 };
 
-use crate::support::{PATIENCE, host, soon};
+use crate::support::{TIMEOUT, host, soon};
 
 type Call = (Request<RecvStream>, SendResponse<Bytes>);
 
@@ -79,7 +79,7 @@ fn packet(number: u32) -> Bytes {
 }
 
 async fn stream(client: &mut Client) -> (StreamSender, StreamReceiver) {
-    soon(client.become_primary("", ElectionId(1), PATIENCE)).await.expect("primary")
+    soon(client.become_primary("", ElectionId(1), TIMEOUT)).await.expect("primary")
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn errors_describe_responses_other_than_grpc() {
         let refused = soon(client.capabilities()).await.expect_err("no gRPC");
         assert_eq!(refused.code(), code, "{http} {kind}");
         assert!(refused.message().contains(named), "{refused:?}");
-        let refused = soon(client.become_primary("", ElectionId(1), PATIENCE)).await;
+        let refused = soon(client.become_primary("", ElectionId(1), TIMEOUT)).await;
         let Err(ArbitrationFailure::Refused(refused)) = refused else { panic!("{refused:?}") };
         assert_eq!(refused.code(), code, "{http} {kind}");
         assert!(refused.message().contains(named), "{refused:?}");
@@ -170,7 +170,7 @@ async fn details_that_cannot_be_read_are_none() {
     let outcome = soon(client.write(vec![host(1)], Atomicity::ContinueOnError)).await;
     let Err(WriteError::Rpc(refused)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(refused.code(), Code::Unknown);
-    let refused = soon(client.become_primary("", ElectionId(1), PATIENCE)).await;
+    let refused = soon(client.become_primary("", ElectionId(1), TIMEOUT)).await;
     assert!(matches!(refused, Err(ArbitrationFailure::Refused(_))), "{refused:?}");
 }
 
@@ -182,7 +182,7 @@ async fn a_stream_that_ends_at_once_with_ok_is_unavailable() {
         respond.send_response(head, true).expect("sent");
     })
     .await;
-    let refused = soon(client.become_primary("", ElectionId(1), PATIENCE)).await;
+    let refused = soon(client.become_primary("", ElectionId(1), TIMEOUT)).await;
     let Err(ArbitrationFailure::Refused(refused)) = refused else { panic!("{refused:?}") };
     assert_eq!(refused.code(), Code::Unavailable);
 }

@@ -28,7 +28,7 @@ use tokio::{
 pub(crate) const TABLE: u32 = 0x0200_0001;
 pub(crate) const DIGEST: u32 = 0x1700_0001;
 /// A time longer than any step takes. Only a failing test waits this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 const P4INFO: &str = r#"
     tables {
@@ -130,7 +130,7 @@ impl Log {
                 self.more.notified().await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting)
+        tokio::time::timeout(TIMEOUT, waiting)
             .await
             .unwrap_or_else(|_| panic!("{:?}", self.events()))
     }
@@ -254,7 +254,7 @@ impl Served {
     pub(crate) async fn primary(&self) -> (Client, StreamSender, StreamReceiver) {
         let mut client = self.client().await;
         let (sender, receiver) =
-            client.become_primary("", ElectionId(1), PATIENCE).await.expect("primary");
+            client.become_primary("", ElectionId(1), TIMEOUT).await.expect("primary");
         client.ensure_pipeline(pipeline(1)).await.expect("pushed");
         self.log.wait_for(Event::Pipeline).await;
         (client, sender, receiver)
@@ -268,12 +268,12 @@ impl Served {
     }
 
     pub(crate) async fn stopped(self) {
-        let running = tokio::time::timeout(PATIENCE, self.running);
+        let running = tokio::time::timeout(TIMEOUT, self.running);
         running.await.expect("in time").expect("no panic");
     }
 }
 
 /// Awaits a future, and fails the test if it takes too long.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("in time")
+    tokio::time::timeout(TIMEOUT, future).await.expect("in time")
 }

@@ -12,13 +12,13 @@ use packetio::{Burst, Frame, Port, Transmitted};
 use std::time::{Duration, Instant};
 
 /// The longest time to wait for an expected event.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Waits until `happened` returns true; panics after [`PATIENCE`].
+/// Waits until `happened` returns true; panics after [`TIMEOUT`].
 fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let start = Instant::now();
     while !happened() {
-        assert!(start.elapsed() < PATIENCE, "{what} did not happen");
+        assert!(start.elapsed() < TIMEOUT, "{what} did not happen");
         std::thread::yield_now();
     }
 }

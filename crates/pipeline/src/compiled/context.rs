@@ -238,7 +238,7 @@ impl Context {
 
     /// Sets the interpreter that runs the statements that generated code leaves to it.
     /// `interpreter` must live while generated code runs.
-    pub(super) fn set_machine(&mut self, interpreter: &mut Interpreter<'_>) {
+    pub(super) fn set_interpreter(&mut self, interpreter: &mut Interpreter<'_>) {
         self.interpreter = std::ptr::from_mut(interpreter).cast();
     }
 }
@@ -278,7 +278,7 @@ pub(super) unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
 /// `context` must be the pointer that a block of generated code was called with, its host and
 /// interpreter must still exist, and nothing else may use either while the result lives.
 pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
-    // SAFETY: the pointer is null or the interpreter that `Context::set_machine` borrowed, which
+    // SAFETY: the pointer is null or the interpreter that `Context::set_interpreter` borrowed, which
     // the caller guarantees to be alive and unused.
     let interpreter = unsafe { (*context).interpreter.cast::<Interpreter<'h>>().as_mut() };
     // SAFETY: the caller guarantees that the host is alive and unused, and it is a different object

@@ -230,7 +230,7 @@ impl Run<'_, '_> {
         self.context.length = packet.len() as u64;
         self.context.cursor = self.interpreter.cursor_bytes();
         self.context.set_host(self.host);
-        self.context.set_machine(self.interpreter);
+        self.context.set_interpreter(self.interpreter);
         let stop = self.interpreter.scratch.stop.as_deref().map(|stop| &*stop.flag);
         self.context.begin_work(self.interpreter.work_left(), stop);
         let frame = self.frame.as_mut_ptr().cast();

@@ -143,7 +143,7 @@ fn blocks(
         context.emitted = output.pointer();
         context.emitted_length = 0;
         context.set_host(&mut host);
-        context.set_machine(&mut interpreter);
+        context.set_interpreter(&mut interpreter);
         // SAFETY: the frame and the output are as long as the resolved program says, the packet is
         // as long as the context says, and the host and the interpreter outlive the call.
         let how = unsafe { code.machine_code.run(position, frame.pointer(), &mut context) };

@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{effects, slow_path};
+use super::{effects, roles, slow_path};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -80,6 +80,10 @@ pub(super) fn of(
     if let Some(found) = &outcome.slow_path {
         document.findings.extend(slow_path::findings(found));
         document.sections.push(slow_path::section(found));
+    }
+    if let Some(found) = outcome.roles.as_ref().filter(|found| !found.takeovers.is_empty()) {
+        document.findings.extend(roles::findings(found));
+        document.sections.push(roles::section(found));
     }
     if outcome.late_errors > 0 {
         document.findings.push(format!(

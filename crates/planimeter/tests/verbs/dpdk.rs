@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::command::{planimeter, stderr, stdout};
 
 /// The time limit for steps that take milliseconds unless something is wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const PLANIMETER: &str = env!("CARGO_BIN_EXE_planimeter");
 
@@ -114,7 +114,7 @@ fn a_switch_sends_through_a_ring() {
     let begin = Instant::now();
     let frames = loop {
         let frames = frames_of(&left);
-        if frames.len() >= usize::from(FRAMES) || begin.elapsed() > PATIENCE {
+        if frames.len() >= usize::from(FRAMES) || begin.elapsed() > TIMEOUT {
             break frames;
         }
         thread::yield_now();
@@ -178,7 +178,7 @@ fn a_switch_forwards_between_interfaces() {
 fn receive(port: &mut Port, count: usize) -> Vec<Vec<u8>> {
     let (mut burst, mut packets) = (Burst::new(count), Vec::new());
     let begin = Instant::now();
-    while packets.len() < count && begin.elapsed() < PATIENCE {
+    while packets.len() < count && begin.elapsed() < TIMEOUT {
         burst.clear();
         port.queues[0].receive(&mut burst).expect("the port is up");
         packets.extend(burst.frames().iter().map(|frame| frame.bytes().to_vec()));

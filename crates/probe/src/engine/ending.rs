@@ -93,7 +93,7 @@ mod tests {
     use crate::ledger::{SwitchLedger, Window};
 
     const MS: u64 = 1_000_000;
-    const PATIENCE: Drain = Drain::For(Duration::from_secs(2));
+    const TIMEOUT: Drain = Drain::For(Duration::from_secs(2));
     const WINDOW: Window = Window { from: 0, to: 1_000 * MS };
 
     /// Returns the record of a switch that sends every 10 ms until `sent_until`; all but the first
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn ends_soon_once_everything_is_answered() {
         let (tally, _) = books(WINDOW.to, 0);
-        let mut ending = Ending::new(WINDOW.to, PATIENCE);
+        let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         assert!(!ending.look(WINDOW.to - 1, false, &tally));
         let at = over(&mut ending, WINDOW.to, &tally);
         assert!((1_300 * MS..1_330 * MS).contains(&at), "{at}");
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn waits_for_missing_answers_as_long_as_asked() {
         let (tally, _) = books(WINDOW.to, 1);
-        let mut ending = Ending::new(WINDOW.to, PATIENCE);
+        let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         let at = over(&mut ending, WINDOW.to, &tally);
         assert!((3_000 * MS..3_030 * MS).contains(&at), "{at}");
     }
@@ -140,7 +140,7 @@ mod tests {
     fn what_is_due_after_a_pause_leaves_and_has_the_whole_time_for_its_answers() {
         // The process was suspended from 600 ms to 9 s, beyond window and drain.
         let (mut tally, mut ledger) = books(600 * MS, 0);
-        let mut ending = Ending::new(WINDOW.to, PATIENCE);
+        let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         let resumed = 9_000 * MS;
         assert!(!ending.look(resumed, false, &tally), "the schedule holds more");
         for due in (600 * MS..WINDOW.to).step_by(10 * MS as usize) {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_pause_while_waiting_costs_no_answer() {
         let (mut tally, mut ledger) = books(WINDOW.to, 99);
-        let mut ending = Ending::new(WINDOW.to, PATIENCE);
+        let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         assert!(!ending.look(WINDOW.to, true, &tally));
         assert!(!ending.look(60_000 * MS, true, &tally), "what came meanwhile is read now");
         for sequence in 0..99 {
@@ -178,7 +178,7 @@ mod tests {
             ledger.wait(&mut tally, due);
         }
         ledger.refuse(&mut tally);
-        let mut ending = Ending::new(WINDOW.to, PATIENCE);
+        let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         let at = over(&mut ending, WINDOW.to, &tally);
         assert!((3_000 * MS..3_400 * MS).contains(&at), "{at}");
         ledger.close(&mut tally);

@@ -18,7 +18,7 @@ use rustix::net::{
 /// holds, up to 32 KiB.
 const CHUNK: usize = 64 * 1024;
 /// The read timeout. The kernel replies immediately, so a longer wait means that no reply comes.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
@@ -123,7 +123,7 @@ impl Diag {
         let protocol = Some(netlink::SOCK_DIAG);
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
         Ok(Self { socket, ends, sequence: 0, chunk: vec![0; CHUNK] })
     }
 

@@ -13,7 +13,7 @@ use crate::config::{Config, Protocol};
 use crate::netcfg;
 
 /// The timeout of one request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The priority of the rules of provisioned paths.
 const PRIORITY: u16 = 100;
 
@@ -47,7 +47,7 @@ impl Northbound {
         let base = |base: &str| base.trim_end_matches('/').to_owned();
         Ok(Some(match text.split_once(':') {
             Some(("ofctl", url)) => Self::Ofctl {
-                agent: netcfg::agent(PATIENCE),
+                agent: netcfg::agent(TIMEOUT),
                 base: base(url),
                 first_id,
                 switches: config.switches.count,
@@ -55,7 +55,7 @@ impl Northbound {
             Some(("onos", url)) => {
                 let (user, password) = &config.controller.onos_credentials;
                 Self::Onos {
-                    agent: netcfg::agent(PATIENCE),
+                    agent: netcfg::agent(TIMEOUT),
                     base: base(url),
                     authorization: netcfg::authorization(user, password),
                     first_id,

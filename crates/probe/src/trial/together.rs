@@ -30,7 +30,7 @@ use crate::engine::{Books, Portion, TrialPlan};
 use crate::outcome::{Completion, RankOutcome};
 
 /// The time, beyond the duration of a phase, after which a rank that sends nothing counts as lost.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time to wait for the records of the other ranks after an interrupt, if the link does not
 /// report lost ranks. It is short, because mpirun interrupts all ranks when one has died, and kills
 /// them a second later.
@@ -251,13 +251,13 @@ impl<'a> Together<'a> {
             self.group.send(Rank::FIRST, &RankMessage::Reached(phase, mine.clone()));
             mine?;
             // The first rank waits for the others in turn, so its message may come late.
-            return match self.of_first(plan, patience + 2 * PATIENCE) {
+            return match self.of_first(plan, patience + 2 * TIMEOUT) {
                 Ok(RankMessage::Proceed(reached)) if reached == phase => Ok(()),
                 Ok(_) => Err(failed("rank 0 went on without this one".to_owned())),
                 Err(reason) => Err(failed(reason)),
             };
         }
-        let deadline = Instant::now() + patience + PATIENCE;
+        let deadline = Instant::now() + patience + TIMEOUT;
         let mut awaited: Vec<Rank> = self.group.others().collect();
         let mut trouble = mine.err();
         loop {
@@ -285,7 +285,7 @@ impl<'a> Together<'a> {
             }
             if Instant::now() >= deadline {
                 for rank in awaited.drain(..) {
-                    self.group.give_up(rank, silent(patience + PATIENCE));
+                    self.group.give_up(rank, silent(patience + TIMEOUT));
                 }
                 break;
             }
@@ -324,7 +324,7 @@ impl<'a> Together<'a> {
     /// `at`.
     pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
         if !self.is_first() {
-            return match self.of_first(plan, 2 * PATIENCE) {
+            return match self.of_first(plan, 2 * TIMEOUT) {
                 Ok(RankMessage::Begin(at)) => Ok(at),
                 Ok(_) => Err(failed("rank 0 did not say when traffic begins".to_owned())),
                 Err(reason) => Err(failed(reason)),
@@ -368,7 +368,7 @@ impl<'a> Together<'a> {
         interrupted: bool,
     ) -> (Vec<RankRecord>, Vec<RankOutcome>) {
         let hurries = interrupted && !self.group.notices_loss();
-        let patience = if hurries { IN_HASTE } else { PATIENCE };
+        let patience = if hurries { IN_HASTE } else { TIMEOUT };
         let deadline = Instant::now() + patience;
         loop {
             let awaited: Vec<Rank> = self

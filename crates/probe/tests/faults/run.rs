@@ -18,7 +18,7 @@ pub(crate) fn run(settings: &[(&str, &str)]) -> Trial {
 
 /// Runs, and returns the result or the error message.
 pub(crate) fn try_run(settings: &[(&str, &str)]) -> Result<RunResult, String> {
-    Going::start(settings).finish()
+    RunningProbe::start(settings).finish()
 }
 
 /// Runs one trial until it is in a phase, and then interrupts it.
@@ -28,21 +28,21 @@ pub(crate) fn interrupted(settings: &[(&str, &str)], phase: Phase) -> Trial {
 
 /// Runs until a trial is in a phase, and then interrupts the run.
 pub(crate) fn interrupted_in(settings: &[(&str, &str)], phase: Phase) -> RunResult {
-    let going = Going::start(settings);
+    let going = RunningProbe::start(settings);
     going.wait_until(|live| live.phase() == phase);
     going.interrupt()
 }
 
 /// Runs one trial until this number of packet-ins have left, and then interrupts it.
 pub(crate) fn interrupted_after(settings: &[(&str, &str)], packet_ins: u64) -> Trial {
-    let going = Going::start(settings);
+    let going = RunningProbe::start(settings);
     going.wait_until(|live| live.sent() >= packet_ins);
     only(going.interrupt())
 }
 
 /// Runs until the first trial has ended, and then interrupts the run.
 pub(crate) fn interrupted_after_a_trial(settings: &[(&str, &str)]) -> RunResult {
-    let going = Going::start(settings);
+    let going = RunningProbe::start(settings);
     going.trial_ended.recv_timeout(BOUND).expect("a trial ends");
     going.interrupt()
 }
@@ -55,14 +55,14 @@ fn only(result: RunResult) -> Trial {
 }
 
 /// A run in a thread of its own.
-struct Going {
+struct RunningProbe {
     live: Arc<Live>,
     interrupt: Arc<AtomicBool>,
     trial_ended: mpsc::Receiver<()>,
     result: mpsc::Receiver<Result<RunResult, String>>,
 }
 
-impl Going {
+impl RunningProbe {
     fn start(settings: &[(&str, &str)]) -> Self {
         let config = resolve(settings);
         let live = Arc::new(Live::default());

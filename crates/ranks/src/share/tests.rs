@@ -18,7 +18,7 @@ fn square(item: usize) -> usize {
 }
 
 /// Limits for tests in which no rank is late, however busy the machine is.
-const PATIENT: Patience = Patience { beat: BRIEF.beat, ..PATIENCE };
+const PATIENT: Patience = Patience { beat: BRIEF.beat, ..TIMEOUT };
 
 /// Runs all ranks except those in `absent`; returns the result of each.
 fn run_ranks(
@@ -105,7 +105,7 @@ fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
 
     // The rank joins and receives its items; then it is gone or silent.
     for is_gone in [true, false] {
-        let patience = if is_gone { PATIENT } else { Patience { begin: PATIENCE.begin, ..BRIEF } };
+        let patience = if is_gone { PATIENT } else { Patience { begin: TIMEOUT.begin, ..BRIEF } };
         let mut links = in_memory(2).into_iter();
         let (own, other) = (links.next().expect("two"), links.next().expect("two"));
         let shared = std::thread::scope(|scope| {

@@ -89,6 +89,10 @@ enum Row {
 
 /// The number of spaces between two columns.
 const GAP: usize = 2;
+/// The number of spaces before the second and further lines of a row.
+const CONTINUED: usize = 4;
+/// The smallest number of characters to which the text in a last column is shortened.
+const MIN_TEXT: usize = 8;
 
 impl Grid {
     pub(crate) fn new(columns: Vec<Column>) -> Self {
@@ -114,15 +118,16 @@ impl Grid {
     pub(crate) fn render(&self, layout: Layout) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let shown = self.fitting(&widths, layout.columns());
+        let lines = self.lines(&shown, &widths, layout.columns());
         let mut out = String::new();
         if self.columns.iter().any(|c| !c.title.is_empty()) {
             let titles: Vec<_> =
                 self.columns.iter().map(|c| Cell::painted(c.title.clone(), Paint::Faint)).collect();
-            self.line(&mut out, &titles, &shown, &widths, layout);
+            self.row_of(&mut out, &titles, &lines, &widths, layout);
         }
         for row in &self.rows {
             match row {
-                Row::Cells(cells) => self.line(&mut out, cells, &shown, &widths, layout),
+                Row::Cells(cells) => self.row_of(&mut out, cells, &lines, &widths, layout),
                 Row::Section(text) => out.push_str(&layout.paragraph("", text, Paint::Strong)),
             }
         }
@@ -141,49 +146,85 @@ impl Grid {
     }
 
     /// Returns the indices of the columns that fit into `room` characters, given the width of each
-    /// column.
+    /// column. Those that always stay may need more room.
     fn fitting(&self, widths: &[usize], room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|column| widths[*column] > 0).collect();
-        loop {
-            let needed: usize =
-                shown.iter().map(|c| widths[*c] + self.columns[*c].indent + GAP).sum();
-            if needed.saturating_sub(GAP) <= room {
-                return shown;
-            }
-            let least = shown
-                .iter()
-                .copied()
-                .filter(|c| self.columns[*c].rank > 0)
-                .max_by_key(|c| self.columns[*c].rank);
-            match least {
+        while self.needed(&shown, widths) > room {
+            let ranked = shown.iter().copied().filter(|c| self.columns[*c].rank > 0);
+            match ranked.max_by_key(|c| self.columns[*c].rank) {
                 Some(column) => shown.retain(|c| *c != column),
-                None => return shown,
+                None => break,
             }
+        }
+        shown
+    }
+
+    /// Returns the number of characters that these columns take side by side.
+    fn needed(&self, columns: &[usize], widths: &[usize]) -> usize {
+        let all: usize = columns.iter().map(|c| widths[*c] + self.columns[*c].indent + GAP).sum();
+        all.saturating_sub(GAP)
+    }
+
+    /// Divides the columns that are shown among the lines of a row, so that each line fits into
+    /// `room` characters. A row is a single line unless the columns are too wide together and the
+    /// last one holds figures, which must not be cut. Text in the last column is shortened instead.
+    fn lines(&self, shown: &[usize], widths: &[usize], room: usize) -> Vec<Vec<usize>> {
+        let [before @ .., last] = shown else { return Vec::new() };
+        let beside = room.saturating_sub(self.needed(before, widths) + GAP);
+        let is_cut = !self.columns[*last].right && beside >= MIN_TEXT;
+        if is_cut || self.needed(shown, widths) <= room {
+            return vec![shown.to_vec()];
+        }
+        let mut lines: Vec<Vec<usize>> = Vec::new();
+        for &column in shown {
+            let indent = if lines.len() > 1 { CONTINUED } else { 0 };
+            match lines.last_mut() {
+                Some(line) if self.needed(line, widths) + indent + GAP + widths[column] <= room => {
+                    line.push(column);
+                }
+                _ => lines.push(vec![column]),
+            }
+        }
+        lines
+    }
+
+    /// Appends one row of the grid.
+    fn row_of(
+        &self,
+        out: &mut String,
+        cells: &[Cell],
+        lines: &[Vec<usize>],
+        widths: &[usize],
+        layout: Layout,
+    ) {
+        for (number, columns) in lines.iter().enumerate() {
+            let indent = if number > 0 { CONTINUED } else { 0 };
+            self.line(out, cells, columns, indent, widths, layout);
         }
     }
 
-    /// Appends one line of the grid, with the columns that are shown.
+    /// Appends one line of a row, with the columns that are in it.
     fn line(
         &self,
         out: &mut String,
         cells: &[Cell],
-        shown: &[usize],
+        columns: &[usize],
+        indent: usize,
         widths: &[usize],
         layout: Layout,
     ) {
-        let mut line = String::new();
-        let mut used = 0;
+        let mut line = " ".repeat(indent);
+        let mut used = indent;
         let blank = Cell::new("");
-        for (position, &column) in shown.iter().enumerate() {
+        for (position, &column) in columns.iter().enumerate() {
             let (cell, about) = (cells.get(column).unwrap_or(&blank), &self.columns[column]);
             let before = about.indent + if position == 0 { 0 } else { GAP };
             used += before;
-            let last = position + 1 == shown.len();
-            // If the columns of rank 0 alone are too wide, the last column is shortened.
-            let room = if last { layout.columns().saturating_sub(used).max(8) } else { usize::MAX };
+            let last = position + 1 == columns.len();
+            let room = if last { layout.columns().saturating_sub(used) } else { usize::MAX };
             let text = shorten(&cell.text, room);
-            let width = if last { widths[column].min(room) } else { widths[column] };
+            let width = widths[column].min(room);
             let padding = width.saturating_sub(text.chars().count());
             used += width;
             line.push_str(&" ".repeat(before));
@@ -280,6 +321,29 @@ mod tests {
         let titles = text.lines().next().expect("titles");
         assert!(titles.contains('a') && titles.contains('c') && !titles.contains('b'), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn figures_that_do_not_fit_side_by_side_go_on_in_the_next_line() {
+        for (width, count) in [(1, 3), (20, 3), (20, 4), (38, 3), (39, 2), (39, 7), (70, 3)] {
+            let columns = (0..count).map(|column| Column::right(format!("title {column}")));
+            let mut grid = Grid::new(columns.collect());
+            let figures: Vec<_> = (1..=count).map(|digit| digit.to_string().repeat(width)).collect();
+            grid.row(figures.iter().map(Cell::new).collect());
+            let text = grid.render(PLAIN);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            let shown: Vec<_> = text.split_whitespace().collect();
+            assert!(figures.iter().all(|figure| shown.contains(&figure.as_str())), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_in_the_last_column_is_shortened() {
+        let mut grid = Grid::new(vec![Column::right("n"), Column::left("remark")]);
+        grid.row(vec![Cell::new("1".repeat(60)), Cell::new("x".repeat(30))]);
+        let text = grid.render(PLAIN);
+        let row = format!("{}  {}…", "1".repeat(60), "x".repeat(17));
+        assert_eq!(text.lines().nth(1), Some(row.as_str()), "{text}");
     }
 
     #[test]

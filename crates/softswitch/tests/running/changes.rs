@@ -1,7 +1,7 @@
 //! Tests of entries that the switch's internal controller writes on behalf of packets
 //! (`update = "digest"`).
 
-use crate::support::{Bench, Controller, Names, PATIENCE};
+use crate::support::{Bench, Controller, Names, TIMEOUT};
 use std::time::Instant;
 
 /// A program that counts the packets of a station in its entry, and writes the count into the
@@ -43,7 +43,7 @@ async fn a_packet_finds_what_the_previous_packet_wrote_when_the_controller_has_a
         // Another thread writes the entry, after the packet has been processed.
         let start = Instant::now();
         while bench.switch.state()[0].activity.entry_changes <= number {
-            assert!(start.elapsed() < PATIENCE, "the entry is not written");
+            assert!(start.elapsed() < TIMEOUT, "the entry is not written");
             tokio::task::yield_now().await;
         }
     }

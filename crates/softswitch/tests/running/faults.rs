@@ -1,7 +1,7 @@
 //! Tests of controllers that disconnect, compete for mastership or do not read their streams, and
 //! of packets of any shape.
 
-use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
+use crate::support::{Bench, Controller, Names, PROGRAM, TIMEOUT};
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions};
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
@@ -49,7 +49,7 @@ async fn a_controller_that_is_gone_in_a_write_leaves_whole_entries() {
         let options = ClientOptions::default();
         let mut client =
             Client::connect(&address, crate::support::DEVICE, &options).await.expect("it listens");
-        let stream = client.become_primary("", ElectionId(election), PATIENCE).await;
+        let stream = client.become_primary("", ElectionId(election), TIMEOUT).await;
         let _stream = stream.expect("nobody else is there");
         let write = client.write(inserts(&names, 0..200), Atomicity::ContinueOnError);
         // The Write may be cut off before it is sent or before it is answered.
@@ -105,6 +105,6 @@ async fn packets_of_any_shape_do_no_harm() {
         if left == [[20, 1]] {
             break;
         }
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIMEOUT);
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of packets between ports, and between ports and controllers.
 
-use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
+use crate::support::{Bench, Controller, Names, PROGRAM, TIMEOUT};
 use p4runtime::proto::v1::{self, entity::Entity as Kind, stream_message_response::Update};
 
 #[tokio::test]
@@ -123,13 +123,13 @@ async fn time_stamps_count_microseconds_since_the_start() {
     let left = bench.receive(2, 1);
     let stamp = left[0][2..8].iter().fold(0_u128, |stamp, byte| stamp << 8 | u128::from(*byte));
     // The switch started a little before `start`.
-    assert!(stamp > 0 && stamp < start.elapsed().as_micros() + PATIENCE.as_micros(), "{stamp}");
+    assert!(stamp > 0 && stamp < start.elapsed().as_micros() + TIMEOUT.as_micros(), "{stamp}");
 }
 
 impl Controller {
     /// Returns the next message from the switch.
     pub(crate) async fn next_update(&mut self) -> Option<Update> {
-        let next = tokio::time::timeout(PATIENCE, self.receiver.next()).await;
+        let next = tokio::time::timeout(TIMEOUT, self.receiver.next()).await;
         next.expect("it comes in time").expect("the stream goes on")
     }
 }

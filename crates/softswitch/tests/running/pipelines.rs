@@ -1,6 +1,6 @@
 //! Tests of programs that are pushed, refused and replaced.
 
-use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM, pushed};
+use crate::support::{Bench, Controller, Names, PROGRAM, TIMEOUT, pushed};
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use packetio::{Burst, Frame, Port, Transmitted};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ async fn programs_are_exchanged_under_traffic_without_a_lost_packet() {
         }
         let start = Instant::now();
         while seen.load(Ordering::Relaxed) < mark && !traffic.is_finished() {
-            assert!(start.elapsed() < PATIENCE, "no packet went through program {mark}");
+            assert!(start.elapsed() < TIMEOUT, "no packet went through program {mark}");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -117,7 +117,7 @@ fn traffic(lines: &mut [Port], stop: &AtomicBool, seen: &AtomicU8) -> u32 {
     let mut burst = Burst::new(64);
     let mut start = Instant::now();
     while received < sent || !stop.load(Ordering::Relaxed) {
-        assert!(start.elapsed() < PATIENCE, "{received} of {sent} packets left");
+        assert!(start.elapsed() < TIMEOUT, "{received} of {sent} packets left");
         while sent - received < UNDER_WAY && !stop.load(Ordering::Relaxed) {
             let packet = [&[1, 9][..], &sent.to_be_bytes()].concat();
             assert_eq!(lines[0].queues[0].transmit(&packet), Transmitted::Taken);

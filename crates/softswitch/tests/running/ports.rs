@@ -1,7 +1,7 @@
 //! Tests of ports that go down, are disabled, are replaced, or whose captures end.
 
 use crate::metrics::get;
-use crate::support::{Bench, Controller, DEVICE, Names, PATIENCE, PROGRAM};
+use crate::support::{Bench, Controller, DEVICE, Names, PROGRAM, TIMEOUT};
 use packetio::{Burst, Port, PortCounters, PortDown, Queue, Transmitted, memory, tap};
 use softswitch::PortState;
 use std::io;
@@ -55,7 +55,7 @@ impl Bench {
     fn wait_for(&self, number: u32, what: impl Fn(&PortState) -> bool) {
         let start = Instant::now();
         while !self.port(number).is_some_and(|port| what(&port)) {
-            assert!(start.elapsed() < PATIENCE, "{:?}", self.port(number));
+            assert!(start.elapsed() < TIMEOUT, "{:?}", self.port(number));
             std::thread::yield_now();
         }
     }
@@ -111,7 +111,7 @@ async fn no_packet_passes_a_disabled_port() {
     bench.send(1, &[20, 1]);
     let start = Instant::now();
     while bench.switch.state()[0].activity.port_disabled < 2 {
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIMEOUT);
         std::thread::yield_now();
     }
     bench.send(1, &[30, 2]);
@@ -139,7 +139,7 @@ async fn a_port_is_disabled_for_the_first_packet_after_the_answer() {
             let mut passed = Burst::new(1);
             bench.lines[2].queues[0].receive(&mut passed).expect("a line is never down");
             assert!(passed.frames().is_empty(), "round {round}: the packet passed");
-            assert!(start.elapsed() < PATIENCE);
+            assert!(start.elapsed() < TIMEOUT);
             std::thread::yield_now();
         }
     }
@@ -166,7 +166,7 @@ async fn a_capture_that_ends_on_a_full_disk_is_reported() {
     let expected = "device 7: port 2: a capture of lastinga has ended: no storage space";
     let start = Instant::now();
     while !log.text().contains(expected) {
-        assert!(start.elapsed() < PATIENCE, "{}", log.text());
+        assert!(start.elapsed() < TIMEOUT, "{}", log.text());
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let address = bench.switch.metrics_address().expect("it was asked for");

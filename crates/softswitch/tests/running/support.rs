@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 pub(crate) const DEVICE: u64 = 7;
 pub(crate) const CPU_PORT: u32 = 255;
 /// The time after which a test fails if an expected event has not happened.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program that forwards packets by their first byte. For a byte without a table entry, it sends
 /// a packet-in and a digest.
@@ -160,7 +160,7 @@ impl Bench {
         let mut burst = Burst::new(count);
         let start = Instant::now();
         while burst.frames().len() < count {
-            assert!(start.elapsed() < PATIENCE, "{} of {count} packets", burst.frames().len());
+            assert!(start.elapsed() < TIMEOUT, "{} of {count} packets", burst.frames().len());
             self.lines[port - 1].queues[0].receive(&mut burst).expect("a line is never down");
         }
         burst.frames().iter().map(|frame: &Frame| frame.bytes().to_vec()).collect()
@@ -243,7 +243,7 @@ impl Controller {
     ) -> Result<Self, String> {
         let connected = Client::connect(address, device, &ClientOptions::default()).await;
         let mut client = connected.map_err(|error| format!("{error:?}"))?;
-        let stream = client.become_primary("", ElectionId(election_id), PATIENCE).await;
+        let stream = client.become_primary("", ElectionId(election_id), TIMEOUT).await;
         let (sender, receiver) = stream.map_err(|error| format!("{error:?}"))?;
         Ok(Self { client, sender, receiver })
     }
@@ -256,7 +256,7 @@ impl Controller {
         loop {
             match Self::try_at(&address, device, election_id).await {
                 Ok(controller) => return controller,
-                Err(refused) => assert!(start.elapsed() < PATIENCE, "{refused}"),
+                Err(refused) => assert!(start.elapsed() < TIMEOUT, "{refused}"),
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

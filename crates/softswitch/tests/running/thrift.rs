@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn connect(bench: &Bench) -> TcpStream {
     let address = bench.switch.thrift_address().expect("it was asked for");
     let stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a duration");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a duration");
     stream
 }
 
@@ -32,7 +32,7 @@ fn call(name: &str, arguments: &[u8]) -> Vec<u8> {
 fn wait_for(logged: &CapturedLog, line: &str) {
     let start = Instant::now();
     while !logged.text().contains(line) {
-        assert!(start.elapsed() < PATIENCE, "no {line:?} in {}", logged.text());
+        assert!(start.elapsed() < TIMEOUT, "no {line:?} in {}", logged.text());
         std::thread::yield_now();
     }
 }
@@ -115,6 +115,6 @@ fn other_protocols_are_disconnected() {
         if written && stream.read_to_end(&mut answer).is_ok() && !answer.is_empty() {
             break;
         }
-        assert!(start.elapsed() < PATIENCE, "no place comes back");
+        assert!(start.elapsed() < TIMEOUT, "no place comes back");
     }
 }

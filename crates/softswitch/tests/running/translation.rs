@@ -1,7 +1,7 @@
 //! Tests of programs with types that controllers see as strings. Operations that need no
 //! translation work; those that need one are refused with an error that names the translated type.
 
-use crate::support::{Bench, Controller, PATIENCE, pushed};
+use crate::support::{Bench, Controller, TIMEOUT, pushed};
 use p4runtime::client::WriteError;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
@@ -350,7 +350,7 @@ async fn check_widths(pipeline: v1::ForwardingPipelineConfig) {
     let metadata =
         |metadata_id, value: &'static [u8]| v1::PacketMetadata { metadata_id, value: value.into() };
     bench.send(1, &[255, 3, 4, 5]);
-    let next = tokio::time::timeout(PATIENCE, controller.receiver.next()).await;
+    let next = tokio::time::timeout(TIMEOUT, controller.receiver.next()).await;
     let Ok(Some(Response::Packet(packet))) = next.expect("in time") else { panic!("no packet") };
     assert_eq!(packet.metadata, [metadata(1, &[1]), metadata(2, &[0])]);
     assert_eq!(packet.payload, [255, 3, 4, 5][..]);
@@ -361,7 +361,7 @@ async fn check_widths(pipeline: v1::ForwardingPipelineConfig) {
     };
     // A port that does not fit the program's 9 bits is refused, not truncated.
     assert_eq!(controller.sender.packet_outs([out(&[2, 2]), out(&[2])]), 2);
-    let next = tokio::time::timeout(PATIENCE, controller.receiver.next()).await;
+    let next = tokio::time::timeout(TIMEOUT, controller.receiver.next()).await;
     let Ok(Some(Response::Error(error))) = next.expect("in time") else { panic!("no error") };
     assert!(error.message.contains("does not fit its 9 bits"), "{error:?}");
     assert_eq!(bench.receive(2, 1), [[9, 8, 7]]);

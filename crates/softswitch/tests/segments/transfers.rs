@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const BYTES: usize = 8 << 20;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn data() -> Vec<u8> {
     (0..BYTES).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
@@ -134,7 +134,7 @@ fn a_link_with_a_smaller_mtu_gets_segments_that_fit() {
         let (mut receiver, _) = listener.accept().expect("a connection");
         let started = Instant::now();
         while counted(&switch, 1).1 == 0 {
-            assert!(started.elapsed() < PATIENCE, "no segment was refused");
+            assert!(started.elapsed() < TIMEOUT, "no segment was refused");
             thread::yield_now();
         }
         receiver.set_nonblocking(true).expect("a socket");

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A packet as the kernel hands it over: its virtio header and its bytes.
 pub(crate) type ReceivedPacket = ([u8; VIRTIO_HEADER], Vec<u8>);
@@ -163,7 +163,7 @@ impl Case<'_> {
         let switch = Switch::start(options, vec![device]).expect("it starts");
         let started = Instant::now();
         while switch.state()[0].packets.received < expected {
-            assert!(started.elapsed() < PATIENCE, "{:?} of {expected}", switch.state()[0].packets);
+            assert!(started.elapsed() < TIMEOUT, "{:?} of {expected}", switch.state()[0].packets);
             std::thread::yield_now();
         }
         // The worker may still be sending packets or passing them to controllers. It drops the
@@ -171,7 +171,7 @@ impl Case<'_> {
         assert!(switch.detach(1, self.mtus.len() as u32));
         let (last, _) = wires.last().expect("a port");
         while Arc::strong_count(last) > 1 {
-            assert!(started.elapsed() < PATIENCE, "the worker keeps the queue of a port");
+            assert!(started.elapsed() < TIMEOUT, "the worker keeps the queue of a port");
             std::thread::yield_now();
         }
         let state = switch.state().remove(0);

@@ -94,7 +94,7 @@ fn stalls_and_slow_phases_are_the_hosts() {
     assert_eq!(origin(Synthetic { packet: 2.6e-6, ..stalls }), TailOrigin::Host);
     // A slow phase alone makes no packet late.
     let slow = Synthetic { slow: 0.2, ..QUIET }.exposure(20, 10_000, 7).tail(1);
-    assert_eq!((slow.late_packets, slow.origin), (0, TailOrigin::Untold));
+    assert_eq!((slow.late_packets, slow.origin), (0, TailOrigin::Undecided));
 }
 
 #[test]
@@ -141,19 +141,19 @@ fn quantiles_are_told_as_far_as_controls_are_quiet() {
     let stalls = Synthetic { stalls: 20_000.0, ..QUIET }.exposure(20, 10_000, 3);
     let tail = stalls.tail(1);
     let at = |share| stalls.quantile(share, 0.05, &tail).expect("packets");
-    assert!(at(0.5).is_told && at(0.99).is_told);
+    assert!(at(0.5).is_attributed && at(0.99).is_attributed);
     assert!((at(0.99).value / PACKET - 1.0).abs() < 0.02, "{:?}", at(0.99));
-    assert!(!at(0.999_99).is_told, "no control lies beyond");
+    assert!(!at(0.999_99).is_attributed, "no control lies beyond");
     // Without censoring the 99.9th percentile is that of a stall.
     let uncensored = Tail { origin: TailOrigin::Function, ..tail };
-    assert!(!stalls.quantile(0.999, 0.05, &uncensored).expect("packets").is_told);
+    assert!(!stalls.quantile(0.999, 0.05, &uncensored).expect("packets").is_attributed);
     // Few late packets do not show whether the function or the host is their origin, so quantiles
     // among them are attributed to neither.
     let few = Synthetic { stalls: 2_000.0, own: 1.6e-6, ..QUIET }.exposure(3, 1_000, 5);
     let tail = few.tail(1);
-    assert_eq!(tail.origin, TailOrigin::Untold);
-    assert!(few.quantile(0.9, 0.05, &tail).expect("packets").is_told);
-    assert!(!few.quantile(0.999, 0.05, &tail).expect("packets").is_told);
+    assert_eq!(tail.origin, TailOrigin::Undecided);
+    assert!(few.quantile(0.9, 0.05, &tail).expect("packets").is_attributed);
+    assert!(!few.quantile(0.999, 0.05, &tail).expect("packets").is_attributed);
 }
 
 #[test]
@@ -189,5 +189,5 @@ fn nothing_measured_says_nothing() {
     assert_eq!(Exposure::new(Vec::new()), None);
     let quiet = QUIET.exposure(3, 100, 1).tail(1);
     assert_eq!((quiet.late_packets, quiet.late_controls), (0, 0));
-    assert_eq!(quiet.origin, TailOrigin::Untold);
+    assert_eq!(quiet.origin, TailOrigin::Undecided);
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The time after the latest arrival at which no further packet is expected.
 const DRAIN: Duration = Duration::from_millis(50);
 /// The time within which a worker must have processed its first packet.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of packets that the generator sends before it receives again. With XDP, Linux buffers
 /// 256 packets between the ends of a veth pair (`VETH_RING_SIZE`), and some of 256 packets that are
 /// sent in a row are lost.
@@ -102,7 +102,7 @@ pub(super) fn flood(
         // Until the worker has processed packets, its rate is undefined.
         let idle = || {
             let [packets, busy, _] = work.seen();
-            (packets == before[0] || busy == before[1]) && start.elapsed() < time + PATIENCE
+            (packets == before[0] || busy == before[1]) && start.elapsed() < time + TIMEOUT
         };
         while start.elapsed() < time || idle() {
             for _ in 0..SENT {

@@ -145,7 +145,7 @@ pub(super) fn with_worker<R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::generator::{PATIENCE, take};
+    use crate::ports::generator::{TIMEOUT, take};
     use crate::ports::only_queue;
     use packetio::{Transmitted, memory};
 
@@ -163,7 +163,7 @@ mod tests {
             let begin = Instant::now();
             // The worker updates its counters only every few turns.
             while back.is_empty() || work.seen()[2] < 1_000_000 {
-                assert!(begin.elapsed() < PATIENCE, "{:?}", work.seen());
+                assert!(begin.elapsed() < TIMEOUT, "{:?}", work.seen());
                 take(generator.as_mut(), &mut burst, |packet| back.push(packet.to_vec()));
             }
             back

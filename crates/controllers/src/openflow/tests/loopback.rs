@@ -40,7 +40,7 @@ pub(super) fn with_controller(
 pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bool) {
     let start = Instant::now();
     while !expected(&counters.counts()) {
-        assert!(start.elapsed() < PATIENCE, "{:?}", counters.counts());
+        assert!(start.elapsed() < TIMEOUT, "{:?}", counters.counts());
         std::thread::yield_now();
     }
 }
@@ -55,8 +55,8 @@ pub(super) struct Switch<S> {
 
 pub(super) fn dial(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 

@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use super::super::{Controller, Options, Target};
 use crate::{Counters, Counts};
 
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An event at a switch.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +130,7 @@ impl Emulated {
                 server.serve(listener, shutdown).await;
             });
         });
-        let address = bound.recv_timeout(PATIENCE).expect("a listening switch");
+        let address = bound.recv_timeout(TIMEOUT).expect("a listening switch");
         Self { address, device, events, serving: Some((stop, thread)) }
     }
 
@@ -144,7 +144,7 @@ impl Emulated {
 
     /// Returns the next event.
     pub(super) fn event(&self) -> Event {
-        self.events.recv_timeout(PATIENCE).expect("an event")
+        self.events.recv_timeout(TIMEOUT).expect("an event")
     }
 
     /// Returns the next updates that were written, skipping packet-outs before them.
@@ -242,7 +242,7 @@ impl Watched {
     pub(super) fn wait(&self, expected: impl Fn(&Counts) -> bool) {
         let start = Instant::now();
         while !expected(&self.0.counts()) {
-            assert!(start.elapsed() < PATIENCE, "{:?}", self.0.counts());
+            assert!(start.elapsed() < TIMEOUT, "{:?}", self.0.counts());
             std::thread::yield_now();
         }
     }

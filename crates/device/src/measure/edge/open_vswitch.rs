@@ -14,7 +14,7 @@ use super::openflow_switch::{OpenFlowSwitch, listen};
 use super::wire::Device;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The settings of Open vSwitch that differ from the defaults. Every flow is inserted into the
 /// exact-match cache. By default only one in a hundred is, so the first packets of a block would
@@ -165,7 +165,7 @@ fn absent(program: &str, error: &std::io::Error) -> BenchError {
 fn wait_for(path: &Path, program: &str) -> Result<(), BenchError> {
     let begin = Instant::now();
     while !path.exists() {
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             return Err(BenchError::Program {
                 program: program.to_owned(),
                 problem: "it does not start".to_owned(),

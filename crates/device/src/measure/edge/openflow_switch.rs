@@ -18,7 +18,7 @@ use super::super::traffic::{IPV4_TYPE, Subject, VLAN_TYPE, value};
 use super::wire::{self, Device};
 
 /// The longest time that the switch may take to connect or to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The interval at which the patience with the switch is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -38,7 +38,7 @@ impl OpenFlowSwitch {
         ports: [u32; 2],
     ) -> Result<Self, BenchError> {
         let never = AtomicBool::new(false);
-        let connection = SwitchConnection::accept(listener, &[version], PATIENCE, &never);
+        let connection = SwitchConnection::accept(listener, &[version], TIMEOUT, &never);
         let connection = connection.map_err(|error| broken(&error))?;
         Ok(Self { connection, ports, next_xid: SwitchConnection::FIRST_XID })
     }
@@ -58,7 +58,7 @@ impl OpenFlowSwitch {
             let has_read = received.map_err(|error| broken(&error))?;
             std::mem::replace(&mut refused, Ok(()))?;
             if !has_read && !done {
-                if begin.elapsed() > PATIENCE {
+                if begin.elapsed() > TIMEOUT {
                     return Err(failed("it did not answer a barrier in time".to_owned()));
                 }
                 self.connection.wait(LOOK).map_err(|error| broken(&error))?;

@@ -20,7 +20,7 @@ use super::programs;
 use super::wire::Device;
 
 /// The longest wait until the switch accepts a connection, and until this client is primary.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The number of table entries in one Write request.
 const BATCH: usize = 1000;
 
@@ -45,9 +45,9 @@ impl P4RuntimeSwitch {
             .map_err(|source| BenchError::System { what: "a runtime".to_owned(), source })?;
         let connected = runtime.block_on(async {
             let options = ClientOptions::default();
-            let client = Client::connect_within(address, device_id, &options, PATIENCE).await;
+            let client = Client::connect_within(address, device_id, &options, TIMEOUT).await;
             let mut client = client.map_err(|error| failed(format!("{address}: {error}")))?;
-            let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
+            let stream = client.become_primary("", ElectionId(1), TIMEOUT).await;
             let stream = stream.map_err(|error| failed(error.to_string()))?;
             Ok::<_, BenchError>((client, stream))
         });

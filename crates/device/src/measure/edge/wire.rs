@@ -30,7 +30,7 @@ const SHORTEST: f64 = 0.5;
 /// configured.
 const RIGHT: u32 = 20;
 /// The longest time that a device may take to apply its configuration.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which each packet is awaited while a device is being configured. It is short,
 /// because packets that reach the device before its rules are in place are lost.
 const SHORT_WAIT: Duration = Duration::from_millis(20);
@@ -116,7 +116,7 @@ impl Path {
         let begin = Instant::now();
         let mut right = 0;
         let mut last = String::from("no packet comes out");
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TIMEOUT {
             let order = RunOrder {
                 run: self.take_private_run(),
                 warm_up: 0,
@@ -134,7 +134,7 @@ impl Path {
                     .clone_into(&mut last);
             }
         }
-        let problem = format!("{last}, {} seconds after it was configured", PATIENCE.as_secs());
+        let problem = format!("{last}, {} seconds after it was configured", TIMEOUT.as_secs());
         Err(BenchError::Wrong { problem })
     }
 
@@ -234,7 +234,7 @@ impl Path {
         }
         let begin = Instant::now();
         while !queue.flush() {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 return Err(failed("its queue is full and stays so"));
             }
         }

@@ -11,7 +11,7 @@ use crate::effects::{Moment, Span};
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Selector};
 use crate::session::{OpenFlowChannel, Reply, refused};
-use crate::window::{Operation, PATIENCE};
+use crate::window::{Operation, TIMEOUT};
 
 /// The pause between two looks for an answer while no packets are sent.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -85,8 +85,8 @@ impl Control for OpenFlowControl<'_> {
         self.channel.hand_over()?;
         let begin = Instant::now();
         while !self.look()? {
-            if begin.elapsed() > PATIENCE {
-                return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });
+            if begin.elapsed() > TIMEOUT {
+                return Err(DutError::NoAnswer { what: "barrier", patience: TIMEOUT });
             }
             self.channel.flush()?;
             std::thread::sleep(PAUSE);
@@ -130,8 +130,8 @@ impl Control for OpenFlowControl<'_> {
         if self.look()? {
             self.moments.answer = Some(Span { earliest: self.looked, latest: now() });
             self.settle();
-        } else if reading.0 > request.earliest.0 + PATIENCE.as_nanos() as u64 {
-            return Err(DutError::NoAnswer { what: "barrier", patience: PATIENCE });
+        } else if reading.0 > request.earliest.0 + TIMEOUT.as_nanos() as u64 {
+            return Err(DutError::NoAnswer { what: "barrier", patience: TIMEOUT });
         }
         self.looked = before;
         Ok(())

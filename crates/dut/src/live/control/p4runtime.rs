@@ -12,7 +12,7 @@ use super::{Control, Moments};
 use crate::effects::{Moment, Span};
 use crate::entries::key;
 use crate::error::DutError;
-use crate::window::{Operation, PATIENCE};
+use crate::window::{Operation, TIMEOUT};
 
 /// The number of turns of the loop after which a message on the control channel has certainly been
 /// seen: the runtime needs one to notice that the socket is ready, one for the connection, and one
@@ -80,8 +80,8 @@ impl Request {
                 outcome.map_err(|error| refused(&error))?;
             }
             Poll::Pending => {
-                if reading.0 > request.earliest.0 + PATIENCE.as_nanos() as u64 {
-                    return Err(DutError::NoAnswer { what: "Write", patience: PATIENCE });
+                if reading.0 > request.earliest.0 + TIMEOUT.as_nanos() as u64 {
+                    return Err(DutError::NoAnswer { what: "Write", patience: TIMEOUT });
                 }
             }
         }
@@ -120,9 +120,8 @@ impl P4RuntimeControl {
 
     async fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), DutError> {
         let call = self.client.write(updates, Atomicity::ContinueOnError);
-        let answer = tokio::time::timeout(PATIENCE, call).await;
-        let answer =
-            answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: PATIENCE })?;
+        let answer = tokio::time::timeout(TIMEOUT, call).await;
+        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
         answer.map_err(|error| refused(&error))
     }
 
@@ -134,8 +133,8 @@ impl P4RuntimeControl {
             })),
         });
         let selected = selected.collect();
-        let answer = tokio::time::timeout(PATIENCE, self.client.read(selected)).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: PATIENCE })?;
+        let answer = tokio::time::timeout(TIMEOUT, self.client.read(selected)).await;
+        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
         let found = answer.map_err(|status| DutError::Request {
             what: "Read",
             cause: format!("{} ({:?})", status.message(), status.code()),

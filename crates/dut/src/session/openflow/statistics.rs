@@ -11,7 +11,7 @@ use super::replies::{Reply, refusal, refused};
 use super::{LOOK, OpenFlowChannel};
 use crate::error::DutError;
 use crate::flows::{PRIORITY, ReportedMatch};
-use crate::window::PATIENCE;
+use crate::window::TIMEOUT;
 
 /// The time that a switch has to list flows which it has accepted, and to delete others.
 const LISTED: Duration = Duration::from_secs(1);
@@ -314,8 +314,8 @@ impl OpenFlowChannel {
             match std::mem::replace(&mut outcome, Ok(false)) {
                 Ok(true) => return Ok(()),
                 Err(error) => return Err(error),
-                Ok(false) if heard.elapsed() > PATIENCE => {
-                    return Err(DutError::NoAnswer { what, patience: PATIENCE });
+                Ok(false) if heard.elapsed() > TIMEOUT => {
+                    return Err(DutError::NoAnswer { what, patience: TIMEOUT });
                 }
                 Ok(false) if has_read => {}
                 Ok(false) => {

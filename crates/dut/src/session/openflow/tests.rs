@@ -32,6 +32,7 @@ fn short_plan() -> Plan {
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
         slow_path: None,
+        roles: None,
     }
 }
 
@@ -149,6 +150,7 @@ fn flows_that_the_switch_loses_are_missing() {
             capacity: Some(capacity::Settings { batch: 10, window: 2 }),
             effects: None,
             slow_path: None,
+            roles: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");

@@ -305,7 +305,7 @@ impl Run<'_, '_> {
     pub(in crate::compiled) fn host_calls(&mut self) {
         self.context.set_host(&mut self.host);
         if let Some(interpreter) = &mut self.interpreter {
-            self.context.set_machine(interpreter);
+            self.context.set_interpreter(interpreter);
         }
     }
 

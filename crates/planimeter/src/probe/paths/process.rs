@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The time that a command may take to end after it was asked to.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The time that a command may take to end after the user interrupted the run. The whole run must
 /// then end within a second.
 const INTERRUPTED_PATIENCE: Duration = Duration::from_millis(300);
@@ -53,7 +53,7 @@ impl Running {
     fn patience(&self) -> Duration {
         match self.interrupt.load(Ordering::Relaxed) {
             true => INTERRUPTED_PATIENCE,
-            false => PATIENCE,
+            false => TIMEOUT,
         }
     }
 }

@@ -87,7 +87,7 @@ impl Quiet {
                 sum(&|cell| cell.tail.late_controls),
                 count(TailOrigin::Host),
                 count(TailOrigin::Function),
-                count(TailOrigin::Untold),
+                count(TailOrigin::Undecided),
             ),
         ]
     }

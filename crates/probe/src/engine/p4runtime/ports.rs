@@ -150,7 +150,7 @@ impl HeldPorts {
 /// Binds a socket to an address. If the port is assigned to an outgoing connection and there is no
 /// other choice, waits until the port is free again.
 fn hold(address: SocketAddr, has_choice: bool) -> io::Result<OwnedFd> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let error = match bound(address) {
             Ok(socket) => return Ok(socket),
@@ -185,7 +185,7 @@ fn somebody_listens(address: SocketAddr) -> bool {
 }
 
 /// The longest wait for a port that is assigned to a connection: TIME_WAIT lasts 60 s.
-const PATIENCE: Duration = Duration::from_secs(65);
+const TIMEOUT: Duration = Duration::from_secs(65);
 /// The time between two attempts to bind a port that is assigned to a connection.
 const STEP: Duration = Duration::from_millis(100);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ranks::{ClockOffset, Exchange, Rank};
 
-use super::{PATIENCE, RankMessage, Together};
+use super::{RankMessage, TIMEOUT, Together};
 use crate::engine::TrialPlan;
 
 /// The number of round trips with each rank. Only the fastest one counts.
@@ -64,7 +64,7 @@ impl Together<'_> {
     fn show_clock(&mut self, plan: &TrialPlan) {
         // The first rank compares clocks with other ranks first, and waits for those that may be
         // gone.
-        let patience = PATIENCE + EACH * self.group.size();
+        let patience = TIMEOUT + EACH * self.group.size();
         while let Ok(RankMessage::Clock) = self.of_first(plan, patience) {
             self.group.send(Rank::FIRST, &RankMessage::Shows(self.clock.now()));
         }

@@ -26,9 +26,9 @@ pub(super) const RATE: f64 = 2000.0;
 /// time when rates are measured.
 pub(super) const WINDOW: usize = 64;
 /// The longest wait for a change, and for packets to come back.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pace at which packets read an entry whose change is measured.
-const MEASURED: Pace = Pace { spacing: Duration::from_micros(20), patience: PATIENCE };
+const MEASURED: Pace = Pace { spacing: Duration::from_micros(20), patience: TIMEOUT };
 /// The pace at which packets read an entry while the changes of earlier digests are awaited.
 const UNMEASURED: Pace =
     Pace { spacing: Duration::from_millis(5), patience: Duration::from_secs(60) };
@@ -187,7 +187,7 @@ impl<'i> Bench<'i> {
         self.wire.send(entry, self.next, bytes).map_err(Failure::run)
     }
 
-    /// Waits until at most `missing` packets have not come back, at most for [`PATIENCE`].
+    /// Waits until at most `missing` packets have not come back, at most for [`TIMEOUT`].
     fn await_returns(&mut self, missing: usize) -> Result<(), Failure> {
         let begin = Instant::now();
         loop {
@@ -196,7 +196,7 @@ impl<'i> Bench<'i> {
             if self.wire.missing() <= missing {
                 return Ok(());
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 let lost = self.wire.missing();
                 return Err(Failure::run(format!(
                     "the switch lost packets: {lost} did not return"

@@ -17,7 +17,7 @@ use tokio::task::{JoinSet, LocalSet, spawn_local};
 
 use crate::failure::Failure;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of entries in one request of [`Controller::load`].
 const BATCH: usize = 500;
 
@@ -102,7 +102,7 @@ impl Controller {
 
 /// Waits for the result of a command.
 pub(super) fn result<T>(found: &Receiver<Result<T, String>>) -> Result<T, Failure> {
-    match found.recv_timeout(PATIENCE * 2) {
+    match found.recv_timeout(TIMEOUT * 2) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(cause)) => Err(Failure::run(format!("the switch's controller: {cause}"))),
         Err(_) => Err(Failure::run("the switch's controller does not answer")),
@@ -167,9 +167,9 @@ type Connected = (Client, p4runtime::client::StreamSender, p4runtime::client::St
 
 async fn connect(address: &str) -> Result<Connected, String> {
     let options = ClientOptions::default();
-    let connected = Client::connect_within(address, 1, &options, PATIENCE).await;
+    let connected = Client::connect_within(address, 1, &options, TIMEOUT).await;
     let mut client = connected.map_err(|error| error.to_string())?;
-    let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
+    let stream = client.become_primary("", ElectionId(1), TIMEOUT).await;
     let (sender, receiver) = stream.map_err(|error| error.to_string())?;
     Ok((client, sender, receiver))
 }
