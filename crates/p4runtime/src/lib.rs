@@ -2,7 +2,7 @@
 //!
 //! The crate is built in layers. Only the uppermost layer uses sockets and a clock:
 //!
-//! * [`proto`]: the messages and services, generated from the protos in this crate.
+//! * [`proto`]: the messages and services, those of the crate [`protos`].
 //! * [`status`]: errors as the protocol reports them.
 //! * [`p4info`]: a P4Info, checked and indexed once and then shared by any number of switches.
 //! * `conversion`: the checked conversion between messages and the entities of the crate
@@ -61,13 +61,13 @@ pub mod fingerprint;
 pub mod gnmi;
 pub mod p4info;
 pub mod packet_io;
-pub mod proto;
 pub mod server;
 pub mod session;
 pub mod status;
 pub mod store;
 
 pub use entities::value;
+pub use protos as proto;
 
 /// The path of the RPC whose messages can be written immediately, outside the connection's task.
 const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";

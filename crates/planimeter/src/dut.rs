@@ -1,5 +1,6 @@
 //! `planimeter dut`: measures a switch from the controller's side.
 
+mod conformance;
 mod document;
 mod effects;
 mod roles;
@@ -43,7 +44,9 @@ refused. With --openflow, Planimeter waits for an OpenFlow switch to connect. It
 with 0x504c414e. The answer to a request is the reply to a barrier behind its flow-mods.
 
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
-switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.";
+switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.
+
+With --conformance, nothing is measured: the requirements of the P4Runtime specification are tried one after the other.";
 
 const EXAMPLES: &str = "\
 Tests:
@@ -80,10 +83,13 @@ Examples:
   An OpenFlow switch that connects after `ovs-vsctl set-controller br0 tcp:127.0.0.1:6653`:
     planimeter dut --openflow 127.0.0.1:6653 --quick
 
+  Whether a P4Runtime switch answers as the specification demands, for people and as JUnit XML:
+    planimeter dut 127.0.0.1:9559 --conformance -o conformance
+
   Whether its barriers tell the truth, over virtual pairs that are connected to its ports 1, 2 and 3, as root:
     planimeter dut --openflow 127.0.0.1:6653 --plan effects --port 1@veth1 --port 2@veth3 --port 3@veth5
 
-Exit status: 0 everything was measured and the switch is as it was; 1 something was not; 2 the arguments do not work; 3 the \
+Exit status: 0 everything was measured and the switch is as it was; 1 something was not, or a requirement is not met; 2 the arguments do not work; 3 the \
 switch could not be reached; 130 interrupted.";
 
 /// The arguments of `planimeter dut`.
@@ -110,6 +116,9 @@ pub(crate) struct Arguments {
         default_value = "updates,reads,capacity,effects,slow-path,roles"
     )]
     plan: Vec<Test>,
+    /// Judge whether the switch answers as the P4Runtime specification demands, instead of measuring it
+    #[arg(long, conflicts_with_all = ["plan", "table", "openflow", "program", "port", "quick"])]
+    conformance: bool,
     /// The table that is measured [the largest one for which entries can be made]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
@@ -236,6 +245,9 @@ enum Test {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.conformance {
+        return conformance::run(arguments);
+    }
     let plan = arguments.plan()?;
     let target = arguments.target(plan.effects.is_some() || plan.slow_path.is_some())?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;

@@ -106,8 +106,19 @@ pub(crate) fn leave_document(
     as_json: bool,
     interrupted: bool,
 ) -> Result<ExitCode, Failure> {
+    leave_document_and_files(directory, document, &[], as_json, interrupted)
+}
+
+/// Does the same, and writes further text files, which are given by name and content.
+pub(crate) fn leave_document_and_files(
+    directory: &RunDirectory,
+    document: &Document,
+    files: &[(&str, &str)],
+    as_json: bool,
+    interrupted: bool,
+) -> Result<ExitCode, Failure> {
     let text = || terminal::text(document, layout());
-    let write = |directory: &RunDirectory| directory.write_document(document);
+    let write = |directory: &RunDirectory| directory.write_document(document, files);
     leave(directory, as_json, || json::to_json(document), text, write)?;
     Ok(match document.partial {
         None => ExitCode::SUCCESS,

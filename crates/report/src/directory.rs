@@ -302,14 +302,20 @@ impl RunDirectory {
         }
     }
 
-    /// Writes a report of several measurements: `result.json`, `report.html` with its figures, and
-    /// `data/` with a CSV file for each table.
+    /// Writes a report of several measurements: `result.json`, `report.html` with its figures,
+    /// `data/` with a CSV file for each table, and additional text files, which are given by name
+    /// and content.
     ///
     /// # Errors
     /// Returns a [`WriteError`] if a file cannot be written. The files that could be written
     /// remain.
-    pub fn write_document(&self, document: &Document) -> Result<Vec<PathBuf>, WriteError> {
+    pub fn write_document(
+        &self,
+        document: &Document,
+        texts: &[(&str, &str)],
+    ) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
+        self.texts(&mut writing, texts);
         writing.file(self.path.join("result.json"), Durability::Synced, |w| {
             w.write_all(document::json::to_json(document).as_bytes())
         });

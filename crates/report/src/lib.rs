@@ -25,6 +25,7 @@ mod format;
 mod histogram_files;
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod models;
 mod notes;
 pub mod page;

@@ -181,7 +181,7 @@ fn json_follows_its_schema_and_csv_has_the_values() {
 fn a_run_directory_has_all_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let directory = RunDirectory::create(Some(folder.path())).expect("empty");
-    directory.write_document(&document()).expect("written");
+    directory.write_document(&document(), &[]).expect("written");
     for file in
         ["result.json", "report.html", "data/fig-1-table-1.csv", "figures/figure-01-a-chart.csv"]
     {

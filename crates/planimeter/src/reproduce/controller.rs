@@ -436,7 +436,7 @@ pub(super) fn paths(environment: &Environment<'_>) -> Result<Measured, Failure> 
     let directory = environment.make("paths")?;
     let found = paths::measure(&plan, &resolved, &directory, environment.interrupt)?;
     let document = paths::document(&plan, &found, environment.interrupted());
-    directory.write_document(&document).map_err(Failure::run)?;
+    directory.write_document(&document, &[]).map_err(Failure::run)?;
     let mut measured = Measured { set_up: set_up(environment), ..Measured::default() };
     measured.set_up.push((
         "offered rate".to_owned(),

@@ -18,16 +18,15 @@ struct Switch(Child, String);
 
 impl Switch {
     fn start() -> Self {
-        Self::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), "router.p4", &[])
+        Self::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), "programs/router.p4", &[])
     }
 
     /// Starts a switch with a program of the repository.
     fn of(mut command: Command, program: &str, more: &[&str]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let program = format!("programs/{program}");
         let mut child = command
             .current_dir(root)
-            .args(["switch", &program, "--grpc-server-addr", "127.0.0.1:0"])
+            .args(["switch", program, "--grpc-server-addr", "127.0.0.1:0"])
             .args(more)
             .stdout(Stdio::piped())
             .spawn()
@@ -64,7 +63,7 @@ fn a_switch_is_measured_and_the_report_has_all_tests() {
         .iter()
         .filter_map(|section| section["id"].as_str())
         .collect();
-    assert_eq!(ids, ["updates", "reads", "capacity"]);
+    assert_eq!(ids, ["updates", "reads", "capacity", "roles"]);
     let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 6);
     for row in rows {
@@ -74,6 +73,32 @@ fn a_switch_is_measured_and_the_report_has_all_tests() {
     // The table is declared with 1,024 entries.
     let text = stdout(&output);
     assert!(text.contains("capacity: 1024 entries, then ResourceExhausted"), "{text}");
+    browser::check(&run);
+}
+
+/// The program of the switch has an object of each kind that requirements need, so all of them are
+/// tried.
+#[test]
+fn the_switch_meets_every_requirement_of_the_specification() {
+    let command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "crates/judge/tests/everything.p4", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let output = planimeter("dut", &[&switch.1, "--conformance", "--quiet", "-o", &place]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let result = document::result(&run);
+    let rows = result["sections"][0]["tables"][1]["rows"].as_array().expect("rows");
+    assert!(rows.len() > 100, "{}", rows.len());
+    for row in rows {
+        assert_eq!(row[4], "met", "{row}");
+    }
+    let junit = std::fs::read_to_string(run.join("junit.xml")).expect("a file");
+    assert!(junit.contains("failures=\"0\" skipped=\"0\""), "{junit}");
+    let exchanges = std::fs::read_to_string(run.join("exchanges.txt")).expect("a file");
+    assert!(exchanges.contains("-> device_id"), "{exchanges}");
+    // The table with all requirements is left to the page.
+    assert!(!stdout(&output).contains("duplicate-election-id"), "{}", stdout(&output));
     browser::check(&run);
 }
 
@@ -126,8 +151,8 @@ fn packets_show_when_a_switch_obeys() {
     let Some(namespace) = network() else { return };
     for program in ["l2.p4", "router.p4"] {
         let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
-        let switch =
-            Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+        let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+        let switch = Switch::of(command, &format!("programs/{program}"), &ports);
         let folder = tempfile::tempdir().expect("a folder");
         let run = folder.path().join("run");
         let output = effects(&namespace, &switch, program, &run).arg("--quick").output();
@@ -159,7 +184,8 @@ fn packets_show_when_a_switch_obeys() {
 fn an_interrupted_measurement_with_packets_leaves_no_entry() {
     let Some(namespace) = network() else { return };
     let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
-    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), "l2.p4", &ports);
+    let switch =
+        Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), "programs/l2.p4", &ports);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
     let mut command = effects(&namespace, &switch, "l2.p4", &run);

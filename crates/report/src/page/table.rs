@@ -10,6 +10,8 @@ pub struct Table {
     pub(super) caption: String,
     pub(super) columns: Vec<Column>,
     pub(super) groups: Vec<Group>,
+    /// Whether the table is left to the page and the files, because a terminal would be full of it.
+    pub(super) is_detail: bool,
 }
 
 /// Rows of a table that belong together, below a common title.
@@ -56,7 +58,14 @@ pub(super) enum Content {
 impl Table {
     /// Returns a table that has no rows yet.
     pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
-        Self { caption: caption.into(), columns: columns.into_iter().collect(), groups: Vec::new() }
+        let (caption, columns) = (caption.into(), columns.into_iter().collect());
+        Self { caption, columns, groups: Vec::new(), is_detail: false }
+    }
+
+    /// Returns the table as one that is shown in the page, but not on the terminal.
+    #[must_use]
+    pub fn only_in_page(self) -> Self {
+        Self { is_detail: true, ..self }
     }
 
     /// Returns a table that has no rows yet. Its first column names the rows, and the others

@@ -328,7 +328,8 @@ mod tests {
         for (width, count) in [(1, 3), (20, 3), (20, 4), (38, 3), (39, 2), (39, 7), (70, 3)] {
             let columns = (0..count).map(|column| Column::right(format!("title {column}")));
             let mut grid = Grid::new(columns.collect());
-            let figures: Vec<_> = (1..=count).map(|digit| digit.to_string().repeat(width)).collect();
+            let figures: Vec<_> =
+                (1..=count).map(|digit| digit.to_string().repeat(width)).collect();
             grid.row(figures.iter().map(Cell::new).collect());
             let text = grid.render(PLAIN);
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

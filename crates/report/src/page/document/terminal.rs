@@ -3,7 +3,7 @@
 use super::super::claims;
 use super::super::table::{Cell, Content, Table};
 use super::{Document, Section};
-use crate::format::{duration, printable};
+use crate::format::{duration, plural, printable};
 use crate::notes::merged;
 use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint, wrap};
 
@@ -68,6 +68,11 @@ const GAP: usize = 2;
 
 /// Formats a table as a grid, or as a list if it has only text and some of it is long.
 fn table(table: &Table, layout: Layout) -> String {
+    if table.is_detail {
+        let rows = plural(table.rows().count() as u64, "row", "rows");
+        let text = format!("{}: {rows}, in the report", table.caption);
+        return layout.paragraph("  ", &text, Paint::Faint);
+    }
     let mut out = layout.paragraph("  ", &table.caption, Paint::Faint);
     let cells = || table.rows().flatten();
     if cells().all(|cell| cell.value().is_none())

@@ -15,9 +15,9 @@ use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use p4runtime::proto::DESCRIPTORS;
 use prost::Message as _;
 use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet};
+use protos::DESCRIPTORS;
 
 /// The transmitted properties of descriptors, by the name of what they describe.
 type Facts = BTreeMap<String, String>;

@@ -1,4 +1,4 @@
-//! The generated messages and services, one module per proto package.
+//! The generated messages and services of P4Runtime, one module per proto package.
 //!
 //! Names, numbers and types are those of the P4Runtime specification 1.5 plus the two additions of
 //! release 1.6 (`ActionRef.Scope.GROUP_ACTION`, `ActionProfileActionSet.group_action`), so that
@@ -13,7 +13,9 @@
 
 use std::sync::OnceLock;
 
-use prost_reflect::DescriptorPool;
+use prost::Message;
+use prost_reflect::text_format::FormatOptions;
+use prost_reflect::{DescriptorPool, DynamicMessage};
 
 /// `google.rpc`: the status message that gRPC services share.
 pub use self::packages::google::rpc;
@@ -24,13 +26,25 @@ pub use self::packages::p4::v1;
 
 /// The serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, in the
 /// form that server reflection and [`prost_reflect::DescriptorPool`] expect.
-pub const DESCRIPTORS: &[u8] = include_bytes!("proto/descriptors.bin");
+pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Returns the descriptors for lookups. Returns `None` if they cannot be decoded; a test proves
 /// that they can.
-pub(crate) fn pool() -> Option<&'static DescriptorPool> {
+#[must_use]
+pub fn pool() -> Option<&'static DescriptorPool> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok()).as_ref()
+}
+
+/// Returns a message in the text format of protocol buffers, on one line. `name` is the full name
+/// of its type, such as `p4.v1.WriteRequest`; if there is no such type, the result is empty.
+#[must_use]
+pub fn text<M: Message>(name: &str, message: &M) -> String {
+    let descriptor = pool().and_then(|pool| pool.get_message_by_name(name));
+    let dynamic = descriptor
+        .and_then(|descriptor| DynamicMessage::decode(descriptor, &*message.encode_to_vec()).ok());
+    let options = FormatOptions::new().pretty(false);
+    dynamic.map(|message| message.to_text_format_with_options(&options)).unwrap_or_default()
 }
 
 /// The packages nested as the generated code expects to find them.
@@ -39,19 +53,41 @@ mod packages {
 
     pub mod google {
         pub mod rpc {
-            include!("proto/google.rpc.rs");
+            include!("generated/google.rpc.rs");
         }
     }
 
     pub mod p4 {
         pub mod v1 {
-            include!("proto/p4.v1.rs");
+            include!("generated/p4.v1.rs");
         }
 
         pub mod config {
             pub mod v1 {
-                include!("proto/p4.config.v1.rs");
+                include!("generated/p4.config.v1.rs");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_a_text() {
+        let request = v1::ReadRequest {
+            device_id: 7,
+            entities: vec![v1::Entity {
+                entity: Some(v1::entity::Entity::TableEntry(v1::TableEntry {
+                    table_id: 5,
+                    ..Default::default()
+                })),
+            }],
+            ..Default::default()
+        };
+        let text = text("p4.v1.ReadRequest", &request);
+        assert_eq!(text, "device_id:7,entities:[{table_entry{table_id:5}}]");
+        assert_eq!(super::text("p4.v1.Unknown", &request), "");
     }
 }

@@ -1,7 +1,7 @@
-//! Checks that the code and the descriptors in `src/proto` correspond to the protos in `proto`.
+//! Checks that the code and the descriptors in `src/generated` correspond to the protos in `proto`.
 //!
 //! They are checked in, so that a build needs no protobuf compiler.
-//! `PLANIMETER_UPDATE_PROTO=1 cargo test -p p4runtime --test generated` regenerates them.
+//! `PLANIMETER_UPDATE_PROTO=1 cargo test -p planimeter-protos --test generated` regenerates them.
 //!
 //! The descriptors are unchanged from the protos. The code is generated without the `deprecated`
 //! marks, because a server must serve the deprecated forms too and would otherwise need an
@@ -18,7 +18,7 @@ use prost_types::{DescriptorProto, FileDescriptorSet};
 fn the_generated_files_correspond_to_the_protos() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let generated = generate(&package.join("proto"));
-    let kept = package.join("src/proto");
+    let kept = package.join("src/generated");
     if env::var_os("PLANIMETER_UPDATE_PROTO").is_some() {
         for (name, content) in &generated {
             fs::write(kept.join(name), content).unwrap();
@@ -32,8 +32,8 @@ fn the_generated_files_correspond_to_the_protos() {
     assert_eq!(generated.len(), 4, "a module for each package and the descriptors");
     assert!(
         stale.is_empty(),
-        "{stale:?} in src/proto are stale; \
-         run PLANIMETER_UPDATE_PROTO=1 cargo test -p p4runtime --test generated"
+        "{stale:?} in src/generated are stale; \
+         run PLANIMETER_UPDATE_PROTO=1 cargo test -p planimeter-protos --test generated"
     );
 }
 

@@ -1,0 +1,717 @@
+//! The bench on which requirements are tried: the primary controller of the device, and what it
+//! has left there.
+
+use std::time::Duration;
+
+use protos::config;
+use protos::v1::{
+    self, get_forwarding_pipeline_config_request::ResponseType, stream_message_request,
+    stream_message_response::Update as Message, update::Type, write_request::Atomicity,
+};
+use tonic::{Code, Status};
+
+use crate::channel::{
+    Channel, ConnectError, Exchange, Lost, Stream, TIMEOUT, Target, WriteAnswer, name, read_code,
+};
+use crate::entities::{self, delete, of_entry};
+use crate::requirements::Requirement;
+use crate::subject::{Subject, Table};
+
+/// The time for which a message is awaited that must not come.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// The distances from the judged device at which a server is not likely to have others.
+pub(crate) const OTHER_DEVICES: [u64; 3] = [0x10_0003, 0x7fff_ffff, 77];
+
+/// The finding about one requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The device answered as demanded.
+    Met,
+    /// The device answered otherwise.
+    Broken {
+        /// What was demanded, and what the device did.
+        why: String,
+    },
+    /// The requirement cannot be tried on this device.
+    NotApplicable {
+        /// What the device lacks.
+        why: String,
+    },
+    /// The requirement could not be tried, because the connection failed or the device did not
+    /// answer.
+    Untried {
+        /// The reason.
+        why: String,
+    },
+}
+
+/// The codes of a refusal for which the specification names none: all but OK.
+pub(crate) const REFUSED: &[Code] = &[];
+
+/// The reason why an attempt ended before it showed that a requirement is met.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The device did not do what is demanded.
+    Broken(String),
+    /// The device lacks what the attempt needs.
+    NotApplicable(String),
+    /// The device closed the connection or did not answer.
+    Lost(String),
+}
+
+impl From<Lost> for Fault {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost.0)
+    }
+}
+
+/// Returns a fault of the device unless something holds.
+pub(crate) fn demand(holds: bool, why: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { Err(Fault::Broken(why())) }
+}
+
+/// Returns the fault of a device that lacks something.
+pub(crate) fn lacks(what: &str) -> Fault {
+    Fault::NotApplicable(format!("the device has no {what}"))
+}
+
+/// A connection as the primary controller, and the entities that requirements have left.
+pub(crate) struct Bench {
+    target: Target,
+    pub(crate) channel: Channel,
+    /// The stream that keeps this client the primary; `None` after the connection was lost.
+    primary: Option<Stream>,
+    /// The election id of this client.
+    election_id: u128,
+    /// The highest election id that any client of the bench has used.
+    highest: u128,
+    pub(crate) subject: Subject,
+    pub(crate) p4info: config::P4Info,
+    /// The entities that were inserted and not deleted.
+    inserted: Vec<v1::Entity>,
+    /// The keys of the entries that the device had before.
+    present: Vec<v1::TableEntry>,
+    /// The number of the next entry.
+    next: u128,
+    /// The tables whose entries the device accepts.
+    usable: Vec<u32>,
+    /// The code with which the device refused an entry of each other table.
+    refused: Vec<(String, Code)>,
+    /// The identifier of a device that the server does not have, as far as it says.
+    unknown_device: Option<u64>,
+    /// Whether an attempt made other clients, which may have displaced this one.
+    has_rivals: bool,
+}
+
+impl Bench {
+    pub(crate) fn open(target: &Target) -> Result<Self, ConnectError> {
+        let mut channel = Channel::open(target)?;
+        let device_id = target.device_id;
+        let refused = |cause: String| ConnectError::Arbitration { cause };
+        // A client without election id is never the primary, so it displaces none (5.3).
+        let (backup, standing) = arbitrate(&mut channel, device_id, None).map_err(refused)?;
+        let (code, highest) = self::standing(&standing);
+        if code == Code::AlreadyExists {
+            return Err(ConnectError::Controlled { device_id, election_id: highest });
+        }
+        drop(backup);
+        let election_id = highest.saturating_add(1);
+        let (primary, standing) =
+            arbitrate(&mut channel, device_id, Some(election_id)).map_err(refused)?;
+        let status = standing.status.unwrap_or_default();
+        if Code::from_i32(status.code) != Code::Ok {
+            return Err(refused(status.message));
+        }
+        let pipeline = channel.get_pipeline(v1::GetForwardingPipelineConfigRequest {
+            device_id,
+            response_type: ResponseType::P4infoAndCookie as i32,
+        });
+        let no_pipeline = |cause: String| ConnectError::NoPipeline { device_id, cause };
+        let pipeline = pipeline.map_err(|lost| no_pipeline(lost.0))?;
+        let pipeline = pipeline.map_err(|status| no_pipeline(status.message().to_owned()))?;
+        let p4info = pipeline.p4info.ok_or_else(|| no_pipeline("it has no P4Info".to_owned()))?;
+        let mut bench = Self {
+            target: target.clone(),
+            channel,
+            primary: Some(primary),
+            election_id,
+            highest: election_id,
+            subject: Subject::new(&p4info),
+            p4info,
+            inserted: Vec::new(),
+            present: Vec::new(),
+            next: 1,
+            usable: Vec::new(),
+            refused: Vec::new(),
+            unknown_device: None,
+            has_rivals: false,
+        };
+        let others = OTHER_DEVICES.map(|offset| device_id.wrapping_add(offset));
+        bench.unknown_device = others
+            .into_iter()
+            .find(|other| matches!(bench.pipeline_code(*other), Ok(Code::NotFound)));
+        // If the read fails, entries may collide, and the requirement on reads is broken.
+        if let Ok(Ok(entries)) = bench.channel.read(bench.read_request(vec![all_entries(0)])) {
+            bench.present = entries.into_iter().filter_map(table_entry).collect();
+        }
+        bench.try_tables();
+        bench.clean();
+        bench.channel.take_exchanges();
+        Ok(bench)
+    }
+
+    /// Finds out which tables take the entries that are made here. A device may refuse values for
+    /// reasons that the P4Info does not state.
+    fn try_tables(&mut self) {
+        for table in self.subject.tables.clone().into_iter().filter(Table::takes_entries) {
+            let entry = self.entry(&table);
+            let request = self.write_request(vec![entities::insert(of_entry(&entry))]);
+            match self.write(request) {
+                Ok(answer) if answer.is_ok() => self.usable.push(table.id),
+                Ok(answer) => self.refused.push((table.name, answer.of(0))),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Returns the tables that refused an entry whose values fit the P4Info, with the codes; empty
+    /// if any table took one.
+    pub(crate) fn refused_tables(&self) -> &[(String, Code)] {
+        if self.usable.is_empty() { &self.refused } else { &[] }
+    }
+
+    /// Returns the version that the device names.
+    pub(crate) fn version(&mut self) -> Option<String> {
+        let answer = self.channel.capabilities(self.target.device_id);
+        self.channel.take_exchanges();
+        answer.ok()?.ok().map(|response| response.p4runtime_api_version)
+    }
+
+    pub(crate) fn device_id(&self) -> u64 {
+        self.target.device_id
+    }
+
+    pub(crate) fn election_id(&self) -> u128 {
+        self.election_id
+    }
+
+    /// Tries a requirement.
+    pub(crate) fn attempt(&mut self, requirement: &Requirement) -> Verdict {
+        if self.primary.is_none()
+            && let Err(error) = self.reconnect()
+        {
+            return Verdict::Untried { why: error.to_string() };
+        }
+        match (requirement.attempt)(self) {
+            Ok(()) => Verdict::Met,
+            Err(Fault::Broken(why)) => Verdict::Broken { why },
+            Err(Fault::NotApplicable(why)) => Verdict::NotApplicable { why },
+            Err(Fault::Lost(why)) => {
+                self.primary = None;
+                Verdict::Broken { why }
+            }
+        }
+    }
+
+    /// Connects again after the connection was lost.
+    fn reconnect(&mut self) -> Result<(), ConnectError> {
+        let again = Self::open(&self.target)?;
+        let (inserted, next) = (std::mem::take(&mut self.inserted), self.next);
+        *self = Self { inserted, next, ..again };
+        Ok(())
+    }
+
+    /// Deletes what an attempt has left, and becomes the primary again if another client was.
+    /// Returns a description of each entity that could not be deleted. Its calls are not recorded.
+    pub(crate) fn clean(&mut self) -> Vec<String> {
+        let exchanges = self.channel.take_exchanges();
+        let mut left = Vec::new();
+        if std::mem::take(&mut self.has_rivals)
+            && let Err(why) = self.become_primary()
+        {
+            left.push(why);
+        }
+        for entity in std::mem::take(&mut self.inserted).into_iter().rev() {
+            let request = self.write_request(vec![delete(entity.clone())]);
+            match self.channel.write(request) {
+                Ok(answer) if matches!(answer.of(0), Code::Ok | Code::NotFound) => {}
+                Ok(answer) => left.push(format!("{}: {}", name(answer.of(0)), text(&entity))),
+                Err(lost) => left.push(format!("{lost}: {}", text(&entity))),
+            }
+        }
+        self.channel.take_exchanges();
+        self.channel.restore_exchanges(exchanges);
+        left
+    }
+
+    /// Returns the calls of the last attempt.
+    pub(crate) fn take_exchanges(&mut self) -> Vec<Exchange> {
+        self.channel.take_exchanges()
+    }
+
+    /// Becomes the primary with an election id higher than all before.
+    fn become_primary(&mut self) -> Result<(), String> {
+        let election_id = self.next_election_id();
+        let (primary, standing) =
+            arbitrate(&mut self.channel, self.target.device_id, Some(election_id))?;
+        let status = standing.status.unwrap_or_default();
+        if Code::from_i32(status.code) != Code::Ok {
+            return Err(format!(
+                "the device does not make the client its primary again: {}",
+                status.message
+            ));
+        }
+        (self.primary, self.election_id) = (Some(primary), election_id);
+        Ok(())
+    }
+
+    /// Returns an election id that is higher than all that clients of the bench have used.
+    pub(crate) fn next_election_id(&mut self) -> u128 {
+        self.highest = self.highest.saturating_add(1);
+        self.highest
+    }
+
+    /// Opens a stream of another client and returns the answer to its arbitration.
+    pub(crate) fn rival(
+        &mut self,
+        election_id: Option<u128>,
+    ) -> Result<(Stream, v1::MasterArbitrationUpdate), Fault> {
+        self.has_rivals = true;
+        arbitrate(&mut self.channel, self.target.device_id, election_id).map_err(Fault::Broken)
+    }
+
+    /// Opens a stream with any first message.
+    pub(crate) fn stream(
+        &mut self,
+        first: stream_message_request::Update,
+    ) -> Result<Result<Stream, Status>, Fault> {
+        self.has_rivals = true;
+        Ok(self.channel.open_stream(v1::StreamMessageRequest { update: Some(first) })?)
+    }
+
+    /// Sends a message on the stream of the primary.
+    pub(crate) fn send(&mut self, update: stream_message_request::Update) -> Result<(), Fault> {
+        let message = v1::StreamMessageRequest { update: Some(update) };
+        let Some(stream) = &self.primary else { return Err(Fault::Lost(no_stream())) };
+        Ok(self.channel.send(stream, message)?)
+    }
+
+    /// Sends a message on the stream of another client.
+    pub(crate) fn send_on(
+        &mut self,
+        stream: &Stream,
+        update: stream_message_request::Update,
+    ) -> Result<(), Fault> {
+        let message = v1::StreamMessageRequest { update: Some(update) };
+        Ok(self.channel.send(stream, message)?)
+    }
+
+    /// Returns the next message of another client, or how the device ended its stream; `None` if
+    /// neither comes.
+    pub(crate) fn received(
+        &mut self,
+        stream: &mut Stream,
+    ) -> Option<Result<v1::StreamMessageResponse, Status>> {
+        self.channel.receive(stream, TIMEOUT)
+    }
+
+    /// Closes the stream of the primary, until the next requirement.
+    pub(crate) fn leave(&mut self) {
+        self.primary = None;
+        self.has_rivals = true;
+    }
+
+    /// Notes that this client gave up being the primary, until the next requirement.
+    pub(crate) fn becomes_backup(&mut self) {
+        self.has_rivals = true;
+    }
+
+    /// Makes the election id of the primary at least this one.
+    pub(crate) fn raise_election_id(&mut self, least: u128) -> Result<(), Fault> {
+        self.highest = self.highest.max(least - 1);
+        self.become_primary().map_err(Fault::Lost)
+    }
+
+    /// Returns the next message to the primary that `pick` takes; others are skipped. It is an
+    /// error of the connection if none comes.
+    pub(crate) fn heard<T>(
+        &mut self,
+        what: &str,
+        mut pick: impl FnMut(Message) -> Option<T>,
+    ) -> Result<T, Fault> {
+        let Some(stream) = &mut self.primary else { return Err(Fault::Lost(no_stream())) };
+        loop {
+            match self.channel.receive(stream, TIMEOUT) {
+                None => return Err(Fault::Broken(format!("the device sent no {what}"))),
+                Some(Err(status)) => {
+                    self.primary = None;
+                    return Err(Fault::Broken(format!(
+                        "the device ended the stream with {} in place of {what}",
+                        name(status.code())
+                    )));
+                }
+                Some(Ok(message)) => {
+                    if let Some(found) = message.update.and_then(&mut pick) {
+                        return Ok(found);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Demands that the stream of the primary brings no message that `is_wrong` for a while, and
+    /// stays open.
+    pub(crate) fn silent(&mut self, is_wrong: fn(&Message) -> bool) -> Result<(), Fault> {
+        let Some(mut stream) = self.primary.take() else { return Err(Fault::Lost(no_stream())) };
+        let outcome = self.silent_on(&mut stream, is_wrong);
+        self.primary = Some(stream);
+        outcome
+    }
+
+    /// Demands the same of the stream of another client.
+    pub(crate) fn silent_on(
+        &mut self,
+        stream: &mut Stream,
+        is_wrong: fn(&Message) -> bool,
+    ) -> Result<(), Fault> {
+        while let Some(found) = self.channel.receive(stream, SILENCE) {
+            let found = found.map_err(|status| {
+                Fault::Broken(format!("the device ended a stream with {}", name(status.code())))
+            })?;
+            demand(!found.update.as_ref().is_some_and(is_wrong), || {
+                "the device sent a message that it must not send".to_owned()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the first table that fits, or the fault of a device without such a table.
+    pub(crate) fn table(&self, what: &str, fits: impl Fn(&Table) -> bool) -> Result<Table, Fault> {
+        let found = self.subject.tables.iter().find(|table| fits(table));
+        found.cloned().ok_or_else(|| lacks(what))
+    }
+
+    /// Returns the first table that fits among those that take entries.
+    pub(crate) fn open_table(
+        &self,
+        what: &str,
+        fits: impl Fn(&Table) -> bool,
+    ) -> Result<Table, Fault> {
+        self.table(what, |table| self.usable.contains(&table.id) && fits(table))
+    }
+
+    /// Returns the first table that takes entries.
+    pub(crate) fn any_open_table(&self) -> Result<Table, Fault> {
+        self.open_table("table that takes entries with numbers as values", |_| true)
+    }
+
+    /// Returns an entry whose key no entry of the table has.
+    pub(crate) fn entry(&mut self, table: &Table) -> v1::TableEntry {
+        loop {
+            let entry = entities::entry(table, self.next);
+            self.next += 1;
+            let is_present = self.present.iter().any(|other| {
+                (other.table_id, other.priority) == (entry.table_id, entry.priority)
+                    && other.r#match == entry.r#match
+            });
+            if !is_present {
+                return entry;
+            }
+        }
+    }
+
+    /// Returns a Write of the primary.
+    pub(crate) fn write_request(&self, updates: Vec<v1::Update>) -> v1::WriteRequest {
+        v1::WriteRequest {
+            device_id: self.target.device_id,
+            election_id: Some(of_number(self.election_id)),
+            updates,
+            atomicity: Atomicity::ContinueOnError as i32,
+            ..Default::default()
+        }
+    }
+
+    /// Returns a Read of entities.
+    pub(crate) fn read_request(&self, entities: Vec<v1::Entity>) -> v1::ReadRequest {
+        v1::ReadRequest { device_id: self.target.device_id, entities, ..Default::default() }
+    }
+
+    /// Makes a Write, and notes which entities are in the device after it.
+    pub(crate) fn write(&mut self, request: v1::WriteRequest) -> Result<WriteAnswer, Fault> {
+        let updates = request.updates.clone();
+        let answer = self.channel.write(request)?;
+        for (index, update) in updates.into_iter().enumerate() {
+            let Some(entity) = update.entity else { continue };
+            // Some updates of a batch that failed without details may have been accepted.
+            let may_be = answer.updates.is_empty() && answer.code == Code::Unknown;
+            let is_accepted = answer.of(index) == Code::Ok || may_be;
+            match Type::try_from(update.r#type) {
+                Ok(Type::Insert) if is_accepted => self.inserted.push(entity),
+                Ok(Type::Delete) if is_accepted && answer.is_ok() => {
+                    self.inserted.retain(|other| *other != entity);
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Writes updates that the device must accept.
+    pub(crate) fn accept(&mut self, updates: Vec<v1::Update>) -> Result<(), Fault> {
+        let request = self.write_request(updates);
+        let answer = self.write(request)?;
+        demand(answer.is_ok(), || {
+            let codes: Vec<_> = answer.updates.iter().map(|code| name(*code)).collect();
+            match codes.is_empty() {
+                true => format!("the device refused a valid Write with {}", name(answer.code)),
+                false => format!("the device refused a valid Write: {}", codes.join(", ")),
+            }
+        })
+    }
+
+    /// Writes updates as another client, which the device must accept.
+    pub(crate) fn accept_of(
+        &mut self,
+        election_id: u128,
+        updates: Vec<v1::Update>,
+    ) -> Result<(), Fault> {
+        let election_id = Some(of_number(election_id));
+        let request = v1::WriteRequest { election_id, ..self.write_request(updates) };
+        let answer = self.write(request)?;
+        demand_code(answer.of(0), &[Code::Ok])
+    }
+
+    /// Writes one update that the device must refuse with one of these codes.
+    pub(crate) fn refuse(&mut self, update: v1::Update, codes: &[Code]) -> Result<(), Fault> {
+        let request = self.write_request(vec![update]);
+        let answer = self.write(request)?;
+        demand_code(answer.of(0), codes)
+    }
+
+    /// Reads entities that the device must return.
+    pub(crate) fn read(&mut self, entities: Vec<v1::Entity>) -> Result<Vec<v1::Entity>, Fault> {
+        let request = self.read_request(entities);
+        let answer = self.channel.read(request)?;
+        answer.map_err(|status| {
+            Fault::Broken(format!("the device refused a valid Read with {}", name(status.code())))
+        })
+    }
+
+    /// Reads entities, for which the device must answer with one of these codes.
+    pub(crate) fn refuse_read(
+        &mut self,
+        entities: Vec<v1::Entity>,
+        codes: &[Code],
+    ) -> Result<(), Fault> {
+        let request = self.read_request(entities);
+        let answer = self.channel.read(request)?;
+        demand_code(answer.map_or_else(|status| read_code(&status), |_| Code::Ok), codes)
+    }
+
+    /// Reads the entry with the key of this one; `None` if the table has none.
+    pub(crate) fn find(&mut self, entry: &v1::TableEntry) -> Result<Option<v1::TableEntry>, Fault> {
+        let wanted = v1::TableEntry {
+            table_id: entry.table_id,
+            r#match: entry.r#match.clone(),
+            priority: entry.priority,
+            is_default_action: entry.is_default_action,
+            ..Default::default()
+        };
+        let found = self.read(vec![of_entry(&wanted)])?;
+        Ok(found.into_iter().find_map(table_entry))
+    }
+
+    /// Returns the default entry of a table.
+    pub(crate) fn default_entry(&mut self, table: &Table) -> Result<v1::TableEntry, Fault> {
+        let wanted =
+            v1::TableEntry { table_id: table.id, is_default_action: true, ..Default::default() };
+        let mut found = self.read(vec![of_entry(&wanted)])?;
+        demand(found.len() == 1, || {
+            format!("the device returned {} default entries of a table", found.len())
+        })?;
+        found.pop().and_then(table_entry).ok_or_else(|| {
+            Fault::Broken("the device returned another entity for a default entry".to_owned())
+        })
+    }
+
+    /// Returns an identifier of a device that the server does not have.
+    pub(crate) fn unknown_device(&self) -> Result<u64, Fault> {
+        self.unknown_device.ok_or_else(|| {
+            Fault::NotApplicable("every device identifier seems to exist".to_owned())
+        })
+    }
+
+    /// Returns the code with which the server answers a Read of the pipeline of a device.
+    pub(crate) fn pipeline_code(&mut self, device_id: u64) -> Result<Code, Fault> {
+        let request = v1::GetForwardingPipelineConfigRequest {
+            device_id,
+            response_type: ResponseType::CookieOnly as i32,
+        };
+        let answer = self.channel.get_pipeline(request)?;
+        Ok(answer.map_or_else(|status| status.code(), |_| Code::Ok))
+    }
+
+    /// Returns the next arbitration update of a client.
+    pub(crate) fn told(&mut self, stream: &mut Stream) -> Result<(Code, u128), Fault> {
+        match self.channel.receive(stream, TIMEOUT) {
+            Some(Ok(v1::StreamMessageResponse { update: Some(Message::Arbitration(update)) })) => {
+                Ok(standing(&update))
+            }
+            Some(Err(status)) => Err(Fault::Broken(format!(
+                "the device ended the stream with {} in place of an arbitration update",
+                name(status.code())
+            ))),
+            Some(Ok(_)) | None => {
+                Err(Fault::Broken("the device sent no arbitration update".to_owned()))
+            }
+        }
+    }
+
+    /// Demands that the device ends a stream with this code.
+    pub(crate) fn ends(&mut self, stream: &mut Stream, code: Code) -> Result<(), Fault> {
+        match self.channel.receive(stream, TIMEOUT) {
+            Some(Err(status)) => demand_code(status.code(), &[code]),
+            Some(Ok(_)) => Err(Fault::Broken(format!(
+                "the device sent a message where it must end the stream with {}",
+                name(code)
+            ))),
+            None => Err(Fault::Broken(format!(
+                "the device keeps the stream open where it must end it with {}",
+                name(code)
+            ))),
+        }
+    }
+
+    /// Demands that the device refuses a stream with this first message, by ending it.
+    pub(crate) fn refuse_stream(
+        &mut self,
+        first: stream_message_request::Update,
+        code: Code,
+    ) -> Result<(), Fault> {
+        match self.stream(first)? {
+            Err(status) => demand_code(status.code(), &[code]),
+            Ok(mut stream) => self.ends(&mut stream, code),
+        }
+    }
+
+    /// Returns the next arbitration update of the primary.
+    pub(crate) fn primary_told(&mut self) -> Result<(Code, u128), Fault> {
+        self.heard("arbitration update", |message| match message {
+            Message::Arbitration(update) => Some(standing(&update)),
+            _ => None,
+        })
+    }
+
+    /// Demands that a Write with an election id is refused as a whole, because it is not that of
+    /// the primary.
+    pub(crate) fn refuse_writer(
+        &mut self,
+        election_id: Option<u128>,
+        updates: Vec<v1::Update>,
+    ) -> Result<(), Fault> {
+        let election_id = election_id.map(of_number);
+        let request = v1::WriteRequest { election_id, ..self.write_request(updates) };
+        let answer = self.write(request)?;
+        demand_code(answer.code, &[Code::PermissionDenied])
+    }
+
+    /// Demands that a table has an entry with this action.
+    pub(crate) fn holds(&mut self, entry: &v1::TableEntry) -> Result<(), Fault> {
+        let found = self.find(entry)?;
+        demand(found.as_ref().is_some_and(|found| found.action == entry.action), || match found {
+            None => "the entry is not in the table afterwards".to_owned(),
+            Some(_) => "the entry has another action afterwards".to_owned(),
+        })
+    }
+
+    /// Demands that a table has no entry with the key of this one.
+    pub(crate) fn holds_no(&mut self, entry: &v1::TableEntry) -> Result<(), Fault> {
+        let found = self.find(entry)?;
+        demand(found.is_none(), || "the entry is in the table afterwards".to_owned())
+    }
+}
+
+/// Demands that an answer has one of these codes, or is [`REFUSED`].
+pub(crate) fn demand_code(found: Code, wanted: &[Code]) -> Result<(), Fault> {
+    let is_wanted = if wanted.is_empty() { found != Code::Ok } else { wanted.contains(&found) };
+    demand(is_wanted, || {
+        if wanted.is_empty() {
+            return "the device accepted what it has to refuse".to_owned();
+        }
+        let names: Vec<_> = wanted.iter().map(|code| name(*code)).collect();
+        format!("the device answered {} where {} is demanded", name(found), names.join(" or "))
+    })
+}
+
+/// Opens a stream with an arbitration, and returns the answer.
+fn arbitrate(
+    channel: &mut Channel,
+    device_id: u64,
+    election_id: Option<u128>,
+) -> Result<(Stream, v1::MasterArbitrationUpdate), String> {
+    let update = arbitration(device_id, election_id);
+    let first = v1::StreamMessageRequest { update: Some(update) };
+    let stream = channel.open_stream(first).map_err(|lost| lost.0)?;
+    let refused = |status: Status| {
+        format!("the device refused the stream with {}: {}", name(status.code()), status.message())
+    };
+    let mut stream = stream.map_err(refused)?;
+    loop {
+        match channel.receive(&mut stream, TIMEOUT) {
+            None => return Err("the device did not answer the arbitration".to_owned()),
+            Some(Err(status)) => return Err(refused(status)),
+            Some(Ok(message)) => {
+                if let Some(Message::Arbitration(update)) = message.update {
+                    return Ok((stream, update));
+                }
+            }
+        }
+    }
+}
+
+/// Returns the message with which a client of the default role takes part in an arbitration.
+pub(crate) fn arbitration(
+    device_id: u64,
+    election_id: Option<u128>,
+) -> stream_message_request::Update {
+    stream_message_request::Update::Arbitration(v1::MasterArbitrationUpdate {
+        device_id,
+        election_id: election_id.map(of_number),
+        ..Default::default()
+    })
+}
+
+/// Returns the code and the election id of an arbitration update.
+pub(crate) fn standing(update: &v1::MasterArbitrationUpdate) -> (Code, u128) {
+    let code = update.status.as_ref().map_or(Code::Ok, |status| Code::from_i32(status.code));
+    (code, update.election_id.map_or(0, number))
+}
+
+/// Returns an entity that selects all entries of a table, or of all tables if the identifier is 0.
+pub(crate) fn all_entries(table_id: u32) -> v1::Entity {
+    of_entry(&v1::TableEntry { table_id, ..Default::default() })
+}
+
+pub(crate) fn table_entry(entity: v1::Entity) -> Option<v1::TableEntry> {
+    match entity.entity {
+        Some(v1::entity::Entity::TableEntry(entry)) => Some(entry),
+        _ => None,
+    }
+}
+
+pub(crate) fn of_number(id: u128) -> v1::Uint128 {
+    v1::Uint128 { high: (id >> 64) as u64, low: id as u64 }
+}
+
+pub(crate) fn number(id: v1::Uint128) -> u128 {
+    u128::from(id.high) << 64 | u128::from(id.low)
+}
+
+fn text(entity: &v1::Entity) -> String {
+    protos::text("p4.v1.Entity", entity)
+}
+
+fn no_stream() -> String {
+    "the stream of the primary is closed".to_owned()
+}

@@ -1,0 +1,134 @@
+//! Entities with values that a device has to accept.
+
+use bytes::Bytes;
+use protos::v1::{self, entity::Entity as Kind, field_match, table_action, update::Type};
+
+use crate::subject::{self, Action, Key, Table};
+
+/// The priority of entries that have one, and of which the requirement demands none.
+pub(crate) const PRIORITY: i32 = 10;
+
+/// Returns the shortest byte string of a number (8.3): at least one byte, and no zero before
+/// others.
+pub(crate) fn bytes(value: u128) -> Bytes {
+    let all = value.to_be_bytes();
+    let first = all.iter().position(|byte| *byte != 0).unwrap_or(all.len() - 1);
+    Bytes::copy_from_slice(&all[first..])
+}
+
+/// Returns the largest number of some width, up to the 128 bits of the type.
+pub(crate) fn largest(bits: u32) -> u128 {
+    match bits {
+        0 => 0,
+        1..128 => (1 << bits) - 1,
+        128.. => u128::MAX,
+    }
+}
+
+/// Returns a value that does not fit into `bits`, in the shortest byte string.
+pub(crate) fn too_large(bits: u32) -> Bytes {
+    let mut value = vec![0; bits as usize / 8 + 1];
+    value[0] = 1 << (bits % 8);
+    value.into()
+}
+
+/// Returns an entry of a table that differs from those of other numbers. Each key field with a mask
+/// matches a single value.
+pub(crate) fn entry(table: &Table, number: u128) -> v1::TableEntry {
+    let mut rest = number;
+    let fields = table.keys.iter().map(|key| {
+        let value = rest & largest(key.bits);
+        rest = rest.checked_shr(key.bits).unwrap_or(0);
+        field(key, value)
+    });
+    let r#match = fields.collect();
+    v1::TableEntry {
+        table_id: table.id,
+        r#match,
+        action: table.action().map(|action| call(action, 1)),
+        priority: if table.has_priority() { PRIORITY } else { 0 },
+        ..Default::default()
+    }
+}
+
+/// Returns a match of exactly one value.
+pub(crate) fn field(key: &Key, value: u128) -> v1::FieldMatch {
+    use field_match::FieldMatchType as Match;
+    let value = bytes(value);
+    let matched = match key.kind {
+        subject::Kind::Exact => Match::Exact(field_match::Exact { value }),
+        subject::Kind::Lpm => {
+            Match::Lpm(field_match::Lpm { value, prefix_len: key.bits.cast_signed() })
+        }
+        subject::Kind::Ternary => {
+            Match::Ternary(field_match::Ternary { value, mask: all_ones(key.bits) })
+        }
+        subject::Kind::Range => {
+            Match::Range(field_match::Range { low: value.clone(), high: value })
+        }
+        subject::Kind::Optional => Match::Optional(field_match::Optional { value }),
+    };
+    v1::FieldMatch { field_id: key.id, field_match_type: Some(matched) }
+}
+
+/// Returns the shortest byte string of the largest number of some width.
+pub(crate) fn all_ones(bits: u32) -> Bytes {
+    let mut value = vec![0xff; bits.div_ceil(8) as usize];
+    if let (Some(first), 1..) = (value.first_mut(), bits % 8) {
+        *first = 0xff >> (8 - bits % 8);
+    }
+    value.into()
+}
+
+/// Returns a call of an action whose parameters all have a value, as far as it fits.
+pub(crate) fn call(action: &Action, value: u128) -> v1::TableAction {
+    v1::TableAction { r#type: Some(table_action::Type::Action(bare_call(action, value))) }
+}
+
+/// Returns a call of an action as members of action profiles have it.
+pub(crate) fn bare_call(action: &Action, value: u128) -> v1::Action {
+    let params = action.params.iter().map(|param| v1::action::Param {
+        param_id: param.id,
+        value: bytes(value & largest(param.bits)),
+    });
+    v1::Action { action_id: action.id, params: params.collect() }
+}
+
+/// Returns an entry with another action.
+pub(crate) fn with_action(entry: &v1::TableEntry, action: v1::Action) -> v1::TableEntry {
+    let action = Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
+    v1::TableEntry { action, ..entry.clone() }
+}
+
+/// Returns a table entry as an entity.
+pub(crate) fn of_entry(entry: &v1::TableEntry) -> v1::Entity {
+    v1::Entity { entity: Some(Kind::TableEntry(entry.clone())) }
+}
+
+pub(crate) fn insert(entity: v1::Entity) -> v1::Update {
+    v1::Update { r#type: Type::Insert as i32, entity: Some(entity) }
+}
+
+pub(crate) fn modify(entity: v1::Entity) -> v1::Update {
+    v1::Update { r#type: Type::Modify as i32, entity: Some(entity) }
+}
+
+pub(crate) fn delete(entity: v1::Entity) -> v1::Update {
+    v1::Update { r#type: Type::Delete as i32, entity: Some(entity) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_strings_are_the_shortest() {
+        assert_eq!(bytes(0)[..], [0]);
+        assert_eq!(bytes(0x100)[..], [1, 0]);
+        assert_eq!(all_ones(9)[..], [1, 0xff]);
+        assert_eq!(all_ones(8)[..], [0xff]);
+        assert_eq!(too_large(8)[..], [1, 0]);
+        assert_eq!(too_large(9)[..], [2, 0]);
+        assert_eq!((largest(1), largest(9), largest(128)), (1, 511, u128::MAX));
+    }
+}

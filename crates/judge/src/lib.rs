@@ -1,0 +1,76 @@
+//! Judges whether a P4Runtime switch answers as the specification demands.
+//!
+//! [`judge`] becomes the primary controller of a device and tries the [`requirements`] one after the
+//! other, each with requests that are made from the P4Info of the device. A requirement is met or
+//! broken, or it cannot be tried on this device, for instance because the program has no table of
+//! the kind. The exchange that shows it is kept. Entities that a requirement leaves in the device
+//! are deleted before the next one is tried.
+//!
+//! The rules are stated here from the text of the specification (version 1.5.0), apart from the
+//! crates with which this project serves P4Runtime. Only the messages are shared. Otherwise a rule
+//! that was understood wrongly would be confirmed by its own mistake.
+
+mod bench;
+mod channel;
+mod entities;
+mod requirements;
+mod subject;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::bench::Bench;
+pub use crate::bench::Verdict;
+pub use crate::channel::{ConnectError, Exchange, Target};
+pub use crate::requirements::{Level, Requirement, requirements};
+
+/// A requirement that was tried.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The requirement.
+    pub requirement: &'static Requirement,
+    /// The finding.
+    pub verdict: Verdict,
+    /// The requests and answers, in order.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// The findings about a device.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The version of P4Runtime that the device names; `None` if it names none.
+    pub version: Option<String>,
+    /// The requirements that were tried, in the order of [`requirements`].
+    pub tried: Vec<Tried>,
+    /// The entities that could not be deleted after the requirement that created them, each with
+    /// the answer of the device.
+    pub left: Vec<String>,
+}
+
+/// Tries all requirements on a device. If `stop` is set, ends after the current one with the
+/// findings until then. `progress` is called with the number of requirements that were tried and
+/// of all.
+///
+/// # Errors
+/// Returns an error if the device cannot be reached, has another primary controller, or has no
+/// pipeline.
+pub fn judge(
+    target: &Target,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Outcome, ConnectError> {
+    let mut bench = Bench::open(target)?;
+    let version = bench.version();
+    let (mut tried, mut left) = (Vec::new(), Vec::new());
+    for requirement in requirements() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let verdict = bench.attempt(requirement);
+        left.extend(bench.clean());
+        tried.push(Tried { requirement, verdict, exchanges: bench.take_exchanges() });
+        progress(tried.len() as u64, requirements().count() as u64);
+    }
+    Ok(Outcome { version, tried, left })
+}

@@ -1,0 +1,142 @@
+//! Section 9.5: multicast groups and clone sessions.
+
+use protos::v1::{
+    self, entity::Entity as Kind, packet_replication_engine_entry::Type, replica::PortKind,
+};
+use tonic::Code;
+
+use super::{Requirement, must};
+use crate::bench::{Bench, Fault, demand};
+use crate::entities::{bytes, delete, insert, modify};
+
+pub(super) const ALL: &[Requirement] = &[
+    must(
+        "9.5.1",
+        "multicast-group-is-read-as-written",
+        "A multicast group is inserted, modified and deleted, and read as it was written.",
+        |bench| is_read_as_written(bench, group),
+    ),
+    must(
+        "9.5.1",
+        "multicast-group-zero",
+        "A multicast group with the identifier 0 is inserted or modified: it is refused.",
+        |bench| zero_is_refused(bench, group),
+    ),
+    must(
+        "9.5.1",
+        "multicast-group-keys",
+        "A multicast group is inserted that is there, or modified or deleted that is not: ALREADY_EXISTS or NOT_FOUND.",
+        |bench| keys(bench, group),
+    ),
+    must(
+        "9.5.1",
+        "replica-twice",
+        "A multicast group has a port with the same instance twice: it is refused.",
+        replica_twice,
+    ),
+    must(
+        "9.5.2",
+        "clone-session-is-read-as-written",
+        "A clone session is inserted, modified and deleted, and read as it was written.",
+        |bench| is_read_as_written(bench, session),
+    ),
+    must(
+        "9.5.2",
+        "clone-session-zero",
+        "A clone session with the identifier 0 is inserted or modified: it is refused.",
+        |bench| zero_is_refused(bench, session),
+    ),
+    must(
+        "9.5.2",
+        "clone-session-keys",
+        "A clone session is inserted that is there, or modified or deleted that is not: ALREADY_EXISTS or NOT_FOUND.",
+        |bench| keys(bench, session),
+    ),
+];
+
+/// Identifiers that nothing else is likely to use.
+const ID: u32 = 431;
+
+/// Makes a group or session with copies for the first port with these instances.
+type Make = fn(u32, &[u32]) -> v1::Entity;
+
+fn replicas(instances: &[u32]) -> Vec<v1::Replica> {
+    let replicas = instances.iter().map(|instance| v1::Replica {
+        instance: *instance,
+        port_kind: Some(PortKind::Port(bytes(1))),
+        ..Default::default()
+    });
+    replicas.collect()
+}
+
+fn group(multicast_group_id: u32, instances: &[u32]) -> v1::Entity {
+    of(Type::MulticastGroupEntry(v1::MulticastGroupEntry {
+        multicast_group_id,
+        replicas: replicas(instances),
+        ..Default::default()
+    }))
+}
+
+fn session(session_id: u32, instances: &[u32]) -> v1::Entity {
+    of(Type::CloneSessionEntry(v1::CloneSessionEntry {
+        session_id,
+        replicas: replicas(instances),
+        packet_length_bytes: 128,
+        ..Default::default()
+    }))
+}
+
+fn of(kind: Type) -> v1::Entity {
+    let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
+    v1::Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) }
+}
+
+/// Inserts a group or session. A device that refuses a valid one with UNIMPLEMENTED has none.
+fn insert_first(bench: &mut Bench, entity: v1::Entity) -> Result<(), Fault> {
+    let request = bench.write_request(vec![insert(entity)]);
+    let answer = bench.write(request)?;
+    if answer.of(0) == Code::Unimplemented {
+        return Err(Fault::NotApplicable("the device does not replicate packets".to_owned()));
+    }
+    if answer.of(0) == Code::InvalidArgument {
+        // The P4Info does not list ports.
+        return Err(Fault::NotApplicable("the device has no port 1".to_owned()));
+    }
+    demand(answer.is_ok(), || "the device refused a valid Write".to_owned())
+}
+
+fn is_read_as_written(bench: &mut Bench, make: Make) -> Result<(), Fault> {
+    insert_first(bench, make(ID, &[1]))?;
+    let found = bench.read(vec![make(ID, &[])])?;
+    demand(found == [make(ID, &[1])], || "it is not returned as it was inserted".to_owned())?;
+    bench.accept(vec![modify(make(ID, &[0]))])?;
+    let found = bench.read(vec![make(ID, &[])])?;
+    demand(found == [make(ID, &[0])], || "it is not returned as it was modified".to_owned())?;
+    bench.accept(vec![delete(make(ID, &[0]))])?;
+    let found = bench.read(vec![make(ID, &[])])?;
+    demand(found.is_empty(), || "it is there after it was deleted".to_owned())
+}
+
+fn zero_is_refused(bench: &mut Bench, make: Make) -> Result<(), Fault> {
+    insert_first(bench, make(ID, &[1]))?;
+    for update in [insert, modify] {
+        bench.refuse(update(make(0, &[1])), &[Code::InvalidArgument])?;
+    }
+    Ok(())
+}
+
+fn keys(bench: &mut Bench, make: Make) -> Result<(), Fault> {
+    insert_first(bench, make(ID, &[1]))?;
+    bench.refuse(insert(make(ID, &[2])), &[Code::AlreadyExists])?;
+    for update in [modify, delete] {
+        bench.refuse(update(make(ID + 1, &[1])), &[Code::NotFound])?;
+    }
+    let found = bench.read(vec![make(ID, &[])])?;
+    demand(found == [make(ID, &[1])], || "it was changed by a refused update".to_owned())
+}
+
+fn replica_twice(bench: &mut Bench) -> Result<(), Fault> {
+    insert_first(bench, group(ID, &[1, 2]))?;
+    bench.refuse(insert(group(ID + 1, &[1, 1])), &[Code::InvalidArgument])?;
+    bench.refuse(modify(group(ID, &[1, 1])), &[Code::InvalidArgument])
+}

@@ -1,0 +1,303 @@
+//! What a device offers according to its P4Info, as far as requirements need it.
+
+use protos::config::{self, action_ref::Scope, match_field::MatchType, table::IdleTimeoutBehavior};
+
+/// The kind of a key field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+    Optional,
+}
+
+/// A key field of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) id: u32,
+    pub(crate) bits: u32,
+    pub(crate) kind: Kind,
+}
+
+/// A parameter of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Param {
+    pub(crate) id: u32,
+    pub(crate) bits: u32,
+}
+
+/// An action of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) id: u32,
+    pub(crate) params: Vec<Param>,
+    /// Whether entries may have the action.
+    pub(crate) in_entries: bool,
+    /// Whether it may be the default action.
+    pub(crate) in_default: bool,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) is_const: bool,
+    pub(crate) has_const_default: bool,
+    /// The action profile or selector from which its entries take their actions.
+    pub(crate) profile: Option<u32>,
+    pub(crate) notifies_idle_entries: bool,
+    /// The direct counter and the direct meter.
+    pub(crate) direct: Vec<u32>,
+    /// Whether entries can be made that the device has to accept: the values of its keys and
+    /// parameters are numbers, and no annotation restricts them.
+    is_plain: bool,
+}
+
+/// An action profile or selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Profile {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) tables: Vec<u32>,
+    pub(crate) is_selector: bool,
+    pub(crate) max_group_size: i32,
+    pub(crate) counts_members: bool,
+}
+
+/// An indexed array: a counter, a meter or a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Array {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) size: i64,
+}
+
+/// What a device offers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subject {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) counters: Vec<Array>,
+    pub(crate) direct_counters: Vec<u32>,
+    pub(crate) meters: Vec<Array>,
+    pub(crate) direct_meters: Vec<u32>,
+    pub(crate) registers: Vec<Array>,
+    pub(crate) digests: Vec<u32>,
+    pub(crate) value_sets: Vec<u32>,
+    /// The identifier and width of each field of packet-out metadata.
+    pub(crate) packet_out: Vec<Param>,
+    /// The largest identifier in the P4Info.
+    highest_id: u32,
+}
+
+impl Table {
+    /// Returns whether entries of the table have a priority (9.1.1).
+    pub(crate) fn has_priority(&self) -> bool {
+        self.keys.iter().any(|key| matches!(key.kind, Kind::Ternary | Kind::Range | Kind::Optional))
+    }
+
+    /// Returns the key field of some kind, if there is one.
+    pub(crate) fn key(&self, kind: Kind) -> Option<&Key> {
+        self.keys.iter().find(|key| key.kind == kind)
+    }
+
+    /// Returns the first action that entries may have, one with parameters if there is one.
+    pub(crate) fn action(&self) -> Option<&Action> {
+        let mut usable = self.actions.iter().filter(|action| action.in_entries);
+        usable.clone().find(|action| !action.params.is_empty()).or_else(|| usable.next())
+    }
+
+    /// Returns whether entries with actions of their own can be inserted, and at least eight
+    /// different ones.
+    pub(crate) fn takes_entries(&self) -> bool {
+        let bits: u32 = self.keys.iter().map(|key| key.bits).sum();
+        let is_open = self.is_plain && !self.is_const && self.profile.is_none();
+        is_open && bits >= 3 && self.action().is_some()
+    }
+
+    /// Returns whether entries that refer to members can be inserted.
+    pub(crate) fn takes_members(&self) -> bool {
+        let bits: u32 = self.keys.iter().map(|key| key.bits).sum();
+        let is_open = self.is_plain && !self.is_const && self.profile.is_some();
+        is_open && bits >= 3 && self.action().is_some()
+    }
+}
+
+impl Subject {
+    pub(crate) fn new(p4info: &config::P4Info) -> Self {
+        let mut subject = Self {
+            tables: p4info.tables.iter().map(|table| self::table(p4info, table)).collect(),
+            profiles: p4info.action_profiles.iter().map(profile).collect(),
+            counters: p4info
+                .counters
+                .iter()
+                .map(|one| array(one.preamble.as_ref(), one.size))
+                .collect(),
+            meters: p4info
+                .meters
+                .iter()
+                .map(|one| array(one.preamble.as_ref(), one.size))
+                .collect(),
+            registers: p4info
+                .registers
+                .iter()
+                .map(|one| array(one.preamble.as_ref(), one.size.into()))
+                .collect(),
+            direct_counters: ids(p4info.direct_counters.iter().map(|one| one.preamble.as_ref())),
+            direct_meters: ids(p4info.direct_meters.iter().map(|one| one.preamble.as_ref())),
+            digests: ids(p4info.digests.iter().map(|one| one.preamble.as_ref())),
+            value_sets: ids(p4info.value_sets.iter().map(|one| one.preamble.as_ref())),
+            packet_out: Vec::new(),
+            highest_id: 0,
+        };
+        let named = |header: &&config::ControllerPacketMetadata| {
+            header.preamble.as_ref().is_some_and(|preamble| preamble.name == "packet_out")
+        };
+        if let Some(header) = p4info.controller_packet_metadata.iter().find(named) {
+            subject.packet_out = header
+                .metadata
+                .iter()
+                .map(|field| Param { id: field.id, bits: width(field.bitwidth) })
+                .collect();
+        }
+        let actions = p4info.actions.iter().filter_map(|action| action.preamble.as_ref());
+        subject.highest_id = actions.map(|preamble| preamble.id).max().unwrap_or(0);
+        subject
+    }
+
+    /// Returns an identifier with the type of `like` that no object has.
+    pub(crate) fn unused_id(&self, like: u32) -> u32 {
+        let is_used = |id: u32| {
+            let arrays = self.counters.iter().chain(&self.meters).chain(&self.registers);
+            let mut ids = arrays
+                .map(|array| array.id)
+                .chain(self.tables.iter().map(|table| table.id))
+                .chain(self.tables.iter().flat_map(|table| table.actions.iter().map(|one| one.id)))
+                .chain(self.profiles.iter().map(|profile| profile.id))
+                .chain(self.digests.iter().chain(&self.value_sets).copied());
+            ids.any(|other| other == id)
+        };
+        // The most significant byte of an identifier is its type (6.3).
+        let of_type = like & 0xff00_0000;
+        (1..=0x00ff_ffff).rev().map(|low| of_type | low).find(|id| !is_used(*id)).unwrap_or(of_type)
+    }
+}
+
+fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
+    let preamble = table.preamble.clone().unwrap_or_default();
+    let mut is_plain = !is_restricted(&preamble.annotations);
+    let mut keys = Vec::new();
+    for field in &table.match_fields {
+        is_plain &= field.type_name.is_none() || !is_translated(p4info, field.type_name.as_ref());
+        is_plain &= !is_restricted(&field.annotations) && field.bitwidth > 0;
+        let kind = match field.r#match {
+            Some(config::match_field::Match::MatchType(kind)) => match MatchType::try_from(kind) {
+                Ok(MatchType::Exact) => Some(Kind::Exact),
+                Ok(MatchType::Lpm) => Some(Kind::Lpm),
+                Ok(MatchType::Ternary) => Some(Kind::Ternary),
+                Ok(MatchType::Range) => Some(Kind::Range),
+                Ok(MatchType::Optional) => Some(Kind::Optional),
+                Ok(MatchType::Unspecified) | Err(_) => None,
+            },
+            Some(config::match_field::Match::OtherMatchType(_)) | None => None,
+        };
+        match kind {
+            Some(kind) => keys.push(Key { id: field.id, bits: width(field.bitwidth), kind }),
+            None => is_plain = false,
+        }
+    }
+    let actions = table.action_refs.iter().filter_map(|reference| action(p4info, reference));
+    let notifies = IdleTimeoutBehavior::NotifyControl as i32;
+    Table {
+        id: preamble.id,
+        name: preamble.name,
+        keys,
+        actions: actions.collect(),
+        is_const: table.is_const_table,
+        has_const_default: table.const_default_action_id != 0,
+        profile: (table.implementation_id != 0).then_some(table.implementation_id),
+        notifies_idle_entries: table.idle_timeout_behavior == notifies,
+        direct: table.direct_resource_ids.clone(),
+        is_plain,
+    }
+}
+
+/// Returns an action of a table; `None` if its parameters cannot be given as numbers.
+fn action(p4info: &config::P4Info, reference: &config::ActionRef) -> Option<Action> {
+    let of_id = |action: &&config::Action| {
+        action.preamble.as_ref().is_some_and(|preamble| preamble.id == reference.id)
+    };
+    let action = p4info.actions.iter().find(of_id)?;
+    let annotations = action.preamble.iter().flat_map(|preamble| &preamble.annotations);
+    let annotations = annotations.chain(action.params.iter().flat_map(|param| &param.annotations));
+    let is_plain = |param: &config::action::Param| {
+        param.bitwidth > 0 && !is_translated(p4info, param.type_name.as_ref())
+    };
+    if is_restricted(annotations) || !action.params.iter().all(is_plain) {
+        return None;
+    }
+    let params = action.params.iter();
+    let params = params.map(|param| Param { id: param.id, bits: width(param.bitwidth) });
+    let scope = reference.scope;
+    Some(Action {
+        id: reference.id,
+        params: params.collect(),
+        in_entries: scope == Scope::TableAndDefault as i32 || scope == Scope::TableOnly as i32,
+        in_default: scope == Scope::TableAndDefault as i32 || scope == Scope::DefaultOnly as i32,
+    })
+}
+
+/// Returns whether annotations restrict the entries that a device accepts.
+fn is_restricted<'a>(annotations: impl IntoIterator<Item = &'a String>) -> bool {
+    const RESTRICTING: [&str; 4] =
+        ["@entry_restriction", "@action_restriction", "@refers_to", "@hidden"];
+    let mut annotations = annotations.into_iter();
+    annotations.any(|text| RESTRICTING.iter().any(|one| text.starts_with(one)))
+}
+
+/// Returns whether values of a type are translated between controller and data plane, so that they
+/// may have another form (18).
+fn is_translated(p4info: &config::P4Info, name: Option<&config::P4NamedType>) -> bool {
+    let Some(name) = name else { return false };
+    let types = p4info.type_info.as_ref().map(|types| &types.new_types);
+    let found = types.and_then(|types| types.get(&name.name));
+    found.is_some_and(|found| {
+        matches!(
+            found.representation,
+            Some(config::p4_new_type_spec::Representation::TranslatedType(_))
+        )
+    })
+}
+
+fn profile(profile: &config::ActionProfile) -> Profile {
+    use config::action_profile::SelectorSizeSemantics;
+    let preamble = profile.preamble.clone().unwrap_or_default();
+    Profile {
+        id: preamble.id,
+        name: preamble.name,
+        tables: profile.table_ids.clone(),
+        is_selector: profile.with_selector,
+        max_group_size: profile.max_group_size,
+        counts_members: matches!(
+            profile.selector_size_semantics,
+            Some(SelectorSizeSemantics::SumOfMembers(_))
+        ),
+    }
+}
+
+fn array(preamble: Option<&config::Preamble>, size: i64) -> Array {
+    let preamble = preamble.cloned().unwrap_or_default();
+    Array { id: preamble.id, name: preamble.name, size }
+}
+
+fn ids<'a>(preambles: impl Iterator<Item = Option<&'a config::Preamble>>) -> Vec<u32> {
+    preambles.flatten().map(|preamble| preamble.id).collect()
+}
+
+fn width(bits: i32) -> u32 {
+    u32::try_from(bits).unwrap_or(0)
+}
