@@ -80,6 +80,11 @@ pub enum ConnectError {
         /// The answer.
         cause: String,
     },
+    /// The pipeline has nothing that can be written by numbers alone.
+    #[error(
+        "the pipeline has no table or action profile that takes entities with numbers as values"
+    )]
+    NothingToWrite,
     /// The runtime of the connection could not be set up.
     #[error("the connection cannot be set up: {0}")]
     System(#[from] std::io::Error),
@@ -163,6 +168,11 @@ impl Channel {
 
     pub(crate) fn write(&mut self, request: v1::WriteRequest) -> Result<WriteAnswer, Lost> {
         let shown = shown("p4.v1.WriteRequest", &request);
+        #[cfg(test)]
+        let request = match &self.distortion {
+            Some(distortion) => distortion.request(request),
+            None => request,
+        };
         let answer = self.runtime.block_on(timed("Write", self.rpc.write(request)))?;
         #[cfg(test)]
         let answer = self.distorted(answer);

@@ -6,6 +6,9 @@
 //! the kind. The exchange that shows it is kept. Entities that a requirement leaves in the device
 //! are deleted before the next one is tried.
 //!
+//! [`fuzz`] writes random sequences of valid and invalid updates, and compares the device with a
+//! model after each request.
+//!
 //! The rules are stated here from the text of the specification (version 1.5.0), apart from the
 //! crates with which this project serves P4Runtime. Only the messages are shared. Otherwise a rule
 //! that was understood wrongly would be confirmed by its own mistake.
@@ -13,6 +16,7 @@
 mod bench;
 mod channel;
 mod entities;
+mod fuzz;
 mod requirements;
 mod subject;
 #[cfg(test)]
@@ -23,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::bench::Bench;
 pub use crate::bench::Verdict;
 pub use crate::channel::{ConnectError, Exchange, Target};
+pub use crate::fuzz::{Count, Finding, Fuzzed, Settings, Step, fuzz, replay};
 pub use crate::requirements::{Level, Requirement, requirements};
 
 /// A requirement that was tried.

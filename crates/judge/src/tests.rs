@@ -21,7 +21,8 @@ use protos::{rpc, v1::forwarding_pipeline_config::Cookie};
 use tonic::{Code, Status};
 
 use crate::bench::Bench;
-use crate::{Target, Verdict, judge, requirements};
+use crate::fuzz::fuzz_on;
+use crate::{Fuzzed, Settings, Target, Verdict, judge, replay, requirements};
 
 /// A fault of a device, made by changing its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,10 @@ pub(crate) enum Distortion {
     SilentStreams,
     /// Pipelines are returned with other parts.
     OtherPipelines,
+    /// Modifications lose the metadata of an entry.
+    LosesMetadata,
+    /// Fields that a match has twice are accepted.
+    AcceptsDoubles,
 }
 
 impl Distortion {
@@ -58,6 +63,22 @@ impl Distortion {
         Self::OtherPipelines,
         Self::SilentStreams,
     ];
+
+    pub(crate) fn request(self, mut request: v1::WriteRequest) -> v1::WriteRequest {
+        for update in &mut request.updates {
+            let is_modification = update.r#type == v1::update::Type::Modify as i32;
+            let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity
+            else {
+                continue;
+            };
+            match self {
+                Self::LosesMetadata if is_modification => entry.metadata.clear(),
+                Self::AcceptsDoubles => entry.r#match.dedup_by_key(|field| field.field_id),
+                _ => {}
+            }
+        }
+        request
+    }
 
     pub(crate) fn unary<T: Default>(
         self,
@@ -256,6 +277,75 @@ fn each_requirement_is_broken_by_a_fault() {
     }
     let unbroken: Vec<_> = unbroken.iter().map(|requirement| requirement.id).collect();
     assert_eq!(unbroken, Vec::<&str>::new());
+}
+
+/// Searches for faults of a device whose answers are distorted.
+fn search(distortion: Option<Distortion>, seed: u64) -> Fuzzed {
+    let target = served();
+    let mut bench = Bench::open(&target).expect("it can be judged");
+    bench.channel.distortion = distortion;
+    let settings = Settings { seed, requests: 400 };
+    fuzz_on(&mut bench, &settings, &AtomicBool::new(false), &mut |_, _| {})
+        .expect("it can be fuzzed")
+}
+
+/// Returns the steps of a finding as lines.
+fn lines(finding: &crate::Finding) -> String {
+    let lines = finding.steps.iter().flat_map(|step| {
+        step.updates.iter().zip(&step.expected).enumerate().map(|(index, (update, expected))| {
+            let answered = step.answered.get(index);
+            format!("{} ({expected}: {answered:?})\n", protos::text("p4.v1.Update", update))
+        })
+    });
+    lines.collect()
+}
+
+#[test]
+fn random_requests_find_no_fault_where_there_is_none() {
+    for seed in 1..=4 {
+        let found = search(None, seed);
+        if let Some(finding) = found.finding {
+            panic!("seed {seed}: {}\n{}", finding.why, lines(&finding));
+        }
+        assert_eq!((found.requests, found.left), (400, None), "seed {seed}");
+        assert!(found.counts.iter().all(|count| count.accepted > 5), "{:?}", found.counts);
+        assert_eq!(found.counts.len(), 9, "{:?}", found.counts);
+    }
+}
+
+#[test]
+fn faults_are_found_and_their_sequences_are_short() {
+    let faults = [
+        (Distortion::LosesMetadata, 2),
+        (Distortion::AcceptsDoubles, 2),
+        (Distortion::OtherCodes, 1),
+        (Distortion::AcceptsAll, 1),
+    ];
+    for (distortion, most) in faults {
+        for seed in 1..=4 {
+            let found = search(Some(distortion), seed);
+            let finding = found.finding.unwrap_or_else(|| panic!("{distortion:?}, seed {seed}"));
+            let updates: usize = finding.steps.iter().map(|step| step.updates.len()).sum();
+            let lines = lines(&finding);
+            assert!(updates <= most, "{distortion:?}, seed {seed}: {}\n{lines}", finding.why);
+            assert_eq!(finding.repeated, 3, "{distortion:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_is_repeated() {
+    let target = served();
+    let mut bench = Bench::open(&target).expect("it can be judged");
+    let table = bench.any_open_table().expect("a table");
+    let entry = crate::entities::of_entry(&bench.entry(&table));
+    drop(bench);
+    let insert = crate::entities::insert(entry.clone());
+    let requests = vec![vec![insert.clone()], vec![insert], vec![crate::entities::delete(entry)]];
+    let found = replay(&target, requests).expect("it can be repeated");
+    assert!(found.finding.is_none() && found.left.is_none(), "{found:?}");
+    let inserts = found.counts.iter().find(|count| count.what == "insert of an entry");
+    assert_eq!(inserts.map(|count| (count.accepted, count.refused)), Some((1, 1)));
 }
 
 #[test]

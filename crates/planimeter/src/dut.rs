@@ -3,6 +3,7 @@
 mod conformance;
 mod document;
 mod effects;
+mod fuzz;
 mod roles;
 mod slow_path;
 mod traffic;
@@ -46,7 +47,8 @@ with 0x504c414e. The answer to a request is the reply to a barrier behind its fl
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
 switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.
 
-With --conformance, nothing is measured: the requirements of the P4Runtime specification are tried one after the other.";
+With --conformance, nothing is measured: the requirements of the P4Runtime specification are tried one after the other. With \
+--fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
 
 const EXAMPLES: &str = "\
 Tests:
@@ -86,6 +88,9 @@ Examples:
   Whether a P4Runtime switch answers as the specification demands, for people and as JUnit XML:
     planimeter dut 127.0.0.1:9559 --conformance -o conformance
 
+  Whether it keeps what is written, and refuses what it has to, over ten thousand random requests:
+    planimeter dut 127.0.0.1:9559 --fuzz --requests 10k --seed 7
+
   Whether its barriers tell the truth, over virtual pairs that are connected to its ports 1, 2 and 3, as root:
     planimeter dut --openflow 127.0.0.1:6653 --plan effects --port 1@veth1 --port 2@veth3 --port 3@veth5
 
@@ -116,9 +121,6 @@ pub(crate) struct Arguments {
         default_value = "updates,reads,capacity,effects,slow-path,roles"
     )]
     plan: Vec<Test>,
-    /// Judge whether the switch answers as the P4Runtime specification demands, instead of measuring it
-    #[arg(long, conflicts_with_all = ["plan", "table", "openflow", "program", "port", "quick"])]
-    conformance: bool,
     /// The table that is measured [the largest one for which entries can be made]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
@@ -144,6 +146,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["rounds", "time"])]
     quick: bool,
     #[command(flatten)]
+    judging: Judging,
+    #[command(flatten)]
     openflow: OpenFlow,
     #[command(flatten)]
     packets: Packets,
@@ -160,6 +164,28 @@ pub(crate) struct Arguments {
     quiet: bool,
     #[command(flatten)]
     papers: ForPapers,
+}
+
+/// The flags with which a switch is judged instead of measured.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Conformance of P4Runtime switches, instead of a measurement")]
+#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "openflow", "program", "port", "quick"])]
+struct Judging {
+    /// Try the requirements of the P4Runtime specification
+    #[arg(long, conflicts_with_all = ["fuzz", "replay"])]
+    conformance: bool,
+    /// Write random sequences of valid and invalid updates, and compare the switch with a model
+    #[arg(long, conflicts_with = "replay")]
+    fuzz: bool,
+    /// The seed of the random choices
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fuzz")]
+    seed: u64,
+    /// The number of requests
+    #[arg(long, value_name = "COUNT", default_value = "1k", requires = "fuzz", value_parser = decimal)]
+    requests: u64,
+    /// Repeat the requests of a sequence.jsonl that --fuzz has left
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
 }
 
 /// The flags of OpenFlow switches.
@@ -245,8 +271,15 @@ enum Test {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    if arguments.conformance {
+    let judging = &arguments.judging;
+    if judging.conformance {
         return conformance::run(arguments);
+    }
+    if judging.fuzz {
+        return fuzz::search(arguments);
+    }
+    if let Some(file) = &judging.replay {
+        return fuzz::replay(arguments, file);
     }
     let plan = arguments.plan()?;
     let target = arguments.target(plan.effects.is_some() || plan.slow_path.is_some())?;

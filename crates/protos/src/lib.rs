@@ -47,6 +47,18 @@ pub fn text<M: Message>(name: &str, message: &M) -> String {
     dynamic.map(|message| message.to_text_format_with_options(&options)).unwrap_or_default()
 }
 
+/// Reads a message in the text format of protocol buffers. `name` is the full name of its type.
+///
+/// # Errors
+/// Returns a description if there is no such type, or if the text is not a message of it.
+pub fn parse<M: Message + Default>(name: &str, text: &str) -> Result<M, String> {
+    let descriptor = pool().and_then(|pool| pool.get_message_by_name(name));
+    let descriptor = descriptor.ok_or_else(|| format!("there is no message {name}"))?;
+    let message = DynamicMessage::parse_text_format(descriptor, text);
+    let message = message.map_err(|error| error.to_string())?;
+    M::decode(&*message.encode_to_vec()).map_err(|error| error.to_string())
+}
+
 /// The packages nested as the generated code expects to find them.
 mod packages {
     #![allow(missing_docs, unreachable_pub, clippy::all, rustdoc::all)]
@@ -88,6 +100,8 @@ mod tests {
         };
         let text = text("p4.v1.ReadRequest", &request);
         assert_eq!(text, "device_id:7,entities:[{table_entry{table_id:5}}]");
+        assert_eq!(parse::<v1::ReadRequest>("p4.v1.ReadRequest", &text), Ok(request.clone()));
+        assert!(parse::<v1::ReadRequest>("p4.v1.ReadRequest", "device:7").is_err());
         assert_eq!(super::text("p4.v1.Unknown", &request), "");
     }
 }

@@ -21,13 +21,7 @@ const EXCHANGES: &str = "exchanges.txt";
 const JUNIT: &str = "junit.xml";
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let own = &arguments.tls;
-    let identity = tls::identity(own.tls_certificate.as_deref(), own.tls_key.as_deref())?;
-    let target = judge::Target {
-        address: arguments.address.clone().unwrap_or_default(),
-        device_id: arguments.device_id,
-        tls: tls::client(own.tls_ca.as_deref(), identity, own.tls_server_name.clone())?,
-    };
+    let target = target(arguments)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
@@ -46,10 +40,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_broken && status == ExitCode::SUCCESS { ExitCode::from(1) } else { status })
 }
 
-fn failure(error: ConnectError) -> Failure {
+/// Returns the device that is judged.
+pub(super) fn target(arguments: &Arguments) -> Result<judge::Target, Failure> {
+    let own = &arguments.tls;
+    let identity = tls::identity(own.tls_certificate.as_deref(), own.tls_key.as_deref())?;
+    Ok(judge::Target {
+        address: arguments.address.clone().unwrap_or_default(),
+        device_id: arguments.device_id,
+        tls: tls::client(own.tls_ca.as_deref(), identity, own.tls_server_name.clone())?,
+    })
+}
+
+pub(super) fn failure(error: ConnectError) -> Failure {
     match error {
         ConnectError::Connect { .. } => Failure::OutOfReach(error.to_string()),
-        ConnectError::Controlled { .. } | ConnectError::NoPipeline { .. } => Failure::input(error),
+        ConnectError::Controlled { .. }
+        | ConnectError::NoPipeline { .. }
+        | ConnectError::NothingToWrite => Failure::input(error),
         _ => Failure::run(error),
     }
 }

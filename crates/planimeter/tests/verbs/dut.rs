@@ -103,6 +103,28 @@ fn the_switch_meets_every_requirement_of_the_specification() {
 }
 
 #[test]
+fn random_requests_show_no_fault_and_sequences_are_repeated() {
+    let switch = Switch::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let run = place("run");
+    let words = [&switch.1, "--fuzz", "--requests", "200", "--seed", "3", "-q", "-o", &run];
+    let output = planimeter("dut", &words);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("No fault: in 200 requests"), "{}", stdout(&output));
+    let result = document::result(Path::new(&run));
+    assert_eq!(result["sections"][0]["tables"][0]["rows"].as_array().map(Vec::len), Some(3));
+    browser::check(Path::new(&run));
+    // The table 0 does not exist, so the update is refused.
+    let sequence = place("sequence.jsonl");
+    let line = r#"{"updates": ["type: INSERT entity { table_entry { priority: 1 } }"]}"#;
+    std::fs::write(&sequence, line).expect("a file");
+    let repeated = planimeter("dut", &[&switch.1, "--replay", &sequence, "-o", &place("again")]);
+    assert_eq!(repeated.status.code(), Some(0), "{}", stderr(&repeated));
+    assert!(stdout(&repeated).contains("0 updates were accepted and 1 refused"));
+}
+
+#[test]
 fn what_cannot_be_measured_says_why() {
     let nobody = planimeter("dut", &["127.0.0.1:1", "--quick"]);
     assert_eq!(nobody.status.code(), Some(3), "{}", stderr(&nobody));

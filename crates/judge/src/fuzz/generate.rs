@@ -1,0 +1,376 @@
+//! Random requests, of whose updates a part is invalid.
+
+use bytes::Bytes;
+use fastrand::Rng;
+use protos::v1::{
+    self, action_profile_group::Member, entity::Entity as Kind, field_match,
+    field_match::FieldMatchType as Match, table_action,
+};
+
+use super::model::{Model, normal_entry, shortest, table_of};
+use crate::entities::{all_ones, delete, insert, modify, of_entry, too_large};
+use crate::subject::{self, Action, Key, Profile, Subject, Table};
+
+/// The most updates of a request.
+const LARGEST_REQUEST: usize = 12;
+/// The most entries of a table, members and groups, so that no limit of the device is met.
+const MOST_ENTRIES: usize = 48;
+const MOST_MEMBERS: u32 = 6;
+const MOST_GROUPS: u32 = 3;
+
+/// A source of requests.
+pub(super) struct Generator<'a> {
+    subject: &'a Subject,
+    /// The tables whose entries have actions of their own.
+    tables: Vec<&'a Table>,
+    /// The profiles with members, each with the table that refers to it.
+    profiles: Vec<(&'a Profile, &'a Table)>,
+    random: Rng,
+}
+
+impl<'a> Generator<'a> {
+    /// Returns a source for the tables that take entries, and for the profiles that take members.
+    pub(super) fn new(subject: &'a Subject, usable: &[u32], profiles: &[u32], seed: u64) -> Self {
+        let tables = subject.tables.iter().filter(|table| usable.contains(&table.id));
+        let profiles = subject.profiles.iter().filter(|profile| profiles.contains(&profile.id));
+        let profiles =
+            profiles.filter_map(|profile| Some((profile, table_of(subject, profile.id)?)));
+        Self {
+            subject,
+            tables: tables.collect(),
+            profiles: profiles.collect(),
+            random: Rng::with_seed(seed),
+        }
+    }
+
+    /// Returns whether there is nothing of which requests could be made.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.profiles.is_empty()
+    }
+
+    /// Returns the updates of a request. None of them refers to another, and no two have the same
+    /// key, because a device may carry them out in any order (12.1).
+    pub(super) fn request(&mut self, model: &Model) -> Vec<v1::Update> {
+        let kinds = self.tables.len() + 3 * self.profiles.len();
+        let choice = self.random.usize(..kinds);
+        let count = self.random.usize(1..=LARGEST_REQUEST);
+        let mut updates: Vec<v1::Update> = Vec::new();
+        for _ in 0..count {
+            let update = match self.tables.get(choice) {
+                Some(table) => self.entry_update(table, model),
+                None => {
+                    let (profile, table) = self.profiles[(choice - self.tables.len()) / 3];
+                    match (choice - self.tables.len()) % 3 {
+                        0 => self.member_update(profile, table, model),
+                        1 if profile.is_selector => self.group_update(profile, model),
+                        _ => self.reference_update(profile, table, model),
+                    }
+                }
+            };
+            if !updates.iter().any(|other| has_same_key(other, &update)) {
+                updates.push(update);
+            }
+        }
+        updates
+    }
+
+    /// Returns an update of an entry with an action of its own.
+    fn entry_update(&mut self, table: &Table, model: &Model) -> v1::Update {
+        let action = self
+            .any_action(table)
+            .map(|action| v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
+        let entry = v1::TableEntry { action, ..self.key(table, model) };
+        let update = self.update_of(table, entry, model);
+        if self.random.u8(..3) == 0 { self.damaged(table, update) } else { update }
+    }
+
+    /// Returns an update of an entry that refers to a member or a group, which may not be there.
+    fn reference_update(&mut self, profile: &Profile, table: &Table, model: &Model) -> v1::Update {
+        let reference = match profile.is_selector && self.random.bool() {
+            true => table_action::Type::ActionProfileGroupId(self.random.u32(1..=MOST_GROUPS)),
+            false => table_action::Type::ActionProfileMemberId(self.random.u32(1..=MOST_MEMBERS)),
+        };
+        let action = Some(v1::TableAction { r#type: Some(reference) });
+        let entry = v1::TableEntry { action, ..self.key(table, model) };
+        self.update_of(table, entry, model)
+    }
+
+    /// Returns an entry without action whose key is that of an entry in two of three cases.
+    fn key(&mut self, table: &Table, model: &Model) -> v1::TableEntry {
+        let present: Vec<&v1::TableEntry> = model.entries(table.id).collect();
+        let (r#match, priority) = match self.random.choice(&present) {
+            Some(entry) if self.random.u8(..3) > 0 => (entry.r#match.clone(), entry.priority),
+            _ => {
+                let fields = table.keys.iter().filter_map(|key| self.field(key)).collect();
+                let priority = if table.has_priority() { self.random.i32(1..=3) } else { 0 };
+                (fields, priority)
+            }
+        };
+        v1::TableEntry { table_id: table.id, r#match, priority, ..Default::default() }
+    }
+
+    fn update_of(&mut self, table: &Table, mut entry: v1::TableEntry, model: &Model) -> v1::Update {
+        if self.random.u8(..4) == 0 {
+            entry.metadata = Bytes::from(vec![self.random.u8(..); 3]);
+        }
+        let is_full = model.entries(table.id).count() >= MOST_ENTRIES;
+        match self.random.u8(..8) {
+            0..4 if !is_full => insert(of_entry(&entry)),
+            0..6 => {
+                if self.random.u8(..4) == 0 {
+                    entry.action = None;
+                }
+                modify(of_entry(&entry))
+            }
+            _ => delete(of_entry(&entry)),
+        }
+    }
+
+    /// Returns a match of a field; `None` to leave it out.
+    fn field(&mut self, key: &Key) -> Option<v1::FieldMatch> {
+        if key.kind != subject::Kind::Exact && self.random.u8(..5) == 0 {
+            return None;
+        }
+        let value = self.value(key.bits);
+        let matched = match key.kind {
+            subject::Kind::Exact => Match::Exact(field_match::Exact { value }),
+            subject::Kind::Optional => Match::Optional(field_match::Optional { value }),
+            subject::Kind::Lpm => {
+                let length = self.random.u32(1..=key.bits);
+                let value = masked(&value, &prefix(key.bits, length));
+                Match::Lpm(field_match::Lpm { value, prefix_len: length.cast_signed() })
+            }
+            subject::Kind::Ternary => {
+                let mask = self.value(key.bits);
+                let mask = if mask[..] == [0] { all_ones(key.bits) } else { mask };
+                Match::Ternary(field_match::Ternary { value: masked(&value, &mask), mask })
+            }
+            subject::Kind::Range => {
+                let other = self.value(key.bits);
+                let is_less = (value.len(), &value) <= (other.len(), &other);
+                let (low, high) = if is_less { (value, other) } else { (other, value) };
+                let is_all = low[..] == [0] && high == all_ones(key.bits);
+                // A range of all values has to be left out.
+                if is_all {
+                    return None;
+                }
+                Match::Range(field_match::Range { low, high })
+            }
+        };
+        Some(v1::FieldMatch { field_id: key.id, field_match_type: Some(matched) })
+    }
+
+    /// Returns a value of some width, in half of the cases a small one, so that keys meet.
+    fn value(&mut self, bits: u32) -> Bytes {
+        let mut value: Vec<u8> = match self.random.bool() {
+            true => vec![self.random.u8(..4)],
+            false => (0..bits.div_ceil(8)).map(|_| self.random.u8(..)).collect(),
+        };
+        let ones = all_ones(bits);
+        if value.len() >= ones.len() {
+            value = masked(&value.into(), &ones).to_vec();
+        }
+        shortest(&value.into())
+    }
+
+    /// Returns a call of an action that entries may have.
+    fn any_action(&mut self, table: &Table) -> Option<v1::Action> {
+        let usable: Vec<&Action> =
+            table.actions.iter().filter(|action| action.in_entries).collect();
+        let action = *self.random.choice(&usable)?;
+        Some(self.call(action))
+    }
+
+    fn call(&mut self, action: &Action) -> v1::Action {
+        let params = action.params.iter();
+        let params = params
+            .map(|param| v1::action::Param { param_id: param.id, value: self.value(param.bits) });
+        v1::Action { action_id: action.id, params: params.collect() }
+    }
+
+    fn member_update(&mut self, profile: &Profile, table: &Table, model: &Model) -> v1::Update {
+        // All members have the same action, because a device need not take a group with several
+        // (9.2.4).
+        let action = table.action().map(|action| self.call(action));
+        let mut member = v1::ActionProfileMember {
+            action_profile_id: profile.id,
+            member_id: self.random.u32(1..=MOST_MEMBERS),
+            action,
+        };
+        let is_there = model.members(profile.id).any(|other| other.member_id == member.member_id);
+        if self.random.u8(..5) == 0 {
+            match (self.random.u8(..3), &mut member.action) {
+                (0, action) => *action = None,
+                (1, Some(action)) => action.action_id = self.subject.unused_id(action.action_id),
+                (_, Some(action)) => drop(action.params.pop()),
+                (_, None) => {}
+            }
+        }
+        let entity = v1::Entity { entity: Some(Kind::ActionProfileMember(member)) };
+        self.any_type(is_there)(entity)
+    }
+
+    fn group_update(&mut self, profile: &Profile, model: &Model) -> v1::Update {
+        let group_id = self.random.u32(1..=MOST_GROUPS);
+        let known: Vec<u32> = model.members(profile.id).map(|member| member.member_id).collect();
+        let room = usize::try_from(profile.max_group_size).unwrap_or(0);
+        let most = if room == 0 { 3 } else { room.min(3) };
+        let mut members: Vec<u32> = known;
+        self.random.shuffle(&mut members);
+        members.truncate(self.random.usize(..=most));
+        if self.random.u8(..6) == 0 {
+            members.pop();
+            members.push(MOST_MEMBERS + 7);
+        }
+        let weight = if self.random.u8(..8) == 0 { 0 } else { 1 };
+        let members =
+            members.into_iter().map(|member_id| Member { member_id, weight, ..Default::default() });
+        let group = v1::ActionProfileGroup {
+            action_profile_id: profile.id,
+            group_id,
+            members: members.collect(),
+            max_size: profile.max_group_size,
+        };
+        let is_there = model.groups(profile.id).any(|other| other.group_id == group_id);
+        let entity = v1::Entity { entity: Some(Kind::ActionProfileGroup(group)) };
+        self.any_type(is_there)(entity)
+    }
+
+    /// Returns a type of update, mostly one that fits whether the entity is there.
+    fn any_type(&mut self, is_there: bool) -> fn(v1::Entity) -> v1::Update {
+        match (is_there, self.random.u8(..8)) {
+            (true, 0) | (false, 0..6) => insert,
+            (true, 1..5) | (false, 6) => modify,
+            _ => delete,
+        }
+    }
+
+    /// Returns an update with one fault. The kinds of faults are those that found most defects of
+    /// switches in SwitchV (SIGCOMM 2022).
+    fn damaged(&mut self, table: &Table, mut update: v1::Update) -> v1::Update {
+        let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity else {
+            return update;
+        };
+        match self.random.u8(..10) {
+            0 => entry.table_id = self.subject.unused_id(table.id),
+            1 => entry.table_id = 0,
+            2 => entry.priority = if table.has_priority() { 0 } else { 1 },
+            3 => drop(entry.r#match.pop()),
+            4 => {
+                let again = self.random.choice(&entry.r#match).cloned();
+                entry.r#match.extend(again);
+            }
+            5 => entry.r#match.push(v1::FieldMatch {
+                field_id: 0x7fff_fff0,
+                field_match_type: Some(Match::Exact(field_match::Exact {
+                    value: Bytes::from_static(&[1]),
+                })),
+            }),
+            6 | 7 => {
+                let place = self.random.usize(..entry.r#match.len().max(1));
+                if let Some(field) = entry.r#match.get_mut(place) {
+                    self.damage_field(table, field);
+                }
+            }
+            _ => {
+                if let Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) }) =
+                    &mut entry.action
+                {
+                    self.damage_action(table, action);
+                }
+            }
+        }
+        update
+    }
+
+    fn damage_field(&mut self, table: &Table, field: &mut v1::FieldMatch) {
+        let key = table.keys.iter().find(|key| key.id == field.field_id);
+        let bits = key.map_or(8, |key| key.bits);
+        let large = too_large(bits);
+        match &mut field.field_match_type {
+            Some(Match::Exact(exact)) => {
+                exact.value = if self.random.bool() { large } else { Bytes::new() };
+            }
+            Some(Match::Optional(optional)) => {
+                optional.value = if self.random.bool() { large } else { Bytes::new() };
+            }
+            Some(Match::Lpm(prefix)) => match self.random.u8(..3) {
+                0 => prefix.value = large,
+                1 => prefix.prefix_len = -prefix.prefix_len,
+                _ => prefix.prefix_len = 0,
+            },
+            Some(Match::Ternary(ternary)) => match self.random.u8(..3) {
+                0 => ternary.value = large,
+                1 => ternary.mask = Bytes::from_static(&[0]),
+                _ => ternary.mask = large,
+            },
+            Some(Match::Range(range)) => match self.random.u8(..2) {
+                0 => range.high = large,
+                _ => std::mem::swap(&mut range.low, &mut range.high),
+            },
+            Some(Match::Other(_)) | None => {}
+        }
+    }
+
+    fn damage_action(&mut self, table: &Table, action: &mut v1::Action) {
+        match self.random.u8(..6) {
+            0 => action.action_id = self.subject.unused_id(action.action_id),
+            1 => action.action_id = 0,
+            2 => drop(action.params.pop()),
+            3 => action
+                .params
+                .push(v1::action::Param { param_id: 0x7fff_fff0, value: Bytes::from_static(&[1]) }),
+            4 => {
+                let again = action.params.first().cloned();
+                action.params.extend(again);
+            }
+            _ => {
+                let known = table.actions.iter().find(|known| known.id == action.action_id);
+                let bits = known.and_then(|known| known.params.first()).map_or(8, |one| one.bits);
+                if let Some(param) = action.params.first_mut() {
+                    param.value = if self.random.bool() { too_large(bits) } else { Bytes::new() };
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether two updates are about the same entity.
+fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
+    let kind = |update: &v1::Update| update.entity.clone().and_then(|entity| entity.entity);
+    match (kind(one), kind(other)) {
+        (Some(Kind::TableEntry(one)), Some(Kind::TableEntry(other))) => {
+            let (one, other) = (normal_entry(one), normal_entry(other));
+            (one.table_id, one.priority, one.r#match)
+                == (other.table_id, other.priority, other.r#match)
+        }
+        (Some(Kind::ActionProfileMember(one)), Some(Kind::ActionProfileMember(other))) => {
+            one.member_id == other.member_id
+        }
+        (Some(Kind::ActionProfileGroup(one)), Some(Kind::ActionProfileGroup(other))) => {
+            one.group_id == other.group_id
+        }
+        _ => false,
+    }
+}
+
+/// Returns a mask of the first `length` of `bits` bits.
+fn prefix(bits: u32, length: u32) -> Bytes {
+    let mut mask = vec![0; bits.div_ceil(8) as usize];
+    // The first bit of the field is not the first of its first byte if the width is no multiple of
+    // eight.
+    let skipped = bits.div_ceil(8) * 8 - bits;
+    for bit in skipped..skipped + length {
+        mask[bit as usize / 8] |= 0x80 >> (bit % 8);
+    }
+    mask.into()
+}
+
+/// Returns the bits of a value that are in a mask, in the shortest form.
+fn masked(value: &Bytes, mask: &Bytes) -> Bytes {
+    let masks = mask.iter().rev().copied().chain(std::iter::repeat(0));
+    let mut bytes: Vec<u8> =
+        value.iter().rev().zip(masks).map(|(value, mask)| value & mask).collect();
+    bytes.reverse();
+    shortest(&bytes.into())
+}

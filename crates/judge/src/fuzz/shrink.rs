@@ -1,0 +1,106 @@
+//! Shortens a sequence that shows a fault.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use protos::v1;
+
+use super::{Class, Finding, Mismatch, Run};
+
+/// The most sequences that are tried to find a shorter one.
+const MOST_TRIALS: usize = 400;
+/// The number of times that the shortest sequence is repeated.
+const REPETITIONS: u32 = 3;
+
+/// Returns the shortest sequence that was found to show the same class of fault. If `stop` is set,
+/// returns the shortest until then.
+pub(super) fn shortest(
+    run: &mut Run<'_>,
+    mut requests: Vec<Vec<v1::Update>>,
+    mismatch: Mismatch,
+    stop: &AtomicBool,
+) -> Finding {
+    let found_after = requests.len() as u64;
+    // A device that closed the connection cannot be brought back to its state before.
+    if mismatch.class == Class::Connection {
+        return Finding {
+            why: mismatch.why,
+            steps: std::mem::take(&mut run.steps),
+            found_after,
+            repeated: 0,
+        };
+    }
+    let mut trials = 0;
+    let mut shows = |run: &mut Run<'_>, requests: &[Vec<v1::Update>]| {
+        trials += 1;
+        trials <= MOST_TRIALS
+            && !stop.load(Ordering::Relaxed)
+            && run.reset().is_ok()
+            && run.all(requests).is_err_and(|found| found.class == mismatch.class)
+    };
+    remove_parts(&mut requests, |fewer| shows(run, fewer));
+    for index in 0..requests.len() {
+        let mut updates = requests[index].clone();
+        remove_parts(&mut updates, |fewer| {
+            let mut all = requests.clone();
+            all[index] = fewer.to_vec();
+            shows(run, &all)
+        });
+        requests[index] = updates;
+    }
+    finding(run, requests, mismatch, found_after)
+}
+
+/// Removes parts of a list, large ones first, as long as the remainder shows the fault.
+fn remove_parts<T: Clone>(list: &mut Vec<T>, mut shows: impl FnMut(&[T]) -> bool) {
+    let mut size = list.len().div_ceil(2);
+    while size > 0 {
+        let mut start = 0;
+        while start < list.len() && list.len() > 1 {
+            let end = (start + size).min(list.len());
+            let fewer: Vec<T> = [&list[..start], &list[end..]].concat();
+            match !fewer.is_empty() && shows(&fewer) {
+                true => *list = fewer,
+                false => start = end,
+            }
+        }
+        size = if size == 1 { 0 } else { size.div_ceil(2) };
+    }
+}
+
+/// Repeats a sequence, and returns it as a finding with the answers of the last repetition that
+/// showed a fault.
+pub(super) fn finding(
+    run: &mut Run<'_>,
+    requests: Vec<Vec<v1::Update>>,
+    mismatch: Mismatch,
+    found_after: u64,
+) -> Finding {
+    let mut finding =
+        Finding { why: mismatch.why, steps: run.steps.clone(), found_after, repeated: 0 };
+    for _ in 0..REPETITIONS {
+        if run.reset().is_err() {
+            break;
+        }
+        if let Err(found) = run.all(&requests) {
+            finding.repeated += 1;
+            finding.why = found.why;
+            finding.steps = run.steps.clone();
+        }
+    }
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_needed_is_removed() {
+        let mut list: Vec<u32> = (0..100).collect();
+        remove_parts(&mut list, |fewer| fewer.contains(&17) && fewer.contains(&80));
+        assert_eq!(list, [17, 80]);
+        let mut list = vec![1];
+        remove_parts(&mut list, |_| true);
+        assert_eq!(list, [1], "an empty sequence shows nothing");
+    }
+}

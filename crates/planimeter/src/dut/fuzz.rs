@@ -1,0 +1,212 @@
+//! `planimeter dut --fuzz` and `--replay`: random writes to a P4Runtime switch, compared with a model.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use judge::{Finding, Fuzzed, Settings, Step};
+use protos::v1;
+use provenance::Provenance;
+use report::page::document::{Document, Section};
+use report::page::{Cell, Table};
+use report::value::Value;
+use serde_json::{Value as Json, json};
+use statistics::Unit;
+
+use super::{Arguments, conformance};
+use crate::failure::Failure;
+use crate::progress::Steps;
+use crate::{interrupt, invocation, output};
+
+/// The file with the requests that show a fault.
+const SEQUENCE: &str = "sequence.jsonl";
+
+/// Searches for a fault.
+pub(super) fn search(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let settings = Settings { seed: arguments.judging.seed, requests: arguments.judging.requests };
+    let steps = Steps::new(arguments.quiet);
+    let interrupt = interrupt::flag();
+    let mut step = |done, of| steps.show(done, of, "requests");
+    let title = format!("Random writes with seed {}", settings.seed);
+    leave(arguments, &title, |target| judge::fuzz(target, &settings, &interrupt, &mut step))
+}
+
+/// Repeats the requests of a file that a search has left.
+pub(super) fn replay(arguments: &Arguments, file: &Path) -> Result<ExitCode, Failure> {
+    let text = input::read_text(file)
+        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let requests = parse(&text).map_err(|why| {
+        Failure::input(format!("{} is no sequence of requests: {why}", file.display()))
+    })?;
+    let title = format!("The writes of {}", file.display());
+    leave(arguments, &title, |target| judge::replay(target, requests))
+}
+
+fn leave(
+    arguments: &Arguments,
+    title: &str,
+    run: impl FnOnce(&judge::Target) -> Result<Fuzzed, judge::ConnectError>,
+) -> Result<ExitCode, Failure> {
+    let target = conformance::target(arguments)?;
+    let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
+    let interrupt = interrupt::flag();
+    let started = invocation::start();
+    let fuzzed = run(&target).map_err(conformance::failure)?;
+    let interrupted = interrupt.load(Ordering::Relaxed);
+    let title = format!("{title}, device {} at {}", target.device_id, target.address);
+    let document = document(title, &fuzzed, interrupted, started.provenance());
+    let sequence = fuzzed.finding.as_ref().map(|finding| sequence(finding, &document.title));
+    let files: Vec<_> = sequence.iter().map(|text| (SEQUENCE, text.as_str())).collect();
+    let json = arguments.json;
+    let status =
+        output::leave_document_and_files(&directory, &document, &files, json, interrupted)?;
+    if sequence.is_some() && !json {
+        let file = directory.path().join(SEQUENCE);
+        println!("Repeat: planimeter dut {} --replay {}", target.address, file.display());
+    }
+    let is_found = fuzzed.finding.is_some();
+    Ok(if is_found && status == ExitCode::SUCCESS { ExitCode::from(1) } else { status })
+}
+
+fn document(title: String, fuzzed: &Fuzzed, interrupted: bool, provenance: Provenance) -> Document {
+    let accepted: u64 = fuzzed.counts.iter().map(|count| count.accepted).sum();
+    let refused: u64 = fuzzed.counts.iter().map(|count| count.refused).sum();
+    let mut findings = Vec::new();
+    let mut sections = vec![counts(fuzzed)];
+    match &fuzzed.finding {
+        None => findings.push(format!(
+            "No fault: in {} requests, {accepted} updates were accepted and {refused} refused, each as is demanded, and the \
+             switch returned what it has to after each request.",
+            fuzzed.requests
+        )),
+        Some(finding) => {
+            findings.push(format!("fault after {} requests: {}.", finding.found_after, finding.why));
+            let updates: usize = finding.steps.iter().map(|step| step.updates.len()).sum();
+            findings.push(match finding.repeated {
+                0 => format!("The {updates} updates before it are in {SEQUENCE}; they were not repeated."),
+                repeated => format!(
+                    "It is shown by {updates} updates in {} requests, which were repeated three times: it appeared {repeated} times.",
+                    finding.steps.len()
+                ),
+            });
+            sections.push(steps(finding));
+        }
+    }
+    let mut document = Document {
+        kind: "dut",
+        title,
+        findings,
+        notes: vec![
+            "What is demanded is stated from the P4Runtime specification 1.5.0, apart from the code of planimeter switch."
+                .to_owned(),
+        ],
+        partial: None,
+        claims: Vec::new(),
+        sections,
+        provenance,
+    };
+    if let Some(left) = &fuzzed.left {
+        document.lacks(&format!("the switch is not as it was: {left}"));
+    }
+    if interrupted {
+        document.lacks("interrupted");
+    }
+    document
+}
+
+fn counts(fuzzed: &Fuzzed) -> Section {
+    let mut table = Table::of_values("Updates", ["update", "accepted", "refused"]);
+    let count = |count: u64| Cell::from(Value::new(count as f64, Unit::Count));
+    for one in &fuzzed.counts {
+        table.row([Cell::text(one.what), count(one.accepted), count(one.refused)]);
+    }
+    Section {
+        id: "updates".to_owned(),
+        title: "What was written".to_owned(),
+        tables: vec![table],
+        ..Section::default()
+    }
+}
+
+fn steps(finding: &Finding) -> Section {
+    let mut table =
+        Table::of_values("Updates, in order", ["request", "update", "demanded", "answered"]);
+    for (number, step) in (1..).zip(&finding.steps) {
+        for (index, update) in step.updates.iter().enumerate() {
+            let word = |words: &[String]| words.get(index).cloned().unwrap_or_default();
+            table.row([
+                Cell::text(format!("{number}")),
+                Cell::text(protos::text("p4.v1.Update", update)),
+                Cell::text(word(&step.expected)),
+                Cell::text(word(&step.answered)),
+            ]);
+        }
+    }
+    Section {
+        id: "sequence".to_owned(),
+        title: "The sequence that shows it".to_owned(),
+        tables: vec![table],
+        links: vec![("The requests, to repeat them".to_owned(), SEQUENCE.to_owned())],
+        ..Section::default()
+    }
+}
+
+/// Returns a sequence as lines of JSON, the first of which says where it is from.
+fn sequence(finding: &Finding, title: &str) -> String {
+    let head = json!({
+        "planimeter": env!("CARGO_PKG_VERSION"),
+        "title": title,
+        "fault": finding.why,
+    });
+    let lines = finding.steps.iter().map(|Step { updates, expected, answered }| {
+        let updates: Vec<_> =
+            updates.iter().map(|update| protos::text("p4.v1.Update", update)).collect();
+        json!({ "updates": updates, "expected": expected, "answered": answered })
+    });
+    std::iter::once(head).chain(lines).map(|line| format!("{line}\n")).collect()
+}
+
+/// Returns the requests of a sequence.
+fn parse(text: &str) -> Result<Vec<Vec<v1::Update>>, String> {
+    let mut requests = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let at = |why: String| format!("line {number}: {why}");
+        let line: Json = serde_json::from_str(line).map_err(|error| at(error.to_string()))?;
+        // The first line is about the sequence.
+        let Some(updates) = line["updates"].as_array() else { continue };
+        let updates = updates.iter().map(|update| {
+            let update = update.as_str().ok_or_else(|| at("an update is no text".to_owned()))?;
+            protos::parse("p4.v1.Update", update).map_err(at)
+        });
+        requests.push(updates.collect::<Result<_, _>>()?);
+    }
+    match requests.is_empty() {
+        true => Err("it has no requests".to_owned()),
+        false => Ok(requests),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_is_read_as_it_is_written() {
+        let update = v1::Update { r#type: v1::update::Type::Insert as i32, entity: None };
+        let finding = Finding {
+            why: "it is wrong".to_owned(),
+            steps: vec![Step {
+                updates: vec![update.clone()],
+                expected: vec!["OK".to_owned()],
+                answered: vec!["INTERNAL".to_owned()],
+            }],
+            found_after: 7,
+            repeated: 3,
+        };
+        let text = sequence(&finding, "a title");
+        assert_eq!(parse(&text), Ok(vec![vec![update]]));
+        assert_eq!(parse("{}\n"), Err("it has no requests".to_owned()));
+        let wrong = parse("{}\n{\"updates\": [\"type:\"]}").expect_err("no message");
+        assert!(wrong.starts_with("line 2: "), "{wrong}");
+    }
+}
