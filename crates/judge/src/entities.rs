@@ -1,7 +1,7 @@
 //! Entities with values that a device has to accept.
 
 use bytes::Bytes;
-use protos::v1::{self, entity::Entity as Kind, field_match, table_action, update::Type};
+use protos::v1::{self, field_match, table_action, update::Type};
 
 use crate::subject::{self, Action, Key, Table};
 
@@ -102,7 +102,7 @@ pub(crate) fn with_action(entry: &v1::TableEntry, action: v1::Action) -> v1::Tab
 
 /// Returns a table entry as an entity.
 pub(crate) fn of_entry(entry: &v1::TableEntry) -> v1::Entity {
-    v1::Entity { entity: Some(Kind::TableEntry(entry.clone())) }
+    v1::Entity::from(entry.clone())
 }
 
 pub(crate) fn insert(entity: v1::Entity) -> v1::Update {

@@ -277,7 +277,7 @@ impl<'a> Run<'a> {
                 .cloned()
                 .chain(wanted)
                 .collect();
-            differs(found.collect(), wanted, "entry", |entry| of_entry(entry))?;
+            differs(found.collect(), wanted, "entry", of_entry)?;
         }
         for profile in profiles {
             let members =
@@ -334,12 +334,12 @@ impl<'a> Run<'a> {
         }
         for profile in self.profiles.clone() {
             let group = v1::ActionProfileGroup { action_profile_id: profile, ..Default::default() };
-            let groups = v1::Entity { entity: Some(Kind::ActionProfileGroup(group)) };
+            let groups = v1::Entity::from(group);
             let found = self.read(vec![groups]).map_err(|mismatch| mismatch.why)?;
             self.remove(found)?;
             let member =
                 v1::ActionProfileMember { action_profile_id: profile, ..Default::default() };
-            let members = v1::Entity { entity: Some(Kind::ActionProfileMember(member)) };
+            let members = v1::Entity::from(member);
             let found = self.read(vec![members]).map_err(|mismatch| mismatch.why)?;
             self.remove(found)?;
         }

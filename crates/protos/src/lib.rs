@@ -11,6 +11,8 @@
 //! The code is generated from `proto/` and checked in, so that builds need no protobuf compiler.
 //! `tests/generated.rs` checks it against the protos and regenerates it.
 
+mod conversions;
+
 use std::sync::OnceLock;
 
 use prost::Message;

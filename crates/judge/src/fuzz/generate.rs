@@ -206,7 +206,7 @@ impl<'a> Generator<'a> {
                 (_, None) => {}
             }
         }
-        let entity = v1::Entity { entity: Some(Kind::ActionProfileMember(member)) };
+        let entity = v1::Entity::from(member);
         self.any_type(is_there)(entity)
     }
 
@@ -232,7 +232,7 @@ impl<'a> Generator<'a> {
             max_size: profile.max_group_size,
         };
         let is_there = model.groups(profile.id).any(|other| other.group_id == group_id);
-        let entity = v1::Entity { entity: Some(Kind::ActionProfileGroup(group)) };
+        let entity = v1::Entity::from(group);
         self.any_type(is_there)(entity)
     }
 

@@ -158,7 +158,7 @@ impl Subject {
         let action = self.table.action().map(|action| bare_call(action, value));
         let member =
             v1::ActionProfileMember { action_profile_id: self.profile.id, member_id, action };
-        v1::Entity { entity: Some(Kind::ActionProfileMember(member)) }
+        v1::Entity::from(member)
     }
 
     fn group(&self, group_id: u32, members: &[(u32, i32)]) -> v1::ActionProfileGroup {
@@ -183,8 +183,7 @@ impl Subject {
     fn has_member(&self, bench: &mut Bench, member_id: u32, value: u128) -> Result<bool, Fault> {
         let key =
             v1::ActionProfileMember { action_profile_id: self.profile.id, member_id, action: None };
-        let found =
-            bench.read(vec![v1::Entity { entity: Some(Kind::ActionProfileMember(key)) }])?;
+        let found = bench.read(vec![v1::Entity::from(key)])?;
         Ok(found == [self.member(member_id, value)])
     }
 
@@ -215,7 +214,7 @@ impl Subject {
 }
 
 fn of_group(group: v1::ActionProfileGroup) -> v1::Entity {
-    v1::Entity { entity: Some(Kind::ActionProfileGroup(group)) }
+    v1::Entity::from(group)
 }
 
 fn member_is_read_as_written(bench: &mut Bench) -> Result<(), Fault> {
@@ -246,7 +245,7 @@ fn member_without_action(bench: &mut Bench) -> Result<(), Fault> {
         member_id: MEMBER,
         action: None,
     };
-    let without = v1::Entity { entity: Some(Kind::ActionProfileMember(member)) };
+    let without = v1::Entity::from(member);
     bench.refuse(insert(without.clone()), &[Code::InvalidArgument])?;
     bench.accept(vec![insert(subject.member(MEMBER, 1))])?;
     bench.refuse(modify(without), &[Code::InvalidArgument])?;

@@ -1,8 +1,6 @@
 //! Section 9.5: multicast groups and clone sessions.
 
-use protos::v1::{
-    self, entity::Entity as Kind, packet_replication_engine_entry::Type, replica::PortKind,
-};
+use protos::v1::{self, packet_replication_engine_entry::Type, replica::PortKind};
 use tonic::Code;
 
 use super::{Requirement, must};
@@ -88,7 +86,7 @@ fn session(session_id: u32, instances: &[u32]) -> v1::Entity {
 
 fn of(kind: Type) -> v1::Entity {
     let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
-    v1::Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) }
+    v1::Entity::from(entry)
 }
 
 /// Inserts a group or session. A device that refuses a valid one with UNIMPLEMENTED has none.

@@ -274,7 +274,7 @@ fn counter(bench: &Bench) -> Result<Array, Fault> {
 fn counter_cell(counter: &Array, index: i64, data: Option<v1::CounterData>) -> v1::Entity {
     let index = Some(v1::Index { index });
     let entry = v1::CounterEntry { counter_id: counter.id, index, data };
-    v1::Entity { entity: Some(Kind::CounterEntry(entry)) }
+    v1::Entity::from(entry)
 }
 
 fn read_counter(bench: &mut Bench, counter: &Array, index: i64) -> Result<v1::CounterData, Fault> {
@@ -297,7 +297,7 @@ fn direct_counter_without_entry(bench: &mut Bench) -> Result<(), Fault> {
     let table = bench.open_table("table with a direct counter", has_one)?;
     let entry = v1::TableEntry { action: None, ..bench.entry(&table) };
     let direct = v1::DirectCounterEntry { table_entry: Some(entry.clone()), data: Some(COUNT) };
-    let entity = v1::Entity { entity: Some(Kind::DirectCounterEntry(direct)) };
+    let entity = v1::Entity::from(direct);
     bench.refuse(modify(entity), &[Code::NotFound])?;
     bench.holds_no(&entry)
 }
@@ -310,7 +310,7 @@ fn meter(bench: &Bench) -> Result<Array, Fault> {
 fn meter_cell(meter: &Array, index: i64, config: Option<v1::MeterConfig>) -> v1::Entity {
     let index = Some(v1::Index { index });
     let entry = v1::MeterEntry { meter_id: meter.id, index, config, ..Default::default() };
-    v1::Entity { entity: Some(Kind::MeterEntry(entry)) }
+    v1::Entity::from(entry)
 }
 
 fn read_meter(bench: &mut Bench, meter: &Array) -> Result<Option<v1::MeterConfig>, Fault> {
@@ -356,7 +356,7 @@ fn value_set_is_modified_only(bench: &mut Bench) -> Result<(), Fault> {
     let value_set_id = bench.subject.value_sets.first().copied();
     let value_set_id = value_set_id.ok_or_else(|| lacks("value set"))?;
     let entry = v1::ValueSetEntry { value_set_id, members: Vec::new() };
-    let entity = v1::Entity { entity: Some(Kind::ValueSetEntry(entry)) };
+    let entity = v1::Entity::from(entry);
     for update in [insert, delete] {
         bench.refuse(update(entity.clone()), &[Code::InvalidArgument])?;
     }
@@ -369,8 +369,7 @@ fn register_index(bench: &mut Bench) -> Result<(), Fault> {
     for (index, code) in wrong_indices(&register) {
         let index = Some(v1::Index { index });
         let entry = v1::RegisterEntry { register_id: register.id, index, data: None };
-        bench
-            .refuse_read(vec![v1::Entity { entity: Some(Kind::RegisterEntry(entry)) }], &[code])?;
+        bench.refuse_read(vec![v1::Entity::from(entry)], &[code])?;
     }
     Ok(())
 }

@@ -123,31 +123,6 @@ pub(super) fn update(kind: Type, entity: impl Into<Entity>) -> v1::Update {
     v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity.into()) }) }
 }
 
-macro_rules! into_entity {
-    ($($message:ident as $variant:ident)*) => {$(
-        impl From<v1::$message> for Entity {
-            fn from(message: v1::$message) -> Self {
-                Self::$variant(message)
-            }
-        }
-    )*};
-}
-
-into_entity! {
-    ExternEntry as ExternEntry
-    TableEntry as TableEntry
-    ActionProfileMember as ActionProfileMember
-    ActionProfileGroup as ActionProfileGroup
-    MeterEntry as MeterEntry
-    DirectMeterEntry as DirectMeterEntry
-    CounterEntry as CounterEntry
-    DirectCounterEntry as DirectCounterEntry
-    PacketReplicationEngineEntry as PacketReplicationEngineEntry
-    ValueSetEntry as ValueSetEntry
-    RegisterEntry as RegisterEntry
-    DigestEntry as DigestEntry
-}
-
 pub(super) fn bytes(bytes: &[u8]) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
