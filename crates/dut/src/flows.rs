@@ -98,11 +98,42 @@ pub(crate) struct FlowEntry {
     pub(crate) output: Output,
 }
 
+/// How long a flow entry stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// Until it is deleted.
+    Endless,
+    /// Until no packet has matched it for so many seconds. The switch then sends a message.
+    Idle(u16),
+    /// For so many seconds. The switch then sends a message.
+    Hard(u16),
+}
+
+impl Lifetime {
+    /// Returns the length of the timeout in seconds; 0 if there is none.
+    pub(crate) fn seconds(self) -> u16 {
+        match self {
+            Self::Endless => 0,
+            Self::Idle(seconds) | Self::Hard(seconds) => seconds,
+        }
+    }
+
+    fn idle(self) -> u16 {
+        if let Self::Idle(seconds) = self { seconds } else { 0 }
+    }
+
+    fn hard(self) -> u16 {
+        if let Self::Hard(seconds) = self { seconds } else { 0 }
+    }
+}
+
 /// A change of a flow entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowChange {
     pub(crate) operation: Operation,
     pub(crate) entry: FlowEntry,
+    /// The lifetime of an entry that is inserted.
+    pub(crate) lifetime: Lifetime,
 }
 
 /// The identity of a flow entry that a switch reports, beside its table and priority.
@@ -137,7 +168,8 @@ impl FlowMaker {
         xid: Xid,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
-        let FlowChange { operation, entry } = change;
+        let FlowChange { operation, entry, lifetime } = change;
+        let is_endless = lifetime == Lifetime::Endless;
         let priority = match entry.selects {
             Selector::One(_) => PRIORITY,
             Selector::Rest => PRIORITY - 1,
@@ -157,6 +189,12 @@ impl FlowMaker {
                     command,
                     priority,
                     actions,
+                    idle_timeout: lifetime.idle(),
+                    hard_timeout: lifetime.hard(),
+                    flags: match is_endless {
+                        true => v1_0::FlowModFlags::NONE,
+                        false => v1_0::FlowModFlags::SEND_FLOW_REM,
+                    },
                     ..v1_0::FlowMod::default()
                 };
                 v1_0::Message::FlowMod(flow_mod).encode(xid, out)
@@ -174,6 +212,12 @@ impl FlowMaker {
                     table_id: TableId(0),
                     command,
                     priority,
+                    idle_timeout: lifetime.idle(),
+                    hard_timeout: lifetime.hard(),
+                    flags: match is_endless {
+                        true => v1_3::FlowModFlags::NONE,
+                        false => v1_3::FlowModFlags::SEND_FLOW_REM,
+                    },
                     ..v1_3::FlowMod::add(self.match_v1_3(entry.selects), instructions)
                 };
                 v1_3::Message::FlowMod(flow_mod).encode(xid, out)

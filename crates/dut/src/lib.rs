@@ -13,7 +13,8 @@
 //! moment packets obey an update, and which packets are lost or go astray during the change
 //! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller and
 //! sends those of the controller ([`slow_path`]). A second controller shows how long a hand-over between
-//! controllers of a P4Runtime switch takes ([`roles`]).
+//! controllers of a P4Runtime switch takes ([`roles`]). Entries with timeouts show whether the switch
+//! acts on them in time ([`timeouts`]).
 
 pub mod capacity;
 pub mod effects;
@@ -30,6 +31,7 @@ pub mod slow_path;
 mod tag;
 #[cfg(test)]
 mod testing;
+pub mod timeouts;
 pub mod updates;
 mod watch;
 mod window;

@@ -8,7 +8,7 @@ use openflow::{DatapathId, Version};
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, roles, slow_path, updates};
+use crate::{capacity, live, reads, roles, slow_path, timeouts, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -31,6 +31,9 @@ pub struct Plan {
     /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
     /// made for P4Runtime switches.
     pub roles: Option<roles::Settings>,
+    /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow switches
+    /// and for P4Runtime tables with idle timeouts.
+    pub timeouts: Option<timeouts::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -92,6 +95,8 @@ pub struct Outcome {
     pub slow_path: Option<slow_path::Measured>,
     /// The hand-overs between controllers; `None` if they were not measured, and for OpenFlow.
     pub roles: Option<roles::Measured>,
+    /// The timeouts of entries; empty if they were not measured, or the table has none.
+    pub timeouts: Vec<timeouts::Timed>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -123,6 +128,7 @@ pub fn measure(
             effects: None,
             slow_path: None,
             roles: None,
+            timeouts: Vec::new(),
             late_errors: 0,
             failures: Vec::new(),
         };
@@ -203,6 +209,26 @@ impl Course<'_> {
                 let found = roles::measure(channel, device, &numbers, settings, stop, &mut step);
                 outcome.roles = Some(found.await?);
             }
+        }
+        if let (Some(settings), false) = (&plan.timeouts, is_stopped()) {
+            let numbers = session.lend(settings.entries);
+            let mut step = |done, of| watch.step("timeouts", done, of);
+            outcome.timeouts = match session.channel() {
+                Channel::P4Runtime(channel) => {
+                    let found = timeouts::over_p4runtime(
+                        channel,
+                        &numbers,
+                        settings.grace,
+                        stop,
+                        &mut step,
+                    )
+                    .await?;
+                    found.unwrap_or_default()
+                }
+                Channel::OpenFlow(channel) => {
+                    timeouts::over_openflow(channel, &numbers, settings.grace, stop, &mut step)?
+                }
+            };
         }
         Ok(())
     }

@@ -38,7 +38,13 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         actions = { forward; }
         const entries = { 1: forward(1); }
     }
-    apply { kinds.apply(); narrow.apply(); fixed.apply(); }
+    table idle {
+        key = { h.ethernet.dst: exact; }
+        actions = { forward; NoAction; }
+        size = 1024;
+        support_timeout = true;
+    }
+    apply { kinds.apply(); narrow.apply(); fixed.apply(); idle.apply(); }
 }
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

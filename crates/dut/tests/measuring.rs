@@ -12,7 +12,7 @@ use dut::capacity::Ending;
 use dut::updates::{Limit, Load};
 use dut::{
     Device, DutError, Operation, Outcome, Plan, Target, Watch, capacity, measure, reads, roles,
-    updates,
+    timeouts, updates,
 };
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
@@ -119,6 +119,7 @@ fn short_plan() -> Plan {
         effects: None,
         slow_path: None,
         roles: None,
+        timeouts: None,
     }
 }
 
@@ -302,6 +303,22 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
 }
 
 #[test]
+fn idle_entries_are_reported_in_time() {
+    let served = Served::new();
+    let timeouts = Some(timeouts::Settings { entries: 10, grace: Duration::from_secs(5) });
+    let plan = Plan { timeouts, updates: None, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&served.target("idle"), &plan);
+    assert_eq!(found.failures, Vec::<String>::new());
+    assert_eq!(found.timeouts.len(), 2);
+    for one in &found.timeouts {
+        assert_eq!((one.ages.len(), one.early(), one.other_reasons), (10, 0, 0), "{one:?}");
+    }
+    // The table without idle timeouts is left out.
+    let found = outcome(&served.target("kinds"), &plan);
+    assert_eq!((found.failures.len(), found.timeouts.len()), (0, 0));
+}
+
+#[test]
 fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
     let served = Served::new();
     let plan = Plan {
@@ -312,6 +329,7 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
         effects: None,
         slow_path: None,
         roles: Some(roles::Settings { rounds: 3 }),
+        timeouts: None,
     };
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!(found.failures, Vec::<String>::new());

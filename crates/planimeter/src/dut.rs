@@ -6,6 +6,7 @@ mod effects;
 mod fuzz;
 mod roles;
 mod slow_path;
+mod timeouts;
 mod traffic;
 
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use ::dut::updates::Load;
 use ::dut::{
     Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
-    roles as hand_overs, slow_path as slow, updates,
+    roles as hand_overs, slow_path as slow, timeouts as expiry, updates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -67,6 +68,8 @@ the second, --window of them on their way, and then by a schedule at 10, 50 and 
 of a flow to the first that a new flow entry forwards.
   roles     P4Runtime: a second controller with a higher election id displaces the primary, which writes meanwhile, and leaves \
 again. How long it takes until the new primary may write, and whether the displaced one still can.
+  timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
+P4Runtime: if the table has idle timeouts; OpenFlow: idle and hard ones.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -118,7 +121,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "updates,reads,capacity,effects,slow-path,roles"
+        default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]
@@ -268,6 +271,8 @@ enum Test {
     SlowPath,
     /// Hand-overs between controllers of a P4Runtime switch.
     Roles,
+    /// Whether entries time out early or late.
+    Timeouts,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -338,6 +343,10 @@ impl Arguments {
             slow_path,
             roles: (!is_openflow && has(Test::Roles))
                 .then_some(hand_overs::Settings { rounds: if self.quick { 5 } else { 20 } }),
+            timeouts: has(Test::Timeouts).then_some(expiry::Settings {
+                entries: if self.quick { 10 } else { 50 },
+                grace: Duration::from_secs(5),
+            }),
         })
     }
 

@@ -21,7 +21,7 @@ use self::statistics::ReportedFlow;
 use super::Listening;
 use crate::entries::EntryNumber;
 use crate::error::DutError;
-use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Output, Selector};
+use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Lifetime, Output, Selector};
 use crate::watch::Watch;
 use crate::window::{Operation, Phase, Shape, TIMEOUT, Work, processor_time};
 
@@ -146,13 +146,23 @@ impl OpenFlowChannel {
         operation: Operation,
         entries: impl IntoIterator<Item = FlowEntry>,
     ) -> Result<u32, DutError> {
+        self.make_request_with_lifetime(operation, entries, Lifetime::Endless)
+    }
+
+    /// Makes a request for entries with a lifetime.
+    pub(crate) fn make_request_with_lifetime(
+        &mut self,
+        operation: Operation,
+        entries: impl IntoIterator<Item = FlowEntry>,
+        lifetime: Lifetime,
+    ) -> Result<u32, DutError> {
         let version = self.version();
         let first = self.next_xid;
         self.scratch.clear();
         for entry in entries {
             let xid = Xid(self.next_xid);
             self.next_xid += 1;
-            let change = FlowChange { operation, entry };
+            let change = FlowChange { operation, entry, lifetime };
             let encoded = self.maker.encode(version, change, xid, &mut self.scratch);
             encoded.map_err(|error| DutError::Request {
                 what: "flow-mod",
@@ -174,6 +184,12 @@ impl OpenFlowChannel {
     /// Returns the number of bytes that have not been sent yet.
     pub(crate) fn backlog(&self) -> usize {
         self.connection.backlog()
+    }
+
+    /// Waits for bytes of the switch, at most for some time, and sends what waits to be sent.
+    pub(crate) fn wait(&mut self, time: Duration) -> Result<(), DutError> {
+        self.connection.wait(time)?;
+        self.flush()
     }
 
     /// Sends what waits to be sent, as far as the socket accepts it.

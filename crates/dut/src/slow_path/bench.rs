@@ -128,7 +128,7 @@ impl<'a> Bench<'a> {
             Reply::Error(xid, refusal) if xid >= first => {
                 failure.get_or_insert(refused("message", &refusal));
             }
-            Reply::PacketIn(_) | Reply::Error(..) => {}
+            Reply::PacketIn(_) | Reply::FlowRemoved { .. } | Reply::Error(..) => {}
         })?;
         failure.map_or(Ok(is_answered), Err)
     }

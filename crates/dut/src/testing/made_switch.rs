@@ -38,6 +38,10 @@ pub(crate) struct Faults {
     pub(crate) loses_packet_ins: Option<u64>,
     /// One of this number of packet-ins is sent twice; `None` if none is.
     pub(crate) copies_packet_ins: Option<u64>,
+    /// The time before their end at which timeouts take effect.
+    pub(crate) expires_before: Duration,
+    /// Whether the switch sends no message when it removes an entry because of a timeout.
+    pub(crate) is_silent_on_expiry: bool,
 }
 
 /// A switch that connects to a controller when the controller listens.
@@ -150,6 +154,7 @@ impl Serving {
                 Err(_) => return self.end(),
             }
             self.take_effect();
+            self.expire();
             is_idle &= !self.forward();
             if !self.send() {
                 return self.end();
@@ -230,6 +235,16 @@ impl Serving {
         let is_error = self.out.get(start + 1) == Some(&MessageType::ERROR.0);
         if is_error && self.made.faults.has_late_errors {
             self.held.extend(self.out.drain(start..));
+        }
+    }
+
+    /// Removes entries whose timeouts are over, which the emulated switch does once a second.
+    fn expire(&mut self) {
+        let Faults { expires_before, is_silent_on_expiry, .. } = self.made.faults;
+        let (now, start) = (self.now() + expires_before.as_nanos() as u64, self.out.len());
+        self.switch.tick(now, &mut self.out).expect("the session goes on");
+        if is_silent_on_expiry {
+            self.out.truncate(start);
         }
     }
 

@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{effects, roles, slow_path};
+use super::{effects, roles, slow_path, timeouts};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -84,6 +84,10 @@ pub(super) fn of(
     if let Some(found) = outcome.roles.as_ref().filter(|found| !found.takeovers.is_empty()) {
         document.findings.extend(roles::findings(found));
         document.sections.push(roles::section(found));
+    }
+    if !outcome.timeouts.is_empty() {
+        document.findings.extend(timeouts::findings(&outcome.timeouts));
+        document.sections.push(timeouts::section(&outcome.timeouts));
     }
     if outcome.late_errors > 0 {
         document.findings.push(format!(

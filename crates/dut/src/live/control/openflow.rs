@@ -57,7 +57,7 @@ impl<'a> OpenFlowControl<'a> {
             Reply::Error(xid, refusal) if (first..=barrier).contains(&xid) => {
                 failure.get_or_insert(refused("flow-mod", &refusal));
             }
-            Reply::Error(..) | Reply::PacketIn(_) => {}
+            Reply::Error(..) | Reply::PacketIn(_) | Reply::FlowRemoved { .. } => {}
         })?;
         failure.map_or(Ok(is_answered), Err)
     }

@@ -9,7 +9,9 @@ use openflow::{ErrorReason, Version, Xid, v1_0, v1_3};
 
 use crate::entries::EntryNumber;
 use crate::error::DutError;
+use crate::flows::ReportedMatch;
 use crate::tag::Tag;
+use crate::timeouts::Timer;
 use crate::window::{Answered, Phase, Refusal};
 
 /// A message of the switch that concerns a measurement.
@@ -21,6 +23,13 @@ pub(crate) enum Reply {
     Error(Xid, Refusal),
     /// A packet-in with a packet of a measurement.
     PacketIn(Tag),
+    /// A flow entry was removed.
+    FlowRemoved {
+        /// The match of the flow entry.
+        matching: ReportedMatch,
+        /// The timeout for which it was removed; `None` for another reason.
+        reason: Option<Timer>,
+    },
 }
 
 impl Reply {
@@ -35,8 +44,42 @@ impl Reply {
             // The packet is at the end of the message in both versions.
             return Tag::read(frame).map(Self::PacketIn);
         }
+        if kind == MessageType::FLOW_REMOVED {
+            return flow_removed(version, frame);
+        }
         (kind == MessageType::ERROR).then(|| Self::Error(header.xid(), refusal(version, &header)))
     }
+}
+
+/// Reads a flow-removed message.
+fn flow_removed(version: Version, frame: &[u8]) -> Option<Reply> {
+    let (matching, is_idle, is_hard) = match version {
+        Version::V1_0 => {
+            let v1_0::Message::FlowRemoved(removed) = v1_0::Message::decode(frame).ok()?.1 else {
+                return None;
+            };
+            let is = |reason| removed.reason == reason;
+            let [idle, hard] =
+                [v1_0::FlowRemovedReason::IDLE_TIMEOUT, v1_0::FlowRemovedReason::HARD_TIMEOUT];
+            (ReportedMatch::V1_0(Box::new(removed.match_fields)), is(idle), is(hard))
+        }
+        Version::V1_3 => {
+            let v1_3::Message::FlowRemoved(removed) = v1_3::Message::decode(frame).ok()?.1 else {
+                return None;
+            };
+            let [idle, hard] =
+                [v1_3::FlowRemovedReason::IDLE_TIMEOUT, v1_3::FlowRemovedReason::HARD_TIMEOUT];
+            let is = |reason| removed.reason == reason;
+            let (is_idle, is_hard) = (is(idle), is(hard));
+            (ReportedMatch::V1_3(removed.match_fields), is_idle, is_hard)
+        }
+    };
+    let reason = match (is_idle, is_hard) {
+        (true, _) => Some(Timer::Idle),
+        (_, true) => Some(Timer::Hard),
+        _ => None,
+    };
+    Some(Reply::FlowRemoved { matching, reason })
 }
 
 /// Returns the types of the barrier request and of its reply.
@@ -82,7 +125,7 @@ impl Confirmed {
                 let is_late = self.barrier.is_some_and(|barrier| *xid < barrier);
                 self.late_errors += u64::from(is_of_request && is_late);
             }
-            Reply::PacketIn(_) => {}
+            Reply::PacketIn(_) | Reply::FlowRemoved { .. } => {}
         }
     }
 }
@@ -144,7 +187,7 @@ impl Series<'_> {
                 }
                 self.phase.refusal.get_or_insert(refusal);
             }
-            Reply::PacketIn(_) => {}
+            Reply::PacketIn(_) | Reply::FlowRemoved { .. } => {}
         }
     }
 

@@ -11,6 +11,7 @@ use crate::plan::{Outcome, Plan, Protocol, measure};
 use crate::reads;
 use crate::session::{Channel, Listening, Session, Target};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
+use crate::timeouts::{self, Timed};
 use crate::updates::{self, Limit, Load};
 use crate::watch::Watch;
 
@@ -33,6 +34,7 @@ fn short_plan() -> Plan {
         effects: None,
         slow_path: None,
         roles: None,
+        timeouts: None,
     }
 }
 
@@ -151,6 +153,7 @@ fn flows_that_the_switch_loses_are_missing() {
             effects: None,
             slow_path: None,
             roles: None,
+            timeouts: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
@@ -159,6 +162,37 @@ fn flows_that_the_switch_loses_are_missing() {
         let capacity = found.capacity.expect("it was measured");
         assert_eq!((capacity.entries, capacity.missing), (100, Some(10)), "{version}");
     }
+}
+
+/// Returns the timeouts of a switch with faults.
+fn timed(version: Version, faults: Faults) -> Vec<Timed> {
+    let timeouts = Some(timeouts::Settings { entries: 10, grace: Duration::from_millis(1500) });
+    let plan = Plan { timeouts, updates: None, reads: None, capacity: None, ..short_plan() };
+    let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
+    assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
+    assert_eq!(found.timeouts.len(), 4, "{version}");
+    found.timeouts
+}
+
+#[test]
+fn timeouts_in_time_are_neither_early_nor_missing() {
+    for version in VERSIONS {
+        for one in timed(version, Faults::default()) {
+            assert_eq!((one.entries, one.ages.len()), (10, 10), "{version}: {one:?}");
+            assert_eq!((one.early(), one.other_reasons), (0, 0), "{version}: {one:?}");
+        }
+    }
+}
+
+#[test]
+fn timeouts_that_are_early_or_say_nothing_are_found() {
+    let faults = Faults { expires_before: Duration::from_millis(1000), ..Faults::default() };
+    let early: usize = timed(Version::V1_3, faults).iter().map(Timed::early).sum();
+    // The switch looks once a second, so an entry may be removed in time nevertheless.
+    assert!(early >= 10, "{early}");
+    let faults = Faults { is_silent_on_expiry: true, ..Faults::default() };
+    let found = timed(Version::V1_0, faults);
+    assert!(found.iter().all(|one| one.missing() == 10), "{found:?}");
 }
 
 #[test]

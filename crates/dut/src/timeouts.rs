@@ -1,0 +1,353 @@
+//! Measures whether a switch acts on the timeouts of entries early or late.
+//!
+//! No packets are sent, so an idle timeout ends at its length after the insertion, like a hard one.
+//! A P4Runtime switch then notifies the primary controller (specification 1.5, sections 9.1.8 and
+//! 16.4), an OpenFlow switch removes the flow entry and sends a flow-removed message (OpenFlow
+//! 1.0.0, section 5.4.3; 1.3.5, section 7.4.2). The insertion happened between the sending of the
+//! request and its answer, so the age of an entry when its message arrives has a least and a
+//! greatest value.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use p4runtime::client::WriteError;
+use p4runtime::proto::v1::{
+    self, entity::Entity as Kind, stream_message_response::Update as Message,
+    write_request::Atomicity,
+};
+
+use crate::entries::{EntryNumber, Variant};
+use crate::error::DutError;
+use crate::flows::{FlowEntry, Lifetime, Output, Selector};
+use crate::session::{OpenFlowChannel, P4RuntimeChannel, Reply, refused};
+use crate::window::{Operation, TIMEOUT};
+
+/// The timeouts of entries of P4Runtime switches.
+const OF_P4RUNTIME: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+/// The timeouts of flow entries, in seconds, which is the unit of OpenFlow.
+const OF_OPENFLOW: [u16; 2] = [1, 2];
+/// The pause between two looks for messages of an OpenFlow switch.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The settings of the test.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The number of entries with each timeout.
+    pub entries: usize,
+    /// The time after a timeout for which its message is awaited.
+    pub grace: Duration,
+}
+
+/// The kind of a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The time without a packet.
+    Idle,
+    /// The time since the insertion.
+    Hard,
+}
+
+impl Timer {
+    /// Returns the name that reports give the timeout.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Hard => "hard",
+        }
+    }
+}
+
+/// The age of an entry when the message about its timeout arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Age {
+    /// The time since the answer to its insertion.
+    pub least: Duration,
+    /// The time since the request for its insertion was sent.
+    pub greatest: Duration,
+}
+
+/// The entries with one timeout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// The kind of the timeout.
+    pub timer: Timer,
+    /// Its length.
+    pub timeout: Duration,
+    /// The number of entries that were inserted.
+    pub entries: usize,
+    /// The ages of the entries about which a message arrived.
+    pub ages: Vec<Age>,
+    /// The number of messages that name another reason than the timeout.
+    pub other_reasons: usize,
+}
+
+impl Timed {
+    /// Returns the number of entries that were certainly not old enough.
+    #[must_use]
+    pub fn early(&self) -> usize {
+        self.ages.iter().filter(|age| age.greatest < self.timeout).count()
+    }
+
+    /// Returns the number of entries about which no message arrived.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.entries.saturating_sub(self.ages.len())
+    }
+
+    /// Returns how much older than the timeout each entry was at most.
+    pub fn lateness(&self) -> impl Iterator<Item = Duration> {
+        self.ages.iter().map(|age| age.greatest.saturating_sub(self.timeout))
+    }
+}
+
+/// An entry whose timeout runs.
+struct Running<K> {
+    key: K,
+    sent: Duration,
+    answered: Duration,
+    age: Option<Age>,
+}
+
+impl<K> Running<K> {
+    /// Notes that the message about the timeout has arrived. A later one about the same entry, which
+    /// P4Runtime has, changes nothing.
+    fn note(&mut self, now: Duration) {
+        let least = now.saturating_sub(self.answered);
+        self.age.get_or_insert(Age { least, greatest: now.saturating_sub(self.sent) });
+    }
+}
+
+fn is_complete<K>(running: &[Running<K>]) -> bool {
+    running.iter().all(|one| one.age.is_some())
+}
+
+/// Measures the timeouts of entries of a P4Runtime switch. Returns `None` if the table has none. The
+/// entries are left to the session.
+pub(crate) async fn over_p4runtime(
+    channel: &mut P4RuntimeChannel,
+    numbers: &[EntryNumber],
+    grace: Duration,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Option<Vec<Timed>>, DutError> {
+    if !channel.maker().table().idle_timeout {
+        return Ok(None);
+    }
+    let mut measured = Vec::new();
+    for timeout in OF_P4RUNTIME {
+        let start = Instant::now();
+        let mut running = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let sent = start.elapsed();
+            insert(channel, *number, timeout).await?;
+            let answered = start.elapsed();
+            let key = channel.maker().entry(*number, Variant::First).r#match;
+            running.push(Running { key, sent, answered, age: None });
+        }
+        let deadline = start.elapsed() + timeout + grace;
+        while !is_complete(&running) && start.elapsed() < deadline && !stop.load(Ordering::Relaxed)
+        {
+            let next = tokio::time::timeout(LOOK * 100, channel.receiver().next()).await;
+            let Ok(message) = next else { continue };
+            let message = message.map_err(|status| DutError::Request {
+                what: "StreamChannel",
+                cause: status.message().to_owned(),
+            })?;
+            let now = start.elapsed();
+            let Some(Message::IdleTimeoutNotification(notice)) = message else { continue };
+            for entry in notice.table_entry {
+                let known = running.iter_mut().find(|one| same_fields(&one.key, &entry.r#match));
+                if let Some(one) = known {
+                    one.note(now);
+                }
+            }
+        }
+        for number in numbers {
+            write(channel, channel.maker().update(*number, Operation::Delete)).await?;
+        }
+        measured.push(timed(Timer::Idle, timeout, running, 0));
+        progress(measured.len() as u64, OF_P4RUNTIME.len() as u64);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(Some(measured))
+}
+
+fn timed<K>(
+    timer: Timer,
+    timeout: Duration,
+    running: Vec<Running<K>>,
+    other_reasons: usize,
+) -> Timed {
+    let entries = running.len();
+    let ages = running.into_iter().filter_map(|one| one.age).collect();
+    Timed { timer, timeout, entries, ages, other_reasons }
+}
+
+/// Returns whether two matches have the same fields, in any order.
+fn same_fields(one: &[v1::FieldMatch], other: &[v1::FieldMatch]) -> bool {
+    one.len() == other.len() && one.iter().all(|field| other.contains(field))
+}
+
+async fn insert(
+    channel: &P4RuntimeChannel,
+    number: EntryNumber,
+    timeout: Duration,
+) -> Result<(), DutError> {
+    let mut update = channel.maker().update(number, Operation::Insert);
+    if let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity {
+        entry.idle_timeout_ns = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+    }
+    write(channel, update).await
+}
+
+async fn write(channel: &P4RuntimeChannel, update: v1::Update) -> Result<(), DutError> {
+    let mut client = channel.client.clone();
+    let written = client.write(vec![update], Atomicity::ContinueOnError);
+    let written = tokio::time::timeout(TIMEOUT, written).await;
+    let written = written.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
+    written.map_err(|error| match error {
+        WriteError::Rpc(status) => DutError::Request {
+            what: "Write",
+            cause: format!("{} ({:?})", status.message(), status.code()),
+        },
+        other => DutError::Request { what: "Write", cause: other.to_string() },
+    })
+}
+
+/// Measures the timeouts of flow entries of an OpenFlow switch. Flow entries that it does not remove
+/// are deleted.
+pub(crate) fn over_openflow(
+    channel: &mut OpenFlowChannel,
+    numbers: &[EntryNumber],
+    grace: Duration,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<Timed>, DutError> {
+    let timers = OF_OPENFLOW.into_iter().flat_map(|seconds| {
+        [(Timer::Idle, Lifetime::Idle(seconds)), (Timer::Hard, Lifetime::Hard(seconds))]
+    });
+    let timers: Vec<_> = timers.collect();
+    let mut measured = Vec::new();
+    for timer in &timers {
+        let found = expire(channel, numbers, *timer, grace, stop);
+        request(channel, Operation::Delete, numbers, Lifetime::Endless)?;
+        measured.push(found?);
+        progress(measured.len() as u64, timers.len() as u64);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(measured)
+}
+
+/// Inserts flow entries, and waits until the switch says that it has removed them.
+fn expire(
+    channel: &mut OpenFlowChannel,
+    numbers: &[EntryNumber],
+    (timer, lifetime): (Timer, Lifetime),
+    grace: Duration,
+    stop: &AtomicBool,
+) -> Result<Timed, DutError> {
+    let timeout = Duration::from_secs(lifetime.seconds().into());
+    let start = Instant::now();
+    request(channel, Operation::Insert, numbers, lifetime)?;
+    let answered = start.elapsed();
+    let maker = channel.maker();
+    let running = numbers.iter().map(|number| Running {
+        key: maker.value(*number),
+        sent: Duration::ZERO,
+        answered,
+        age: None,
+    });
+    let mut running: Vec<Running<u64>> = running.collect();
+    let deadline = answered + timeout + grace;
+    let mut other_reasons = 0;
+    while !is_complete(&running) && start.elapsed() < deadline && !stop.load(Ordering::Relaxed) {
+        let has_read = channel.look(&mut |reply| {
+            let Reply::FlowRemoved { matching, reason } = reply else { return };
+            let value = maker.value_of(&matching);
+            if let Some(one) = running.iter_mut().find(|one| Some(one.key) == value) {
+                other_reasons += usize::from(reason != Some(timer));
+                one.note(start.elapsed());
+            }
+        })?;
+        if !has_read {
+            channel.wait(LOOK)?;
+        }
+    }
+    Ok(timed(timer, timeout, running, other_reasons))
+}
+
+/// Makes a request and waits for its barrier reply.
+fn request(
+    channel: &mut OpenFlowChannel,
+    operation: Operation,
+    numbers: &[EntryNumber],
+    lifetime: Lifetime,
+) -> Result<(), DutError> {
+    let entry = |number: &EntryNumber| FlowEntry {
+        selects: Selector::One(*number),
+        output: Output::Nowhere,
+    };
+    let first =
+        channel.make_request_with_lifetime(operation, numbers.iter().map(entry), lifetime)?;
+    let barrier = first + numbers.len() as u32;
+    channel.hand_over()?;
+    let start = Instant::now();
+    let (mut is_answered, mut failure) = (false, None);
+    while !is_answered {
+        if start.elapsed() > TIMEOUT {
+            return Err(DutError::NoAnswer { what: "barrier", patience: TIMEOUT });
+        }
+        let has_read = channel.look(&mut |reply| match reply {
+            Reply::Barrier(xid) if xid.0 == barrier => is_answered = true,
+            Reply::Error(xid, refusal) if (first..=barrier).contains(&xid.0) => {
+                failure.get_or_insert(refused("flow-mod", &refusal));
+            }
+            _ => {}
+        })?;
+        if !has_read {
+            channel.wait(LOOK)?;
+        }
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_bracketed_by_request_and_answer() {
+        let mut one = Running {
+            key: (),
+            sent: Duration::from_millis(10),
+            answered: Duration::from_millis(30),
+            age: None,
+        };
+        one.note(Duration::from_millis(125));
+        one.note(Duration::from_millis(300));
+        let age = Age { least: Duration::from_millis(95), greatest: Duration::from_millis(115) };
+        let timed = timed(Timer::Idle, Duration::from_millis(100), vec![one], 0);
+        assert_eq!(timed.ages, [age]);
+        // It may have been 95 ms old, but it may also have been old enough.
+        assert_eq!((timed.early(), timed.missing()), (0, 0));
+        assert_eq!(timed.lateness().collect::<Vec<_>>(), [Duration::from_millis(15)]);
+    }
+
+    #[test]
+    fn early_and_missing_entries_are_counted() {
+        let running = |sent, told: Option<u64>| {
+            let sent = Duration::from_millis(sent);
+            let mut one = Running { key: (), sent, answered: sent, age: None };
+            told.into_iter().for_each(|told| one.note(Duration::from_millis(told)));
+            one
+        };
+        let all = vec![running(0, Some(99)), running(5, Some(105)), running(9, None)];
+        let timed = timed(Timer::Hard, Duration::from_millis(100), all, 0);
+        assert_eq!((timed.early(), timed.missing(), timed.entries), (1, 1, 3));
+    }
+}
