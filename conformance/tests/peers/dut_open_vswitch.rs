@@ -215,6 +215,34 @@ fn packets_cross_its_control_channel_in_both_directions() {
     }
 }
 
+/// Open vSwitch meets every requirement, and its timeouts are in time, so what is found about other
+/// switches is not for a rule that was understood wrongly.
+#[test]
+fn it_answers_as_the_specifications_demand() {
+    for protocol in ["OpenFlow10", "OpenFlow13"] {
+        let Some(switch) = OpenVSwitch::start(protocol) else { return };
+        let before = switch.flows(protocol);
+        let folder = TempDir::new().expect("a folder");
+        for arguments in [&["--conformance"][..], &["--plan", "timeouts", "--quick"]] {
+            let run = folder.path().join(arguments[0].trim_start_matches('-'));
+            let place = run.to_string_lossy().into_owned();
+            let mut running = switch.measure(&[arguments, &["-o", &place]].concat());
+            let mut status = None;
+            poll(TIMEOUT, || {
+                status = running.try_wait();
+                status.is_some()
+            });
+            let code = status.and_then(|status| status.code());
+            assert_eq!(code, Some(0), "{protocol} {arguments:?}: {}", running.output());
+            assert_eq!(switch.flows(protocol), before, "{protocol} {arguments:?}");
+            let findings = result(&run)["findings"][0].as_str().unwrap_or_default().to_owned();
+            let is_right = findings.contains(" are met, 0 are not; 0 of ")
+                || findings.contains("none of 40 entries timed out early");
+            assert!(is_right, "{protocol} {arguments:?}: {findings}");
+        }
+    }
+}
+
 #[test]
 fn an_interrupted_measurement_leaves_no_flow() {
     let protocol = "OpenFlow13";

@@ -13,64 +13,21 @@ use tonic::{Code, Status};
 use crate::channel::{
     Channel, ConnectError, Exchange, Lost, Stream, TIMEOUT, Target, WriteAnswer, name, read_code,
 };
+use crate::demands::{Fault, Verdict, demand, lacks};
 use crate::entities::{self, delete, of_entry};
-use crate::requirements::Requirement;
+use crate::requirements::Trial;
 use crate::subject::{Subject, Table};
 
 /// The distances from the judged device at which a server is not likely to have others.
 pub(crate) const OTHER_DEVICES: [u64; 3] = [0x10_0003, 0x7fff_ffff, 77];
 
-/// The finding about one requirement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The device answered as demanded.
-    Met,
-    /// The device answered otherwise.
-    Broken {
-        /// What was demanded, and what the device did.
-        why: String,
-    },
-    /// The requirement cannot be tried on this device.
-    NotApplicable {
-        /// What the device lacks.
-        why: String,
-    },
-    /// The requirement could not be tried, because the connection failed or the device did not
-    /// answer.
-    Untried {
-        /// The reason.
-        why: String,
-    },
-}
-
 /// The codes of a refusal for which the specification names none: all but OK.
 pub(crate) const REFUSED: &[Code] = &[];
-
-/// The reason why an attempt ended before it showed that a requirement is met.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The device did not do what is demanded.
-    Broken(String),
-    /// The device lacks what the attempt needs.
-    NotApplicable(String),
-    /// The device closed the connection or did not answer.
-    Lost(String),
-}
 
 impl From<Lost> for Fault {
     fn from(lost: Lost) -> Self {
         Self::Lost(lost.0)
     }
-}
-
-/// Returns a fault of the device unless something holds.
-pub(crate) fn demand(holds: bool, why: impl FnOnce() -> String) -> Result<(), Fault> {
-    if holds { Ok(()) } else { Err(Fault::Broken(why())) }
-}
-
-/// Returns the fault of a device that lacks something.
-pub(crate) fn lacks(what: &str) -> Fault {
-    Fault::NotApplicable(format!("the device has no {what}"))
 }
 
 /// A connection as the primary controller, and the entities that requirements have left.
@@ -230,13 +187,13 @@ impl Bench {
     }
 
     /// Tries a requirement.
-    pub(crate) fn attempt(&mut self, requirement: &Requirement) -> Verdict {
+    pub(crate) fn attempt(&mut self, trial: &Trial) -> Verdict {
         if self.primary.is_none()
             && let Err(error) = self.reconnect()
         {
             return Verdict::Untried { why: error.to_string() };
         }
-        match (requirement.attempt)(self) {
+        match (trial.attempt)(self) {
             Ok(()) => Verdict::Met,
             Err(Fault::Broken(why)) => Verdict::Broken { why },
             Err(Fault::NotApplicable(why)) => Verdict::NotApplicable { why },

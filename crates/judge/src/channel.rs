@@ -85,6 +85,29 @@ pub enum ConnectError {
         "the pipeline has no table or action profile that takes entities with numbers as values"
     )]
     NothingToWrite,
+    /// The system refuses to listen for an OpenFlow switch.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// The error of the system.
+        cause: std::io::Error,
+    },
+    /// No OpenFlow switch connected.
+    #[error("no switch connected within {seconds} s; tell the switch where its controller is")]
+    NoSwitch {
+        /// The time that was waited, in seconds.
+        seconds: u64,
+    },
+    /// The switch that connected does not speak a version that is known here.
+    #[error("the switch that connected cannot be judged: {cause}")]
+    Handshake {
+        /// What the switch did.
+        cause: String,
+    },
+    /// An interrupt came while a switch was waited for.
+    #[error("interrupted")]
+    Interrupted,
     /// The runtime of the connection could not be set up.
     #[error("the connection cannot be set up: {0}")]
     System(#[from] std::io::Error),

@@ -18,8 +18,9 @@ use tonic::Code;
 
 use self::generate::Generator;
 use self::model::{Expected, Model, normal_entry, normal_group, normal_member, table_of};
-use crate::bench::{Bench, Fault, all_entries, table_entry};
+use crate::bench::{Bench, all_entries, table_entry};
 use crate::channel::{ConnectError, Target, name};
+use crate::demands::Fault;
 use crate::entities::{delete, of_entry};
 
 /// The settings of a search.

@@ -15,8 +15,10 @@
 
 mod bench;
 mod channel;
+mod demands;
 mod entities;
 mod fuzz;
+mod openflow;
 mod requirements;
 mod subject;
 #[cfg(test)]
@@ -25,16 +27,18 @@ mod tests;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bench::Bench;
-pub use crate::bench::Verdict;
 pub use crate::channel::{ConnectError, Exchange, Target};
+pub use crate::demands::{Level, Requirement, Verdict};
 pub use crate::fuzz::{Count, Finding, Fuzzed, Settings, Step, fuzz, replay};
-pub use crate::requirements::{Level, Requirement, requirements};
+pub use crate::openflow::judge_openflow;
+pub use crate::requirements::requirements;
+use crate::requirements::trials;
 
 /// A requirement that was tried.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// The requirement.
-    pub requirement: &'static Requirement,
+    pub requirement: Requirement,
     /// The finding.
     pub verdict: Verdict,
     /// The requests and answers, in order.
@@ -44,7 +48,8 @@ pub struct Tried {
 /// The findings about a device.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The version of P4Runtime that the device names; `None` if it names none.
+    /// The version of P4Runtime that the device names, or of OpenFlow that was agreed on; `None` if
+    /// it names none.
     pub version: Option<String>,
     /// The requirements that were tried, in the order of [`requirements`].
     pub tried: Vec<Tried>,
@@ -68,13 +73,14 @@ pub fn judge(
     let mut bench = Bench::open(target)?;
     let version = bench.version();
     let (mut tried, mut left) = (Vec::new(), Vec::new());
-    for requirement in requirements() {
+    for trial in trials() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let verdict = bench.attempt(requirement);
+        let verdict = bench.attempt(trial);
         left.extend(bench.clean());
-        tried.push(Tried { requirement, verdict, exchanges: bench.take_exchanges() });
+        let exchanges = bench.take_exchanges();
+        tried.push(Tried { requirement: trial.requirement, verdict, exchanges });
         progress(tried.len() as u64, requirements().count() as u64);
     }
     Ok(Outcome { version, tried, left })

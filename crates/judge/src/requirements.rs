@@ -12,36 +12,25 @@ mod resources;
 mod streams;
 mod writes;
 
-use crate::bench::{Bench, Fault};
+use crate::bench::Bench;
+use crate::demands::{Fault, Level, Requirement};
 
-/// How strongly the specification demands something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// The device has to.
-    Must,
-    /// The device ought to.
-    Should,
-}
-
-/// Something that the specification demands of a device.
+/// A requirement, and how it is tried.
 #[derive(Debug)]
-pub struct Requirement {
-    /// The section of the P4Runtime specification 1.5.0.
-    pub section: &'static str,
-    /// The name, which is unique: lower-case words with hyphens.
-    pub id: &'static str,
-    /// How strongly it is demanded.
-    pub level: Level,
-    /// A sentence about what the device does.
-    pub text: &'static str,
+pub(crate) struct Trial {
+    pub(crate) requirement: Requirement,
     pub(crate) attempt: Attempt,
 }
 
 /// Tries a requirement.
 pub(crate) type Attempt = fn(&mut Bench) -> Result<(), Fault>;
 
-/// Returns all requirements, in the order of the sections.
+/// Returns all requirements of P4Runtime, in the order of the sections.
 pub fn requirements() -> impl Iterator<Item = &'static Requirement> {
+    trials().map(|trial| &trial.requirement)
+}
+
+pub(crate) fn trials() -> impl Iterator<Item = &'static Trial> {
     let all = [
         arbitration::ALL,
         formatting::ALL,
@@ -63,8 +52,8 @@ const fn must(
     id: &'static str,
     text: &'static str,
     attempt: Attempt,
-) -> Requirement {
-    Requirement { section, id, level: Level::Must, text, attempt }
+) -> Trial {
+    Trial { requirement: Requirement { section, id, level: Level::Must, text }, attempt }
 }
 
 const fn should(
@@ -72,6 +61,6 @@ const fn should(
     id: &'static str,
     text: &'static str,
     attempt: Attempt,
-) -> Requirement {
-    Requirement { section, id, level: Level::Should, text, attempt }
+) -> Trial {
+    Trial { requirement: Requirement { section, id, level: Level::Should, text }, attempt }
 }

@@ -22,6 +22,7 @@ use tonic::{Code, Status};
 
 use crate::bench::Bench;
 use crate::fuzz::fuzz_on;
+use crate::requirements::trials;
 use crate::{Fuzzed, Settings, Target, Verdict, judge, replay, requirements};
 
 /// A fault of a device, made by changing its answers.
@@ -264,18 +265,18 @@ fn a_device_without_faults_meets_every_requirement() {
 #[test]
 fn each_requirement_is_broken_by_a_fault() {
     let target = served();
-    let mut unbroken: Vec<_> = requirements().collect();
+    let mut unbroken: Vec<_> = trials().collect();
     for distortion in Distortion::ALL {
         let mut bench = Bench::open(&target).expect("it can be judged");
-        unbroken.retain(|requirement| {
+        unbroken.retain(|trial| {
             bench.channel.distortion = Some(distortion);
-            let verdict = bench.attempt(requirement);
+            let verdict = bench.attempt(trial);
             bench.channel.distortion = None;
             bench.clean();
             !matches!(verdict, Verdict::Broken { .. })
         });
     }
-    let unbroken: Vec<_> = unbroken.iter().map(|requirement| requirement.id).collect();
+    let unbroken: Vec<_> = unbroken.iter().map(|trial| trial.requirement.id).collect();
     assert_eq!(unbroken, Vec::<&str>::new());
 }
 

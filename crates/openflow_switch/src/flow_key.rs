@@ -212,6 +212,15 @@ impl Condition {
         (self.mask.eth_src() == 0xffff_ffff_ffff).then_some(self.value.eth_src())
     }
 
+    /// Returns whether a packet can meet this condition and another one.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let masks = self.mask.0.iter().zip(&other.mask.0);
+        let values = self.value.0.iter().zip(&other.value.0);
+        masks.zip(values).all(|((mask, other_mask), (value, other_value))| {
+            (value ^ other_value) & mask & other_mask == 0
+        })
+    }
+
     pub(super) fn matches(&self, key: &FlowKey) -> bool {
         let words = self.mask.0.iter().zip(&self.value.0).zip(&key.0);
         words.fold(0, |differing, ((mask, value), key)| differing | (key & mask) ^ value) == 0

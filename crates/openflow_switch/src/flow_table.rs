@@ -181,6 +181,11 @@ where
         self.entries.len()
     }
 
+    /// Returns whether an entry is wanted.
+    pub(super) fn any(&self, is_wanted: impl Fn(&FlowEntry<M, F, I>) -> bool) -> bool {
+        self.entries.values().any(|(_, entry)| is_wanted(entry))
+    }
+
     /// Returns the entry with exactly this key (table, priority and match).
     pub(super) fn get(&self, key: &K) -> Option<&FlowEntry<M, F, I>> {
         self.entries.get(key).map(|(_, entry)| entry)

@@ -302,7 +302,7 @@ impl OpenFlowSwitch {
                 openflow::DecodeErrorKind::UnknownType(_) if error.offset < 8 => {
                     ErrorReason::BadRequestBadType
                 }
-                _ => ErrorReason::BadRequestBadLen,
+                _ => wrong_length(self.options.version, error.field),
             };
             self.refuse(reason, frame, out);
             Received::Malformed(error.to_string())
@@ -546,6 +546,24 @@ impl OpenFlowSwitch {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the error for a structure of wrong length, which depends on the structure.
+fn wrong_length(version: Version, field: &str) -> ErrorReason {
+    let reason = match field.split('.').next().unwrap_or_default() {
+        structure if structure.starts_with("ofp_action") => ErrorReason::BadActionBadLen,
+        structure if structure.starts_with("ofp_instruction") => ErrorReason::BadInstructionBadLen,
+        "ofp_match" if field == "ofp_match.type" => ErrorReason::BadMatchBadType,
+        structure if structure.starts_with("ofp_match") || structure.starts_with("oxm") => {
+            ErrorReason::BadMatchBadLen
+        }
+        _ => ErrorReason::BadRequestBadLen,
+    };
+    // OpenFlow 1.0 does not have all of them.
+    match reason.codes(version) {
+        Some(_) => reason,
+        None => ErrorReason::BadRequestBadLen,
     }
 }
 

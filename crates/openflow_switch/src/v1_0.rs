@@ -115,6 +115,11 @@ impl Personality {
                 let answer = QueueGetConfigReply { port: queue.port, queues: Vec::new() };
                 reply(&Message::QueueGetConfigReply(answer), xid, out);
             }
+            Message::PacketOut(packet_out)
+                if options.buffers == 0 && packet_out.buffer_id.is_buffered() =>
+            {
+                refuse(Version::V1_0, ErrorReason::BadRequestBufferUnknown, xid, request, out);
+            }
             Message::PortMod(port_mod) if !(1..=options.ports).contains(&port_mod.port_no.0) => {
                 refuse(Version::V1_0, ErrorReason::PortModBadPort, xid, request, out);
             }
@@ -155,6 +160,13 @@ impl Personality {
     ) -> Received {
         let key = (flow_mod.priority, flow_mod.match_fields);
         let sends = |entry: &Entry| sends_to(&entry.instructions, flow_mod.out_port);
+        let is_deletion =
+            matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        let is_unknown = |action: &Action| matches!(action, Action::Other { .. });
+        if !is_deletion && flow_mod.actions.iter().any(is_unknown) {
+            refuse(Version::V1_0, ErrorReason::BadActionBadType, xid, request, out);
+            return Received::refused();
+        }
         match flow_mod.command {
             FlowModCommand::ADD => self.add(xid, flow_mod, request, now, out),
             FlowModCommand::MODIFY => {
@@ -200,6 +212,10 @@ impl Personality {
         now: u64,
         out: &mut Vec<u8>,
     ) -> Received {
+        if self.overlaps(flow_mod) {
+            refuse(Version::V1_0, ErrorReason::FlowModOverlap, xid, request, out);
+            return Received::refused();
+        }
         let entry = Entry {
             table: 0,
             priority: flow_mod.priority,
@@ -219,6 +235,19 @@ impl Personality {
                 Received::refused()
             }
         }
+    }
+
+    /// Returns whether a packet matches a new entry and one of the same priority, if the flow-mod
+    /// asks for the check.
+    fn overlaps(&self, flow_mod: &FlowMod) -> bool {
+        if !flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) {
+            return false;
+        }
+        let condition = Condition::v1_0(&flow_mod.match_fields);
+        let overlaps = |entry: &Entry| {
+            entry.priority == flow_mod.priority && Condition::v1_0(&entry.rule).overlaps(&condition)
+        };
+        self.flows.any(overlaps)
     }
 
     pub(super) fn expire(&mut self, now: u64, out: &mut Vec<u8>) {

@@ -1,5 +1,6 @@
 //! The answers of an emulated switch in OpenFlow 1.3.
 
+mod checks;
 mod features;
 mod groups;
 mod meters;
@@ -207,6 +208,11 @@ impl Personality {
                 self.session.asynchronous = config;
                 Ok(())
             }
+            Message::PacketOut(packet_out)
+                if options.buffers == 0 && packet_out.buffer_id.is_buffered() =>
+            {
+                Err(ErrorReason::BadRequestBufferUnknown)
+            }
             Message::Experimenter(_) => Err(ErrorReason::BadRequestBadExperimenter),
             // The handshake answers the first of these, packet-outs are counted elsewhere, and the
             // rest are messages that only a switch sends.
@@ -251,6 +257,10 @@ impl Personality {
         if flow_mod.table_id.0 >= TABLES && !(deletes && all_tables) {
             return Err(ErrorReason::FlowModBadTableId);
         }
+        checks::matching(&flow_mod.match_fields)?;
+        if !deletes {
+            checks::instructions(&flow_mod.instructions, flow_mod.table_id.0)?;
+        }
         let resets = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let wanted = |entry: &Entry| {
             (all_tables || entry.table == flow_mod.table_id.0)
@@ -266,6 +276,7 @@ impl Personality {
         Ok(match flow_mod.command {
             FlowModCommand::ADD => {
                 self.check_groups(&flow_mod)?;
+                self.check_overlap(&flow_mod)?;
                 let key = key();
                 self.add(key, flow_mod, now)?
             }
@@ -312,6 +323,21 @@ impl Personality {
         let unknown = actions(&flow_mod.instructions)
             .any(|action| matches!(action, Action::Group(group) if !self.groups.contains(*group)));
         if unknown { Err(ErrorReason::BadActionBadOutGroup) } else { Ok(()) }
+    }
+
+    /// Checks that no packet matches a new entry and one of the same priority, if the flow-mod asks
+    /// for the check.
+    fn check_overlap(&self, flow_mod: &FlowMod) -> Result<(), ErrorReason> {
+        if !flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) {
+            return Ok(());
+        }
+        let condition = Condition::v1_3(&flow_mod.match_fields);
+        let overlaps = |entry: &Entry| {
+            let other = Condition::v1_3(&entry.rule);
+            (entry.table, entry.priority) == (flow_mod.table_id.0, flow_mod.priority)
+                && condition.zip(other).is_some_and(|(one, other)| one.overlaps(&other))
+        };
+        if self.flows.any(overlaps) { Err(ErrorReason::FlowModOverlap) } else { Ok(()) }
     }
 
     fn add(&mut self, key: Key, flow_mod: FlowMod, now: u64) -> Result<Received, ErrorReason> {

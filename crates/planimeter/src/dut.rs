@@ -48,7 +48,7 @@ with 0x504c414e. The answer to a request is the reply to a barrier behind its fl
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
 switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.
 
-With --conformance, nothing is measured: the requirements of the P4Runtime specification are tried one after the other. With \
+With --conformance, nothing is measured: the requirements of the specification are tried one after the other. With \
 --fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
 
 const EXAMPLES: &str = "\
@@ -88,7 +88,7 @@ Examples:
   An OpenFlow switch that connects after `ovs-vsctl set-controller br0 tcp:127.0.0.1:6653`:
     planimeter dut --openflow 127.0.0.1:6653 --quick
 
-  Whether a P4Runtime switch answers as the specification demands, for people and as JUnit XML:
+  Whether a switch answers as the specification demands, for people and as JUnit XML:
     planimeter dut 127.0.0.1:9559 --conformance -o conformance
 
   Whether it keeps what is written, and refuses what it has to, over ten thousand random requests:
@@ -171,14 +171,15 @@ pub(crate) struct Arguments {
 
 /// The flags with which a switch is judged instead of measured.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Conformance of P4Runtime switches, instead of a measurement")]
-#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "openflow", "program", "port", "quick"])]
+#[command(next_help_heading = "Conformance, instead of a measurement")]
+#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "program", "port", "quick"])]
 struct Judging {
-    /// Try the requirements of the P4Runtime specification
+    /// Try the requirements of the specification of P4Runtime, or of OpenFlow
     #[arg(long, conflicts_with_all = ["fuzz", "replay"])]
     conformance: bool,
-    /// Write random sequences of valid and invalid updates, and compare the switch with a model
-    #[arg(long, conflicts_with = "replay")]
+    /// P4Runtime: write random sequences of valid and invalid updates, and compare the switch with a
+    /// model
+    #[arg(long, conflicts_with_all = ["replay", "openflow"])]
     fuzz: bool,
     /// The seed of the random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fuzz")]
@@ -186,8 +187,8 @@ struct Judging {
     /// The number of requests
     #[arg(long, value_name = "COUNT", default_value = "1k", requires = "fuzz", value_parser = decimal)]
     requests: u64,
-    /// Repeat the requests of a sequence.jsonl that --fuzz has left
-    #[arg(long, value_name = "FILE")]
+    /// P4Runtime: repeat the requests of a sequence.jsonl that --fuzz has left
+    #[arg(long, value_name = "FILE", conflicts_with = "openflow")]
     replay: Option<PathBuf>,
 }
 
@@ -453,8 +454,13 @@ impl Watch for Bar {
     }
 
     fn listens(&mut self, address: SocketAddr) {
-        if !self.is_quiet {
-            eprintln!("planimeter: waiting for an OpenFlow switch at {address}");
-        }
+        listens(address, self.is_quiet);
+    }
+}
+
+/// Says where a switch is waited for.
+fn listens(address: SocketAddr, is_quiet: bool) {
+    if !is_quiet {
+        eprintln!("planimeter: waiting for an OpenFlow switch at {address}");
     }
 }

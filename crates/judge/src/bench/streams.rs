@@ -5,8 +5,9 @@ use std::time::Duration;
 use protos::v1::{self, stream_message_request, stream_message_response::Update as Message};
 use tonic::{Code, Status};
 
-use super::{Bench, Fault, arbitrate, demand, demand_code, no_stream, standing};
+use super::{Bench, arbitrate, demand_code, no_stream, standing};
 use crate::channel::{Stream, TIMEOUT, name};
+use crate::demands::{Fault, demand};
 
 /// The time for which a message is awaited that must not come.
 const SILENCE: Duration = Duration::from_millis(300);

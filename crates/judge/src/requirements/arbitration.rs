@@ -2,12 +2,13 @@
 
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, arbitration, demand, number, of_number, standing};
+use super::{Trial, must};
+use crate::bench::{Bench, arbitration, number, of_number, standing};
+use crate::demands::{Fault, demand};
 use crate::entities::{insert, of_entry};
 use protos::v1::{self, stream_message_request::Update};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "5.3",
         "unknown-device",

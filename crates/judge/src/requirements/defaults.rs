@@ -4,12 +4,13 @@ use bytes::Bytes;
 use protos::v1;
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, all_entries, demand, lacks, table_entry};
+use super::{Trial, must};
+use crate::bench::{Bench, all_entries, table_entry};
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{call, delete, entry, insert, modify, of_entry};
 use crate::subject::Table;
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "9.1.2",
         "action-only-for-entries",

@@ -5,15 +5,16 @@ use protos::v1::{self, field_match::FieldMatchType as Match};
 use tonic::Code;
 
 use super::formatting::{BAD_VALUE, demand_same, with_match};
-use super::{Requirement, must, should};
-use crate::bench::{Bench, Fault, REFUSED, demand, lacks};
+use super::{Trial, must, should};
+use crate::bench::{Bench, REFUSED};
 use crate::channel::name;
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{
     all_ones, bare_call, bytes, delete, insert, modify, of_entry, too_large, with_action,
 };
 use crate::subject::{Kind, Table};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must("9.1", "valid-entry", "An entry whose values fit the P4Info is accepted.", valid_entry),
     must(
         "9.1",

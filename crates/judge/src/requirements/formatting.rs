@@ -4,14 +4,15 @@ use bytes::{BufMut, Bytes, BytesMut};
 use protos::v1::{self, entity::Entity as Kind, field_match::FieldMatchType as Match};
 use tonic::Code;
 
-use super::{Requirement, must, should};
-use crate::bench::{Bench, Fault, REFUSED, demand, lacks};
+use super::{Trial, must, should};
+use crate::bench::{Bench, REFUSED};
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{
     all_ones, bare_call, bytes, delete, insert, largest, modify, of_entry, too_large, with_action,
 };
 use crate::subject::{self, Table};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "8.1.1",
         "identifier-zero",

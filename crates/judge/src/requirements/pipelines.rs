@@ -7,12 +7,13 @@ use protos::v1::{
 };
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, OTHER_DEVICES, demand, demand_code, of_number};
+use super::{Trial, must};
+use crate::bench::{Bench, OTHER_DEVICES, demand_code, of_number};
 use crate::channel::name;
+use crate::demands::{Fault, demand};
 use crate::entities::{insert, of_entry};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "14",
         "pipeline-of-an-unknown-device",

@@ -3,12 +3,13 @@
 use protos::v1::{self, entity::Entity as Kind, table_action};
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, demand, lacks};
+use super::{Trial, must};
+use crate::bench::Bench;
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bare_call, delete, insert, modify, of_entry};
 use crate::subject::{Profile, Table};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "9.2.1",
         "member-is-read-as-written",

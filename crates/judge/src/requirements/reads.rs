@@ -4,12 +4,13 @@ use bytes::Bytes;
 use protos::v1;
 use tonic::Code;
 
-use super::{Requirement, must, should};
-use crate::bench::{Bench, Fault, REFUSED, all_entries, demand, demand_code, table_entry};
+use super::{Trial, must, should};
+use crate::bench::{Bench, REFUSED, all_entries, demand_code, table_entry};
+use crate::demands::{Fault, demand};
 use crate::entities::{bare_call, insert, of_entry, with_action};
 use crate::subject::Table;
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "9.1.6",
         "read-all-tables",

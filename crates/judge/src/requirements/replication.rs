@@ -3,11 +3,12 @@
 use protos::v1::{self, packet_replication_engine_entry::Type, replica::PortKind};
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, demand};
+use super::{Trial, must};
+use crate::bench::Bench;
+use crate::demands::{Fault, demand};
 use crate::entities::{bytes, delete, insert, modify};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "9.5.1",
         "multicast-group-is-read-as-written",

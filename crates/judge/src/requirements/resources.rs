@@ -4,12 +4,13 @@
 use protos::v1::{self, entity::Entity as Kind};
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, REFUSED, demand, lacks};
+use super::{Trial, must};
+use crate::bench::{Bench, REFUSED};
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{delete, insert, modify, of_entry};
 use crate::subject::{Array, Table};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "9.1.7",
         "direct-counter-on-demand",

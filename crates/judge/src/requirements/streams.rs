@@ -7,12 +7,13 @@ use protos::v1::{
 };
 use tonic::Code;
 
-use super::{Requirement, must};
-use crate::bench::{Bench, Fault, arbitration, demand, lacks, standing};
+use super::{Trial, must};
+use crate::bench::{Bench, arbitration, standing};
 use crate::channel::name;
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bytes, too_large};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "16.1",
         "packet-out-with-unknown-metadata",

@@ -4,12 +4,13 @@ use protos::v1::{self, write_request::Atomicity};
 use tonic::Code;
 
 use super::formatting::demand_same;
-use super::{Requirement, must, should};
-use crate::bench::{Bench, Fault, all_entries, demand, demand_code, of_number, table_entry};
+use super::{Trial, must, should};
+use crate::bench::{Bench, all_entries, demand_code, of_number, table_entry};
 use crate::channel::{WriteAnswer, name};
+use crate::demands::{Fault, demand};
 use crate::entities::{bare_call, delete, insert, modify, of_entry, with_action};
 
-pub(super) const ALL: &[Requirement] = &[
+pub(super) const ALL: &[Trial] = &[
     must(
         "12",
         "write-to-an-unknown-device",

@@ -308,6 +308,16 @@ impl Oxm {
     /// Masks count even on fields on which the specification allows none, as Open vSwitch accepts
     /// them on TCP ports. Returns `None` for fields of other classes and for unknown fields.
     pub fn condition(&self) -> Option<(OxmField, u128, u128)> {
+        self.numbers().map(|(field, value, mask)| (field, value & mask, mask))
+    }
+
+    /// Returns whether the value has bits that the mask does not have, which a switch has to refuse
+    /// (specification 1.3.5, section 7.2.3.5). Returns `false` for unknown fields.
+    pub fn has_bits_outside_its_mask(&self) -> bool {
+        self.numbers().is_some_and(|(_, value, mask)| value & !mask != 0)
+    }
+
+    fn numbers(&self) -> Option<(OxmField, u128, u128)> {
         let field = match self {
             Self::Raw(raw) if raw.class == OxmClass::OPENFLOW_BASIC => OxmField(raw.field),
             known => known.field()?,
@@ -323,7 +333,7 @@ impl Oxm {
             Some(mask) if self.has_mask() => number(mask),
             _ => u128::MAX >> (128 - 8 * width),
         };
-        Some((field, value & mask, mask))
+        Some((field, value, mask))
     }
 
     /// Appends the encoded field. This cannot fail, since raw fields are checked when they are

@@ -161,7 +161,8 @@ fn tables_in_a_row_with_a_tag_that_is_pushed() {
     assert_eq!(enter(&mut switch, 1, &tcp(3, 2, 80)).0, Fate::ToController);
     assert_eq!(enter(&mut switch, 2, &frame), (Fate::Dropped, vec![]));
     // A condition with an empty mask is none.
-    let anything = Match::any().with_ipv4_src((Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED));
+    let none = MacAddress([0; 6]);
+    let anything = Match::any().with_eth_dst((none, none));
     let mut arp = frame.clone();
     arp[12..14].copy_from_slice(&[0x08, 0x06]);
     install(&mut switch, rule(0, 0, 9, anything, vec![apply(vec![TO_CONTROLLER])]));

@@ -1,4 +1,4 @@
-//! `planimeter dut --conformance`: whether a P4Runtime switch answers as the specification demands.
+//! `planimeter dut --conformance`: whether a switch answers as the specification of its protocol demands.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
-use super::Arguments;
+use super::{Arguments, listens};
 use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output, tls};
@@ -21,16 +21,28 @@ const EXCHANGES: &str = "exchanges.txt";
 const JUNIT: &str = "junit.xml";
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let target = target(arguments)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
     let steps = Steps::new(arguments.quiet);
     let mut step = |done, of| steps.show(done, of, "requirements");
-    let outcome = judge::judge(&target, &interrupt, &mut step).map_err(failure)?;
+    let openflow = &arguments.openflow;
+    let (outcome, subject) = match openflow.openflow {
+        Some(address) => {
+            let only = openflow.openflow_version;
+            let mut say = |address| listens(address, arguments.quiet);
+            let outcome = judge::judge_openflow(address, only, &interrupt, &mut say, &mut step);
+            (outcome.map_err(failure)?, Subject::OpenFlow)
+        }
+        None => {
+            let target = target(arguments)?;
+            let outcome = judge::judge(&target, &interrupt, &mut step).map_err(failure)?;
+            (outcome, Subject::P4Runtime(target))
+        }
+    };
     drop(steps);
     let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
-    let document = document(&target, &outcome, interrupted, started.provenance());
+    let document = document(&subject, &outcome, interrupted, started.provenance());
     let texts = [(EXCHANGES, exchanges(&outcome)), (JUNIT, junit(&document.title, &outcome)?)];
     let texts = texts.each_ref().map(|(name, text)| (*name, text.as_str()));
     let json = arguments.json;
@@ -38,6 +50,40 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         output::leave_document_and_files(&directory, &document, &texts, json, interrupted)?;
     let is_broken = broken(&outcome).next().is_some();
     Ok(if is_broken && status == ExitCode::SUCCESS { ExitCode::from(1) } else { status })
+}
+
+/// What is judged.
+enum Subject {
+    P4Runtime(judge::Target),
+    OpenFlow,
+}
+
+impl Subject {
+    /// Returns the title of the report, and its notes.
+    fn words(&self, outcome: &Outcome) -> (String, Vec<String>) {
+        let version = outcome.version.as_deref();
+        match self {
+            Self::P4Runtime(judge::Target { address, device_id, .. }) => {
+                let version = match version {
+                    Some(version) => {
+                        format!("The device says that it implements P4Runtime {version}.")
+                    }
+                    None => "The device does not name the version of P4Runtime that it implements."
+                        .to_owned(),
+                };
+                let sections = "Sections are those of the P4Runtime specification 1.5.0. A device that implements an older \
+                                version cannot be held to what is new since.";
+                let title = format!("P4Runtime conformance of device {device_id} at {address}");
+                (title, vec![version, sections.to_owned()])
+            }
+            Self::OpenFlow => {
+                let version = version.unwrap_or_default();
+                let text = if version == "1.0" { "1.0.0" } else { "1.3.5" };
+                let title = format!("OpenFlow {version} conformance of a switch");
+                (title, vec![format!("Sections are those of the OpenFlow specification {text}.")])
+            }
+        }
+    }
 }
 
 /// Returns the device that is judged.
@@ -53,7 +99,11 @@ pub(super) fn target(arguments: &Arguments) -> Result<judge::Target, Failure> {
 
 pub(super) fn failure(error: ConnectError) -> Failure {
     match error {
-        ConnectError::Connect { .. } => Failure::OutOfReach(error.to_string()),
+        ConnectError::Interrupted => Failure::Interrupted,
+        ConnectError::Connect { .. }
+        | ConnectError::NoSwitch { .. }
+        | ConnectError::Handshake { .. } => Failure::OutOfReach(error.to_string()),
+        ConnectError::Listen { .. } => Failure::input(error),
         ConnectError::Controlled { .. }
         | ConnectError::NoPipeline { .. }
         | ConnectError::NothingToWrite => Failure::input(error),
@@ -70,7 +120,7 @@ fn broken(outcome: &Outcome) -> impl Iterator<Item = (&Tried, &str)> {
 }
 
 fn document(
-    target: &judge::Target,
+    subject: &Subject,
     outcome: &Outcome,
     interrupted: bool,
     provenance: Provenance,
@@ -92,20 +142,12 @@ fn document(
             requirement.section, requirement.id, requirement.text
         )
     }));
-    let version = match &outcome.version {
-        Some(version) => format!("The device says that it implements P4Runtime {version}."),
-        None => "The device does not name the version of P4Runtime that it implements.".to_owned(),
-    };
+    let (title, notes) = subject.words(outcome);
     let mut document = Document {
         kind: "dut",
-        title: format!("P4Runtime conformance of device {} at {}", target.device_id, target.address),
+        title,
         findings,
-        notes: vec![
-            version,
-            "Sections are those of the P4Runtime specification 1.5.0. A device that implements an older version cannot be held to \
-             what is new since."
-                .to_owned(),
-        ],
+        notes,
         partial: None,
         claims: Vec::new(),
         sections: vec![section(outcome)],

@@ -1,0 +1,67 @@
+//! What requirements demand of a device, and what is found.
+
+/// How strongly the specification demands something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The device has to.
+    Must,
+    /// The device ought to.
+    Should,
+}
+
+/// Something that the specification demands of a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Requirement {
+    /// The section of the specification.
+    pub section: &'static str,
+    /// The name, which is unique: lower-case words with hyphens.
+    pub id: &'static str,
+    /// How strongly it is demanded.
+    pub level: Level,
+    /// A sentence about what the device does.
+    pub text: &'static str,
+}
+
+/// The finding about one requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The device answered as demanded.
+    Met,
+    /// The device answered otherwise.
+    Broken {
+        /// What was demanded, and what the device did.
+        why: String,
+    },
+    /// The requirement cannot be tried on this device.
+    NotApplicable {
+        /// What the device lacks.
+        why: String,
+    },
+    /// The requirement could not be tried, because the connection failed or the device did not
+    /// answer.
+    Untried {
+        /// The reason.
+        why: String,
+    },
+}
+
+/// The reason why an attempt ended before it showed that a requirement is met.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The device did not do what is demanded.
+    Broken(String),
+    /// The device lacks what the attempt needs.
+    NotApplicable(String),
+    /// The device closed the connection or did not answer.
+    Lost(String),
+}
+
+/// Returns a fault of the device unless something holds.
+pub(crate) fn demand(holds: bool, why: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { Err(Fault::Broken(why())) }
+}
+
+/// Returns the fault of a device that lacks something.
+pub(crate) fn lacks(what: &str) -> Fault {
+    Fault::NotApplicable(format!("the device has no {what}"))
+}

@@ -1,0 +1,105 @@
+//! The requirements of OpenFlow 1.0.0 and 1.3.5 for a switch, tried by its controller.
+//!
+//! The switch connects to the address that is listened on. All flow entries match a source address
+//! that nothing else has, so other packets are not affected; groups and meters have numbers that
+//! others are not likely to use. What a requirement leaves is deleted before the next one. The
+//! messages are those of the crate [`openflow`]; malformed ones are made byte by byte.
+
+mod bench;
+mod requirements;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use openflow::Version;
+
+use self::bench::Bench;
+use self::session::Session;
+use crate::channel::ConnectError;
+use crate::demands::Fault;
+use crate::{Level, Outcome, Requirement, Tried};
+
+/// Tries a requirement.
+type Attempt = fn(&mut Bench) -> Result<(), Fault>;
+
+/// A requirement of OpenFlow, with the section of each version that has it.
+struct Trial {
+    sections: [Option<&'static str>; 2],
+    id: &'static str,
+    text: &'static str,
+    attempt: Attempt,
+}
+
+impl Trial {
+    /// Returns the requirement of a version; `None` if the version does not have it.
+    fn of(&self, version: Version) -> Option<Requirement> {
+        let [first, second] = self.sections;
+        let section = match version {
+            Version::V1_0 => first,
+            Version::V1_3 => second,
+        };
+        Some(Requirement { section: section?, id: self.id, level: Level::Must, text: self.text })
+    }
+}
+
+/// Returns a requirement of both versions.
+const fn both(
+    v1_0: &'static str,
+    v1_3: &'static str,
+    id: &'static str,
+    text: &'static str,
+    attempt: Attempt,
+) -> Trial {
+    Trial { sections: [Some(v1_0), Some(v1_3)], id, text, attempt }
+}
+
+/// Returns a requirement of OpenFlow 1.3.
+const fn v1_3(
+    section: &'static str,
+    id: &'static str,
+    text: &'static str,
+    attempt: Attempt,
+) -> Trial {
+    Trial { sections: [None, Some(section)], id, text, attempt }
+}
+
+/// Waits for a switch that connects to `address`, and tries the requirements of the version that
+/// was agreed on: `only`, or the highest that both know. `listens` is called with the address that
+/// is listened on. If `stop` is set, ends after the current requirement with the findings until
+/// then.
+///
+/// # Errors
+/// Returns an error if the address cannot be listened on, or if no switch connects.
+pub fn judge_openflow(
+    address: SocketAddr,
+    only: Option<Version>,
+    stop: &AtomicBool,
+    listens: &mut dyn FnMut(SocketAddr),
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Outcome, ConnectError> {
+    let listener = session::listen(address)?;
+    listens(listener.local_addr()?);
+    let mut bench = Bench::new(Session::accept(&listener, only, stop)?);
+    let version = bench.version();
+    let trials: Vec<_> =
+        requirements::all().filter_map(|trial| Some((trial.of(version)?, trial.attempt))).collect();
+    let (mut tried, mut left) = (Vec::new(), Vec::new());
+    for (requirement, attempt) in &trials {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let verdict = bench.attempt(*attempt);
+        left.extend(bench.clean());
+        let exchanges = bench.take_exchanges();
+        tried.push(Tried { requirement: *requirement, verdict, exchanges });
+        progress(tried.len() as u64, trials.len() as u64);
+    }
+    let version = match version {
+        Version::V1_0 => "1.0",
+        Version::V1_3 => "1.3",
+    };
+    Ok(Outcome { version: Some(version.to_owned()), tried, left })
+}

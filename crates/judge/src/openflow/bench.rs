@@ -1,0 +1,478 @@
+//! The bench on which requirements are tried: the controller of the switch, and the flows, groups
+//! and meters that it makes.
+
+use std::time::Duration;
+
+use openflow::wire::MessageType;
+use openflow::{ErrorReason, MacAddress, PortNumber, Version, v1_0, v1_3};
+
+use super::session::{Frame, Session, name};
+use crate::channel::Exchange;
+use crate::demands::{Fault, Verdict, demand, lacks};
+
+/// The Ethernet source that all flows of the bench match, so that none of them meets other packets.
+const SOURCE: MacAddress = MacAddress([0x02, 0x50, 0x4c, 0x41, 0x4e, 0x04]);
+/// The cookie of the flows, unless a requirement is about cookies.
+pub(super) const COOKIE: u64 = 0x504c_414e_4a55_4447;
+/// A priority that other flows are not likely to have.
+pub(super) const PRIORITY: u16 = 0xe000;
+/// The first group and the first meter of the bench.
+pub(super) const GROUP: u32 = 0x504c_4100;
+pub(super) const METER: u32 = 61;
+/// The time within which a message about a removed flow must come.
+const TOLD: Duration = Duration::from_millis(1500);
+
+/// The commands of flow-mods, which have the same numbers in both versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Add = 0,
+    Modify = 1,
+    ModifyStrict = 2,
+    Delete = 3,
+    DeleteStrict = 4,
+}
+
+/// A change of flow entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) command: Command,
+    /// The last byte of the Ethernet destination; `None` for all flows of the bench.
+    pub(super) flow: Option<u8>,
+    pub(super) priority: u16,
+    pub(super) cookie: u64,
+    pub(super) cookie_mask: u64,
+    /// The port by which packets leave; `None` drops them.
+    pub(super) output: Option<u16>,
+    pub(super) out_port: Option<u16>,
+    pub(super) idle: u16,
+    pub(super) hard: u16,
+    pub(super) flags: u16,
+}
+
+/// The flag that asks for a message when the flow is removed.
+pub(super) const SEND_FLOW_REM: u16 = 1;
+/// The flag that asks for a check of overlap.
+pub(super) const CHECK_OVERLAP: u16 = 2;
+
+impl Change {
+    pub(super) fn new(command: Command, flow: impl Into<Option<u8>>) -> Self {
+        Self {
+            command,
+            flow: flow.into(),
+            priority: PRIORITY,
+            cookie: COOKIE,
+            cookie_mask: 0,
+            output: None,
+            out_port: None,
+            idle: 0,
+            hard: 0,
+            flags: 0,
+        }
+    }
+}
+
+/// A flow entry as the switch returns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The last byte of the Ethernet destination, if it matches one.
+    pub(super) flow: Option<u8>,
+    pub(super) priority: u16,
+    pub(super) cookie: u64,
+    pub(super) idle: u16,
+    pub(super) hard: u16,
+    /// The ports by which packets leave.
+    pub(super) outputs: Vec<u32>,
+}
+
+pub(crate) struct Bench {
+    pub(super) session: Session,
+    /// Whether a requirement may have changed the role of the controller.
+    has_role: bool,
+    /// The configuration that the switch had before.
+    config: Option<Vec<u8>>,
+    is_lost: bool,
+}
+
+impl Bench {
+    pub(super) fn new(session: Session) -> Self {
+        let mut bench = Self { session, has_role: false, config: None, is_lost: false };
+        let request = bench.session.frame(7, &[]);
+        let answer = bench.session.ask(&request).unwrap_or_default();
+        bench.config = answer.first().map(|frame| frame.body().to_vec());
+        bench.clean();
+        bench.session.take_exchanges();
+        bench
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.session.version()
+    }
+
+    pub(super) fn is_v1_0(&self) -> bool {
+        self.version() == Version::V1_0
+    }
+
+    /// Tries a requirement.
+    pub(super) fn attempt(&mut self, attempt: super::Attempt) -> Verdict {
+        if self.is_lost {
+            return Verdict::Untried { why: "the connection was lost before".to_owned() };
+        }
+        match attempt(self) {
+            Ok(()) => Verdict::Met,
+            Err(Fault::Broken(why)) => Verdict::Broken { why },
+            Err(Fault::NotApplicable(why)) => Verdict::NotApplicable { why },
+            Err(Fault::Lost(why)) => {
+                self.is_lost = true;
+                Verdict::Broken { why }
+            }
+        }
+    }
+
+    /// Removes what a requirement has left. Returns a description of what it could not remove. Its
+    /// messages are not recorded.
+    pub(super) fn clean(&mut self) -> Vec<String> {
+        let exchanges = self.session.take_exchanges();
+        let mut left = Vec::new();
+        if !self.is_lost {
+            if std::mem::take(&mut self.has_role) {
+                let request = self.role(1, 0);
+                let _ = self.session.ask(&request);
+            }
+            let all = self.flow_mod(&Change::new(Command::Delete, None));
+            let _ = self.session.ask(&all);
+            if !self.is_v1_0() {
+                for number in 0..4 {
+                    let group = self.group_mod(2, 0, GROUP + number, &[]);
+                    let _ = self.session.ask(&group);
+                    let meter = self.meter_mod(2, METER + number, &[]);
+                    let _ = self.session.ask(&meter);
+                }
+            }
+            if let Some(config) = self.config.clone() {
+                let request = self.session.frame(9, &config);
+                let _ = self.session.ask(&request);
+            }
+            match self.flows() {
+                Ok(flows) if flows.is_empty() => {}
+                Ok(flows) => left.push(format!("{} flow entries of the requirements", flows.len())),
+                Err(_) => left.push("the flow entries of the requirements".to_owned()),
+            }
+            self.session.forget();
+        }
+        self.session.take_exchanges();
+        self.session.restore_exchanges(exchanges);
+        left
+    }
+
+    pub(super) fn take_exchanges(&mut self) -> Vec<Exchange> {
+        self.session.take_exchanges()
+    }
+
+    /// Sends a message, and returns its answers.
+    pub(super) fn ask(&mut self, frame: &[u8]) -> Result<Vec<Frame>, Fault> {
+        self.session.ask(frame).map_err(|lost| Fault::Lost(lost.0))
+    }
+
+    /// Sends a message that the switch has to answer with one of this type.
+    pub(super) fn answered(&mut self, frame: &[u8], kind: u8) -> Result<Frame, Fault> {
+        let answers = self.ask(frame)?;
+        let found = answers.iter().find(|answer| answer.kind() == kind);
+        found.cloned().ok_or_else(|| {
+            Fault::Broken(match answers.iter().find_map(Frame::error) {
+                Some(error) => format!("the switch answered {}", name(self.version(), error)),
+                None => format!("the switch sent no answer of type {kind}"),
+            })
+        })
+    }
+
+    /// Sends a message that the switch has to accept: without an error.
+    pub(super) fn accept(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        let answers = self.ask(frame)?;
+        match answers.iter().find_map(Frame::error) {
+            None => Ok(()),
+            Some(error) => Err(Fault::Broken(format!(
+                "the switch refused a valid message with {}",
+                name(self.version(), error)
+            ))),
+        }
+    }
+
+    /// Sends a message that the switch has to refuse with one of these errors.
+    pub(super) fn refuse(&mut self, frame: &[u8], reasons: &[ErrorReason]) -> Result<(), Fault> {
+        let version = self.version();
+        let found = self.ask(frame)?.iter().find_map(Frame::error);
+        let is_wanted =
+            |error: (u16, u16)| reasons.iter().any(|reason| reason.codes(version) == Some(error));
+        demand(found.is_some_and(is_wanted), || {
+            let names: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+            let found = found.map_or_else(|| "no error".to_owned(), |error| name(version, error));
+            format!("the switch answered {found} where {} is demanded", names.join(" or "))
+        })
+    }
+
+    /// Changes flow entries, which the switch has to accept.
+    pub(super) fn change(&mut self, change: &Change) -> Result<(), Fault> {
+        let frame = self.flow_mod(change);
+        self.accept(&frame)
+    }
+
+    /// Adds a flow entry.
+    pub(super) fn add(&mut self, flow: u8) -> Result<(), Fault> {
+        self.change(&Change { output: Some(1), ..Change::new(Command::Add, flow) })
+    }
+
+    /// Returns the flow-mod of a change.
+    pub(super) fn flow_mod(&mut self, change: &Change) -> Vec<u8> {
+        let destination = change.flow.map(|flow| MacAddress([2, 0x50, 0x4c, 0x41, 0x4e, flow]));
+        let mut frame = Vec::new();
+        let xid = openflow::Xid(self.xid());
+        // These values can all be written.
+        let _ = match self.version() {
+            Version::V1_0 => {
+                let any = v1_0::Match::any().with_dl_src(SOURCE);
+                let port = |port: Option<u16>| port.map_or(v1_0::PortNo::NONE, v1_0::PortNo);
+                v1_0::Message::FlowMod(v1_0::FlowMod {
+                    match_fields: destination.map_or(any, |address| any.with_dl_dst(address)),
+                    cookie: change.cookie,
+                    command: v1_0::FlowModCommand(change.command as u16),
+                    idle_timeout: change.idle,
+                    hard_timeout: change.hard,
+                    priority: change.priority,
+                    out_port: port(change.out_port),
+                    flags: v1_0::FlowModFlags(change.flags),
+                    actions: change
+                        .output
+                        .map(|port| v1_0::Action::output(v1_0::PortNo(port)))
+                        .into_iter()
+                        .collect(),
+                    ..v1_0::FlowMod::default()
+                })
+                .encode(xid, &mut frame)
+            }
+            Version::V1_3 => {
+                let any = v1_3::Match::any().with_eth_src(SOURCE);
+                let matching = match destination {
+                    Some(address) => any.with_eth_dst(address),
+                    None => any,
+                };
+                let output = change.output.map(|port| {
+                    let action = v1_3::Action::output(PortNumber(port.into()));
+                    v1_3::Instruction::ApplyActions(vec![action])
+                });
+                v1_3::Message::FlowMod(v1_3::FlowMod {
+                    cookie: change.cookie,
+                    cookie_mask: change.cookie_mask,
+                    command: v1_3::FlowModCommand(change.command as u8),
+                    idle_timeout: change.idle,
+                    hard_timeout: change.hard,
+                    priority: change.priority,
+                    out_port: change
+                        .out_port
+                        .map_or(PortNumber::ANY, |port| PortNumber(port.into())),
+                    flags: v1_3::FlowModFlags(change.flags),
+                    ..v1_3::FlowMod::add(matching, output.into_iter().collect())
+                })
+                .encode(xid, &mut frame)
+            }
+        };
+        frame
+    }
+
+    fn xid(&mut self) -> u32 {
+        let frame = self.session.frame(0, &[]);
+        frame.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
+    }
+
+    /// Returns the flow entries of the bench that the switch has in table 0, by number and
+    /// priority.
+    pub(super) fn flows(&mut self) -> Result<Vec<Found>, Fault> {
+        let mut frame = Vec::new();
+        let xid = openflow::Xid(self.xid());
+        let mut found = Vec::new();
+        match self.version() {
+            Version::V1_0 => {
+                let request = v1_0::FlowStatsRequest {
+                    match_fields: v1_0::Match::any().with_dl_src(SOURCE),
+                    table_id: 0xff,
+                    out_port: v1_0::PortNo::NONE,
+                };
+                let body = v1_0::StatsRequestBody::Flow(request);
+                let _ = v1_0::Message::StatsRequest(body.into()).encode(xid, &mut frame);
+                for answer in self.ask(&frame)? {
+                    let Ok((_, v1_0::Message::StatsReply(reply))) =
+                        v1_0::Message::decode(answer.bytes())
+                    else {
+                        return Err(Fault::Broken(
+                            "the switch does not return its flows".to_owned(),
+                        ));
+                    };
+                    if let v1_0::StatsReplyBody::Flow(flows) = reply.body {
+                        found.extend(flows.iter().map(of_v1_0));
+                    }
+                }
+            }
+            Version::V1_3 => {
+                let request = v1_3::FlowStatsRequest {
+                    match_fields: v1_3::Match::any().with_eth_src(SOURCE),
+                    ..v1_3::FlowStatsRequest::all()
+                };
+                let body = v1_3::MultipartRequestBody::Flow(request);
+                let _ = v1_3::Message::MultipartRequest(body.into()).encode(xid, &mut frame);
+                for answer in self.ask(&frame)? {
+                    let Ok((_, v1_3::Message::MultipartReply(reply))) =
+                        v1_3::Message::decode(answer.bytes())
+                    else {
+                        return Err(Fault::Broken(
+                            "the switch does not return its flows".to_owned(),
+                        ));
+                    };
+                    if let v1_3::MultipartReplyBody::Flow(flows) = reply.body {
+                        found.extend(flows.iter().map(of_v1_3));
+                    }
+                }
+            }
+        }
+        found.sort_by_key(|flow| (flow.flow, flow.priority));
+        Ok(found)
+    }
+
+    /// Demands that the switch has flow entries with exactly these numbers.
+    pub(super) fn has_flows(&mut self, wanted: &[u8]) -> Result<Vec<Found>, Fault> {
+        let flows = self.flows()?;
+        let found: Vec<u8> = flows.iter().filter_map(|flow| flow.flow).collect();
+        demand(found == wanted, || {
+            format!("the switch has the flows {found:?} afterwards where {wanted:?} are demanded")
+        })?;
+        Ok(flows)
+    }
+
+    /// Returns the next message that a flow was removed, if one comes.
+    pub(super) fn removed(&mut self) -> Result<Option<Frame>, Fault> {
+        let told = self.session.told(MessageType::FLOW_REMOVED.0, TOLD);
+        told.map_err(|lost| Fault::Lost(lost.0))
+    }
+
+    /// Returns a group-mod of OpenFlow 1.3: its command, the type of the group, its number, and the
+    /// port of each bucket.
+    pub(super) fn group_mod(
+        &mut self,
+        command: u16,
+        kind: u8,
+        group: u32,
+        ports: &[u32],
+    ) -> Vec<u8> {
+        let mut body = command.to_be_bytes().to_vec();
+        body.extend([kind, 0]);
+        body.extend(group.to_be_bytes());
+        for port in ports {
+            body.extend(32_u16.to_be_bytes());
+            body.extend(u16::from(kind == 1).to_be_bytes());
+            body.extend(PortNumber::ANY.0.to_be_bytes());
+            body.extend(u32::MAX.to_be_bytes());
+            body.extend([0; 4]);
+            body.extend(output_v1_3(*port));
+        }
+        self.session.frame(15, &body)
+    }
+
+    /// Returns a meter-mod of OpenFlow 1.3: its command, its number, and the rate of each band,
+    /// which drops packets, in kbit/s.
+    pub(super) fn meter_mod(&mut self, command: u16, meter: u32, rates: &[u32]) -> Vec<u8> {
+        let mut body = command.to_be_bytes().to_vec();
+        body.extend(1_u16.to_be_bytes());
+        body.extend(meter.to_be_bytes());
+        for rate in rates {
+            body.extend([0, 1, 0, 16]);
+            body.extend(rate.to_be_bytes());
+            body.extend([0; 8]);
+        }
+        self.session.frame(29, &body)
+    }
+
+    /// Returns a role request of OpenFlow 1.3.
+    pub(super) fn role(&mut self, role: u32, generation: u64) -> Vec<u8> {
+        self.has_role = true;
+        let mut body = role.to_be_bytes().to_vec();
+        body.extend([0; 4]);
+        body.extend(generation.to_be_bytes());
+        self.session.frame(24, &body)
+    }
+
+    /// Returns a multipart request of OpenFlow 1.3 or a statistics request of OpenFlow 1.0.
+    pub(super) fn statistics(&mut self, kind: u16, body: &[u8]) -> Vec<u8> {
+        let (message, padding) = if self.is_v1_0() { (16, 0) } else { (18, 4) };
+        let mut bytes = kind.to_be_bytes().to_vec();
+        bytes.extend([0, 0]);
+        bytes.extend(vec![0; padding]);
+        bytes.extend(body);
+        self.session.frame(message, &bytes)
+    }
+
+    /// Makes sure that the switch has meters, which are optional.
+    pub(super) fn has_meters(&mut self) -> Result<(), Fault> {
+        let request = self.statistics(11, &[]);
+        let answers = self.ask(&request)?;
+        let most = answers.iter().find(|answer| answer.kind() == 19).and_then(|answer| {
+            answer.body().get(8..12).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
+        });
+        if most.unwrap_or(0) < METER + 4 { Err(lacks("meters")) } else { Ok(()) }
+    }
+
+    /// Makes sure that the switch has groups that send packets to all buckets, by adding one.
+    pub(super) fn first_group(&mut self) -> Result<(), Fault> {
+        let request = self.group_mod(0, 0, GROUP, &[1]);
+        let answers = self.ask(&request)?;
+        match answers.iter().find_map(Frame::error) {
+            None => Ok(()),
+            Some(error) if ErrorReason::BadRequestBadType.codes(self.version()) == Some(error) => {
+                Err(lacks("groups"))
+            }
+            Some(error) => Err(Fault::Broken(format!(
+                "the switch refused a valid group with {}",
+                name(self.version(), error)
+            ))),
+        }
+    }
+}
+
+/// Returns the bytes of an action that sends packets to a port, in OpenFlow 1.3.
+pub(super) fn output_v1_3(port: u32) -> Vec<u8> {
+    let mut action = vec![0, 0, 0, 16];
+    action.extend(port.to_be_bytes());
+    action.extend([0xff, 0xff, 0, 0, 0, 0, 0, 0]);
+    action
+}
+
+fn of_v1_0(flow: &v1_0::FlowStats) -> Found {
+    let outputs = flow.actions.iter().filter_map(|action| match action {
+        v1_0::Action::Output { port, .. } => Some(u32::from(port.0)),
+        _ => None,
+    });
+    Found {
+        flow: flow.match_fields.dl_dst().map(|address| address.0[5]),
+        priority: flow.priority,
+        cookie: flow.cookie,
+        idle: flow.idle_timeout,
+        hard: flow.hard_timeout,
+        outputs: outputs.collect(),
+    }
+}
+
+fn of_v1_3(flow: &v1_3::FlowStats) -> Found {
+    let actions = flow.instructions.iter().flat_map(|instruction| match instruction {
+        v1_3::Instruction::ApplyActions(actions) => actions.as_slice(),
+        _ => &[],
+    });
+    let outputs = actions.filter_map(|action| match action {
+        v1_3::Action::Output { port, .. } => Some(port.0),
+        _ => None,
+    });
+    Found {
+        flow: flow.match_fields.eth_dst().map(|address| address.value.0[5]),
+        priority: flow.priority,
+        cookie: flow.cookie,
+        idle: flow.idle_timeout,
+        hard: flow.hard_timeout,
+        outputs: outputs.collect(),
+    }
+}

@@ -1,0 +1,14 @@
+//! The requirements, by what they are about.
+
+mod flows;
+mod groups;
+mod messages;
+mod refusals;
+mod roles;
+
+use super::Trial;
+
+/// Returns all requirements of both versions.
+pub(super) fn all() -> impl Iterator<Item = &'static Trial> {
+    [messages::ALL, flows::ALL, refusals::ALL, groups::ALL, roles::ALL].into_iter().flatten()
+}

@@ -1,0 +1,323 @@
+//! The connection of an OpenFlow switch: frames, and a record of them.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use openflow::framing::Framer;
+use openflow::wire::{Header, MessageType};
+use openflow::{ErrorReason, Version, v1_0, v1_3};
+
+use crate::channel::{ConnectError, Exchange, TIMEOUT};
+
+/// The time to wait for a switch that connects.
+const CONNECTS: Duration = Duration::from_secs(60);
+/// The interval at which interrupts are checked.
+const LOOK: Duration = Duration::from_millis(50);
+/// The number of characters of a message that are kept.
+const KEPT: usize = 2_000;
+
+/// A message of the switch.
+#[derive(Clone, Debug)]
+pub(super) struct Frame(Vec<u8>);
+
+impl Frame {
+    #[cfg(test)]
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn kind(&self) -> u8 {
+        self.0.get(1).copied().unwrap_or_default()
+    }
+
+    pub(super) fn xid(&self) -> u32 {
+        let bytes = self.0.get(4..8).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u32::from_be_bytes)
+    }
+
+    pub(super) fn body(&self) -> &[u8] {
+        self.0.get(8..).unwrap_or_default()
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the type and the code of an error message; `None` for other messages.
+    pub(super) fn error(&self) -> Option<(u16, u16)> {
+        let [a, b, c, d, ..] = *self.body() else { return None };
+        let is_error = self.kind() == MessageType::ERROR.0;
+        is_error.then(|| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+    }
+}
+
+/// A connection, and the record of the messages on it.
+pub(super) struct Session {
+    socket: TcpStream,
+    framer: Framer,
+    version: Version,
+    next_xid: u32,
+    /// The messages that have arrived and not been looked at.
+    arrived: VecDeque<Frame>,
+    exchanges: Vec<Exchange>,
+    /// What a test does to messages, to show that requirements can be broken.
+    #[cfg(test)]
+    pub(super) distortion: Option<super::tests::Distortion>,
+}
+
+/// Why a message did not come.
+#[derive(Debug)]
+pub(super) struct Lost(pub(super) String);
+
+impl Session {
+    /// Waits for a switch that connects, and agrees on a version with it: the only one that is
+    /// given, or the highest that both know.
+    pub(super) fn accept(
+        listener: &TcpListener,
+        only: Option<Version>,
+        stop: &AtomicBool,
+    ) -> Result<Self, ConnectError> {
+        listener.set_nonblocking(true)?;
+        let start = Instant::now();
+        let socket = loop {
+            match listener.accept() {
+                Ok((socket, _)) => break socket,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(ConnectError::Interrupted);
+            }
+            if start.elapsed() > CONNECTS {
+                return Err(ConnectError::NoSwitch { seconds: CONNECTS.as_secs() });
+            }
+            std::thread::sleep(LOOK);
+        };
+        socket.set_nonblocking(false)?;
+        socket.set_nodelay(true)?;
+        let version = only.unwrap_or(Version::V1_3);
+        let mut session = Self {
+            socket,
+            framer: Framer::new(),
+            version,
+            next_xid: 1,
+            arrived: VecDeque::new(),
+            exchanges: Vec::new(),
+            #[cfg(test)]
+            distortion: None,
+        };
+        session.agree(only).map_err(|lost| ConnectError::Handshake { cause: lost.0 })?;
+        Ok(session)
+    }
+
+    /// Exchanges hello messages (1.0.0, 5.5.1; 1.3.5, 6.3.1).
+    fn agree(&mut self, only: Option<Version>) -> Result<(), Lost> {
+        let hello = self.frame(MessageType::HELLO.0, &[]);
+        self.send(&hello)?;
+        let theirs = self.receive(TIMEOUT)?.ok_or_else(|| Lost("it sent no hello".to_owned()))?;
+        if theirs.kind() != MessageType::HELLO.0 {
+            return Err(Lost("its first message is no hello".to_owned()));
+        }
+        let highest = theirs.bytes().first().copied().unwrap_or_default();
+        let wire = |version: Version| version.wire();
+        self.version = match only {
+            Some(only) if highest >= wire(only) => only,
+            None if highest >= wire(Version::V1_3) => Version::V1_3,
+            None if highest >= wire(Version::V1_0) => Version::V1_0,
+            _ => return Err(Lost(format!("its highest version is {highest:#04x}"))),
+        };
+        self.arrived.clear();
+        self.exchanges.clear();
+        Ok(())
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Returns a message with an identifier of its own.
+    pub(super) fn frame(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
+        let xid = self.next_xid;
+        self.next_xid += 1;
+        let length = u16::try_from(8 + body.len()).unwrap_or(u16::MAX);
+        let mut frame = vec![self.version.wire(), kind];
+        frame.extend(length.to_be_bytes());
+        frame.extend(xid.to_be_bytes());
+        frame.extend(body);
+        frame
+    }
+
+    /// Sends a message and then a barrier request. Returns what arrived until the barrier reply
+    /// with the identifier of the message: its answers, or none.
+    pub(super) fn ask(&mut self, frame: &[u8]) -> Result<Vec<Frame>, Lost> {
+        let xid = Frame(frame.to_vec()).xid();
+        self.send(frame)?;
+        let barrier_type = match self.version {
+            Version::V1_0 => 18,
+            Version::V1_3 => 20,
+        };
+        let barrier = self.frame(barrier_type, &[]);
+        let barrier_xid = Frame(barrier.clone()).xid();
+        self.write(&barrier)?;
+        let (mut answers, mut others) = (Vec::new(), VecDeque::new());
+        loop {
+            let Some(frame) = self.receive(TIMEOUT)? else {
+                return Err(Lost(format!(
+                    "the switch did not answer a barrier request within {} s",
+                    TIMEOUT.as_secs()
+                )));
+            };
+            if frame.kind() == barrier_type + 1 && frame.xid() == barrier_xid {
+                break;
+            }
+            let shown = self.shown(frame.bytes());
+            self.record(String::new(), shown);
+            if frame.xid() == xid {
+                answers.push(frame);
+            } else {
+                others.push_back(frame);
+            }
+        }
+        self.arrived.append(&mut others);
+        if answers.is_empty() {
+            self.record(String::new(), "(no answer before the barrier reply)".to_owned());
+        }
+        #[cfg(test)]
+        let answers = match self.distortion {
+            Some(distortion) => distortion.answers(self.version, answers),
+            None => answers,
+        };
+        Ok(answers)
+    }
+
+    /// Returns the first message of this type that the switch sends of its own accord, or has sent
+    /// since the record began.
+    pub(super) fn told(&mut self, kind: u8, within: Duration) -> Result<Option<Frame>, Lost> {
+        let deadline = Instant::now() + within;
+        let mut others = VecDeque::new();
+        let found = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.receive(left)? {
+                None => break None,
+                Some(frame) if frame.kind() == kind => break Some(frame),
+                Some(frame) => others.push_back(frame),
+            }
+        };
+        self.arrived.append(&mut others);
+        let text = found.as_ref().map_or_else(
+            || format!("(no message of type {kind} within {} ms)", within.as_millis()),
+            |frame| self.shown(frame.bytes()),
+        );
+        self.record(String::new(), text);
+        #[cfg(test)]
+        let found = match self.distortion {
+            Some(distortion) => distortion.told(found),
+            None => found,
+        };
+        Ok(found)
+    }
+
+    /// Forgets messages that the switch sent of its own accord.
+    pub(super) fn forget(&mut self) {
+        self.arrived.clear();
+    }
+
+    pub(super) fn take_exchanges(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.exchanges)
+    }
+
+    pub(super) fn restore_exchanges(&mut self, exchanges: Vec<Exchange>) {
+        self.exchanges = exchanges;
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), Lost> {
+        let shown = self.shown(frame);
+        self.record(shown, "(sent)".to_owned());
+        self.write(frame)
+    }
+
+    fn write(&mut self, frame: &[u8]) -> Result<(), Lost> {
+        self.socket
+            .write_all(frame)
+            .map_err(|error| Lost(format!("the connection failed: {error}")))
+    }
+
+    /// Returns the next message, at most after some time. Echo requests are answered.
+    fn receive(&mut self, within: Duration) -> Result<Option<Frame>, Lost> {
+        if let Some(frame) = self.arrived.pop_front() {
+            return Ok(Some(frame));
+        }
+        let failed = |error: std::io::Error| Lost(format!("the connection failed: {error}"));
+        let deadline = Instant::now() + within;
+        let mut chunk = [0; 1 << 16];
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.socket.set_read_timeout(Some(left)).map_err(failed)?;
+            let count = match self.socket.read(&mut chunk) {
+                Ok(0) => return Err(Lost("the switch closed the connection".to_owned())),
+                Ok(count) => count,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                {
+                    return Ok(None);
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            let mut replies = Vec::new();
+            for frame in self.framer.frames(&chunk[..count]) {
+                let frame = frame
+                    .map_err(|error| Lost(format!("the switch sent no valid message: {error}")))?;
+                let frame = Frame(frame.to_vec());
+                if frame.kind() == MessageType::ECHO_REQUEST.0 {
+                    let mut reply = frame.bytes().to_vec();
+                    reply[1] = MessageType::ECHO_REPLY.0;
+                    replies.extend(reply);
+                } else {
+                    self.arrived.push_back(frame);
+                }
+            }
+            self.write(&replies)?;
+            if let Some(frame) = self.arrived.pop_front() {
+                return Ok(Some(frame));
+            }
+        }
+    }
+
+    /// Returns a message as text: its fields, or its bytes if it cannot be read.
+    fn shown(&self, frame: &[u8]) -> String {
+        let version = Header::new_checked(frame).ok().map(|header| header.version());
+        let read = match self.version {
+            _ if version != Some(self.version.wire()) => None,
+            Version::V1_0 => v1_0::Message::decode(frame).ok().map(|(_, read)| format!("{read:?}")),
+            Version::V1_3 => v1_3::Message::decode(frame).ok().map(|(_, read)| format!("{read:?}")),
+        };
+        let text = read.unwrap_or_else(|| {
+            frame.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+        });
+        match text.char_indices().nth(KEPT) {
+            None => text,
+            Some((end, _)) => format!("{} … ({} bytes)", &text[..end], frame.len()),
+        }
+    }
+
+    fn record(&mut self, request: String, answer: String) {
+        self.exchanges.push(Exchange { call: "OpenFlow", request, answer });
+    }
+}
+
+/// Returns the name of an error as the specification has it.
+pub(super) fn name(version: Version, (kind, code): (u16, u16)) -> String {
+    let reason = ErrorReason::from_codes(version, kind, code);
+    reason.map_or_else(|| format!("error type {kind}, code {code}"), |reason| reason.to_string())
+}
+
+/// Listens for a switch.
+pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, ConnectError> {
+    TcpListener::bind(address).map_err(|cause| ConnectError::Listen { address, cause })
+}
