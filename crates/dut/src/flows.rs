@@ -98,14 +98,15 @@ pub(crate) struct FlowEntry {
     pub(crate) output: Output,
 }
 
-/// How long a flow entry stays.
+/// The lifetime of a flow entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// Until it is deleted.
+    /// The entry stays until it is deleted.
     Endless,
-    /// Until no packet has matched it for so many seconds. The switch then sends a message.
+    /// The entry is removed, and the switch sends a message, when no packet has matched it for this
+    /// number of seconds.
     Idle(u16),
-    /// For so many seconds. The switch then sends a message.
+    /// The entry is removed, and the switch sends a message, after this number of seconds.
     Hard(u16),
 }
 

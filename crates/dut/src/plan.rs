@@ -31,8 +31,8 @@ pub struct Plan {
     /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
     /// made for P4Runtime switches.
     pub roles: Option<roles::Settings>,
-    /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow switches
-    /// and for P4Runtime tables with idle timeouts.
+    /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow
+    /// switches and for P4Runtime tables with idle timeouts.
     pub timeouts: Option<timeouts::Settings>,
 }
 

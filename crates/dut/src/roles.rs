@@ -35,15 +35,15 @@ pub struct Settings {
 /// second controller sent its arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Takeover {
-    /// The time until the second controller was told that it is the primary.
+    /// The time until the second controller was notified that it is the primary.
     pub primary: Duration,
     /// The time until the first write of the second controller was accepted.
     pub write: Duration,
-    /// The time until the first controller was told that it is a backup; `None` if it was not told
-    /// in time.
+    /// The time until the first controller was notified that it is a backup; `None` if it was not
+    /// notified in time.
     pub backup: Option<Duration>,
-    /// The number of writes that the first controller sent after the second was told that it is the
-    /// primary.
+    /// The number of writes that the first controller sent after the second was notified that it is
+    /// the primary.
     pub later: u64,
     /// The number of these writes that the switch accepted, which it must refuse.
     pub accepted: u64,
@@ -52,9 +52,9 @@ pub struct Takeover {
 /// A primary that left. All times begin when its stream was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailOver {
-    /// The time until the backup was told that there is no primary.
+    /// The time until the backup was notified that there is no primary.
     pub notice: Duration,
-    /// The time until the backup, which arbitrates then, was told that it is the primary.
+    /// The time until the backup, which arbitrates then, was notified that it is the primary.
     pub primary: Duration,
     /// The time until its first write was accepted.
     pub write: Duration,
@@ -150,8 +150,8 @@ async fn hand_over(
     };
     let is_backup = |standing| matches!(standing, Standing::Backup { .. });
     let displaced = async {
-        let told = told(channel.receiver(), is_backup).await;
-        told.is_ok().then(|| clock.elapsed())
+        let notified = notified(channel.receiver(), is_backup).await;
+        notified.is_ok().then(|| clock.elapsed())
     };
     let (taken, backup) = tokio::join!(taking, displaced);
     let (stream, primary, write) = taken?;
@@ -172,7 +172,7 @@ async fn hand_over(
     let begin = clock.elapsed();
     drop(stream);
     let is_none = |standing: Standing| !matches!(standing, Standing::Backup { .. });
-    told(channel.receiver(), is_none).await?;
+    notified(channel.receiver(), is_none).await?;
     let notice = clock.elapsed();
     channel.become_primary_after(election_id).await?;
     let primary = clock.elapsed();
@@ -252,8 +252,8 @@ fn failed(error: &WriteError) -> DutError {
     DutError::Request { what: "Write", cause: error.to_string() }
 }
 
-/// Waits until a controller is told of a standing.
-async fn told(
+/// Waits until a controller is notified of a standing.
+async fn notified(
     receiver: &mut StreamReceiver,
     is_expected: impl Fn(Standing) -> bool,
 ) -> Result<(), DutError> {

@@ -182,8 +182,8 @@ impl Session {
         self.numbers.get(..fits).unwrap_or(&self.numbers)
     }
 
-    /// Returns up to `count` entries that the switch does not have, which a test writes without this
-    /// session. They are deleted when the switch is restored.
+    /// Returns up to `count` entries that the switch does not have, which a test writes without
+    /// this session. They are deleted when the switch is restored.
     pub(crate) fn lend(&mut self, count: usize) -> Vec<EntryNumber> {
         let lent: Vec<EntryNumber> = self.numbers.iter().take(count).copied().collect();
         self.owned.extend(&lent);

@@ -70,7 +70,7 @@ pub struct Crossing {
     pub direction: Direction,
     /// The arrivals per second of each round, with a constant number of packets on their way.
     pub rates: Vec<f64>,
-    /// What became of the packets while rates were measured.
+    /// The fates of the packets while rates were measured.
     pub counts: Counts,
     /// Whether this program was the limit of the rate in most rounds: it hardly ever had nothing to
     /// do.
@@ -88,7 +88,7 @@ pub struct Load {
     pub rate: f64,
     /// The times from when packets were due until they arrived, of each round.
     pub delays: Vec<Ordered<Duration>>,
-    /// What became of the packets.
+    /// The fates of the packets.
     pub counts: Counts,
 }
 

@@ -110,8 +110,8 @@ struct Running<K> {
 }
 
 impl<K> Running<K> {
-    /// Notes that the message about the timeout has arrived. A later one about the same entry, which
-    /// P4Runtime has, changes nothing.
+    /// Notes that the message about the timeout has arrived. A later one about the same entry,
+    /// which P4Runtime has, changes nothing.
     fn note(&mut self, now: Duration) {
         let least = now.saturating_sub(self.answered);
         self.age.get_or_insert(Age { least, greatest: now.saturating_sub(self.sent) });
@@ -122,8 +122,8 @@ fn is_complete<K>(running: &[Running<K>]) -> bool {
     running.iter().all(|one| one.age.is_some())
 }
 
-/// Measures the timeouts of entries of a P4Runtime switch. Returns `None` if the table has none. The
-/// entries are left to the session.
+/// Measures the timeouts of entries of a P4Runtime switch. Returns `None` if the table has none.
+/// The entries are left to the session.
 pub(crate) async fn over_p4runtime(
     channel: &mut P4RuntimeChannel,
     numbers: &[EntryNumber],
@@ -217,8 +217,8 @@ async fn write(channel: &P4RuntimeChannel, update: v1::Update) -> Result<(), Dut
     })
 }
 
-/// Measures the timeouts of flow entries of an OpenFlow switch. Flow entries that it does not remove
-/// are deleted.
+/// Measures the timeouts of flow entries of an OpenFlow switch. Flow entries that it does not
+/// remove are deleted.
 pub(crate) fn over_openflow(
     channel: &mut OpenFlowChannel,
     numbers: &[EntryNumber],
@@ -226,16 +226,16 @@ pub(crate) fn over_openflow(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<Timed>, DutError> {
-    let timers = OF_OPENFLOW.into_iter().flat_map(|seconds| {
-        [(Timer::Idle, Lifetime::Idle(seconds)), (Timer::Hard, Lifetime::Hard(seconds))]
-    });
-    let timers: Vec<_> = timers.collect();
+    let lifetimes = OF_OPENFLOW
+        .into_iter()
+        .flat_map(|seconds| [Lifetime::Idle(seconds), Lifetime::Hard(seconds)]);
+    let lifetimes: Vec<_> = lifetimes.collect();
     let mut measured = Vec::new();
-    for timer in &timers {
-        let found = expire(channel, numbers, *timer, grace, stop);
+    for lifetime in &lifetimes {
+        let found = expire(channel, numbers, *lifetime, grace, stop);
         request(channel, Operation::Delete, numbers, Lifetime::Endless)?;
         measured.push(found?);
-        progress(measured.len() as u64, timers.len() as u64);
+        progress(measured.len() as u64, lifetimes.len() as u64);
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -247,11 +247,15 @@ pub(crate) fn over_openflow(
 fn expire(
     channel: &mut OpenFlowChannel,
     numbers: &[EntryNumber],
-    (timer, lifetime): (Timer, Lifetime),
+    lifetime: Lifetime,
     grace: Duration,
     stop: &AtomicBool,
 ) -> Result<Timed, DutError> {
     let timeout = Duration::from_secs(lifetime.seconds().into());
+    let timer = match lifetime {
+        Lifetime::Hard(_) => Timer::Hard,
+        Lifetime::Idle(_) | Lifetime::Endless => Timer::Idle,
+    };
     let start = Instant::now();
     request(channel, Operation::Insert, numbers, lifetime)?;
     let answered = start.elapsed();

@@ -134,16 +134,29 @@ impl Bench {
         &self.usable
     }
 
-    /// Returns the entries that the device had before.
-    pub(crate) fn present(&self) -> &[v1::TableEntry] {
-        &self.present
-    }
-
     /// Returns the identifiers of the profiles that take members and have none, with a table whose
     /// entries can refer to them.
     pub(crate) fn member_profiles(&mut self) -> Vec<u32> {
         let profiles: Vec<u32> = self.subject.profiles.iter().map(|profile| profile.id).collect();
         profiles.into_iter().filter(|profile| self.takes_members(*profile)).collect()
+    }
+
+    /// Returns whether the device replicates packets to port 1.
+    pub(crate) fn replicates(&mut self) -> bool {
+        let port = v1::replica::PortKind::Port(entities::bytes(1));
+        let replica = v1::Replica { port_kind: Some(port), instance: 1, ..Default::default() };
+        let group = v1::MulticastGroupEntry {
+            multicast_group_id: 430,
+            replicas: vec![replica],
+            ..Default::default()
+        };
+        let kind = v1::packet_replication_engine_entry::Type::MulticastGroupEntry(group);
+        let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
+        let request = self.write_request(vec![entities::insert(entry.into())]);
+        let is_taken = self.write(request).is_ok_and(|answer| answer.is_ok());
+        self.clean();
+        self.channel.take_exchanges();
+        is_taken
     }
 
     fn takes_members(&mut self, profile: u32) -> bool {

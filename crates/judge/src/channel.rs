@@ -102,7 +102,7 @@ pub enum ConnectError {
     /// The switch that connected does not speak a version that is known here.
     #[error("the switch that connected cannot be judged: {cause}")]
     Handshake {
-        /// What the switch did.
+        /// The behaviour of the switch.
         cause: String,
     },
     /// An interrupt came while a switch was waited for.
@@ -144,7 +144,7 @@ pub(crate) struct Channel {
     runtime: Runtime,
     rpc: P4RuntimeClient<Line>,
     exchanges: Vec<Exchange>,
-    /// What a test does to answers, to show that requirements can be broken.
+    /// The change that a test makes to answers, to show that requirements can be broken.
     #[cfg(test)]
     pub(crate) distortion: Option<crate::tests::Distortion>,
 }
@@ -398,7 +398,7 @@ fn of_unary<T>(
     }
 }
 
-/// Waits for an answer. A failure of the transport is told apart from an answer of the device by
+/// Waits for an answer. A failure of the transport is distinguished from an answer of the device by
 /// its code, UNAVAILABLE, with which no requirement is answered.
 async fn timed<T>(
     call: &str,

@@ -1,22 +1,22 @@
-//! What requirements demand of a device, and what is found.
+//! Requirements, the findings about them, and the faults that an attempt ends with.
 
-/// How strongly the specification demands something.
+/// The strength of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The device has to.
+    /// The specification says MUST, or states it as a fact.
     Must,
-    /// The device ought to.
+    /// The specification says SHOULD.
     Should,
 }
 
-/// Something that the specification demands of a device.
+/// A requirement of a specification for a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Requirement {
     /// The section of the specification.
     pub section: &'static str,
     /// The name, which is unique: lower-case words with hyphens.
     pub id: &'static str,
-    /// How strongly it is demanded.
+    /// The strength.
     pub level: Level,
     /// A sentence about what the device does.
     pub text: &'static str,
@@ -29,12 +29,12 @@ pub enum Verdict {
     Met,
     /// The device answered otherwise.
     Broken {
-        /// What was demanded, and what the device did.
+        /// A description of the demand and of what the device did.
         why: String,
     },
     /// The requirement cannot be tried on this device.
     NotApplicable {
-        /// What the device lacks.
+        /// A description of what the device lacks.
         why: String,
     },
     /// The requirement could not be tried, because the connection failed or the device did not

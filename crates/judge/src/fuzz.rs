@@ -1,27 +1,31 @@
 //! Random sequences of writes, whose answers and effects are compared with a model of the device.
 //!
-//! Requests are made from a seed and the P4Info of the device: entries, members and groups are
-//! inserted, modified and deleted, and a third of the updates has a fault. After each request, the
+//! Requests are made from a seed and the P4Info of the device: entries, default entries,
+//! members, groups, multicast groups and clone sessions are inserted, modified and deleted, and a
+//! part of the updates has a fault. After each request, the
 //! answers and the entities that the device returns have to be those of the [`Model`]. A sequence
 //! that shows a fault is shortened as long as it shows it, so that what remains can be read, and
 //! repeated with [`replay`].
 
 mod generate;
 mod model;
+mod scope;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protos::v1::{self, entity::Entity as Kind, update::Type};
+use protos::v1::{self, update::Type};
 use tonic::Code;
 
-use self::generate::Generator;
-use self::model::{Expected, Model, normal_entry, normal_group, normal_member, table_of};
-use crate::bench::{Bench, all_entries, table_entry};
+use self::generate::{FIRST_REPLICATED, Generator};
+use self::model::{Expected, Model, normal, table_of};
+use self::scope::Scope;
+use crate::bench::{Bench, table_entry};
 use crate::channel::{ConnectError, Target, name};
 use crate::demands::Fault;
-use crate::entities::{delete, of_entry};
+use crate::entities::{delete, modify};
+use crate::subject::Table;
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +49,10 @@ pub struct Fuzzed {
     pub left: Option<String>,
 }
 
-/// The number of updates of a kind.
+/// The numbers of updates of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// What they are about, and their type, such as `insert of an entry`.
+    /// The kind: the type of the updates and their subject, such as `insert of an entry`.
     pub what: &'static str,
     /// Those that the device accepted.
     pub accepted: u64,
@@ -59,13 +63,13 @@ pub struct Count {
 /// A fault of a device.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What the device did, and what is demanded.
+    /// A description of what the device did, and of the demand.
     pub why: String,
     /// The requests that show it, shortened as far as possible.
     pub steps: Vec<Step>,
     /// The number of requests that had been sent when the fault was found.
     pub found_after: u64,
-    /// In how many of three repetitions of the steps the fault appeared.
+    /// The number of repetitions, out of three, in which the fault appeared.
     pub repeated: u32,
 }
 
@@ -74,7 +78,7 @@ pub struct Finding {
 pub struct Step {
     /// The updates.
     pub updates: Vec<v1::Update>,
-    /// What is demanded of each update.
+    /// The demanded answer to each update, in words.
     pub expected: Vec<String>,
     /// The answer to each update.
     pub answered: Vec<String>,
@@ -102,8 +106,8 @@ pub(crate) fn fuzz_on(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Fuzzed, ConnectError> {
     let mut run = Run::new(bench);
-    let (subject, usable) = (run.bench.subject.clone(), run.bench.usable().to_vec());
-    let mut generator = Generator::new(&subject, &usable, &run.profiles, settings.seed);
+    let subject = run.bench.subject.clone();
+    let mut generator = Generator::new(&subject, &run.scopes, settings.seed);
     if generator.is_empty() {
         return Err(ConnectError::NothingToWrite);
     }
@@ -140,7 +144,7 @@ pub fn replay(target: &Target, requests: Vec<Vec<v1::Update>>) -> Result<Fuzzed,
     Ok(Fuzzed { requests: count, counts, finding, left })
 }
 
-/// What differs from the model.
+/// The kind of a difference from the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// An answer.
@@ -162,10 +166,10 @@ struct Mismatch {
 struct Run<'a> {
     bench: &'a mut Bench,
     model: Model,
-    /// The entries that the device had before, in normal form.
-    present: Vec<v1::TableEntry>,
-    /// The profiles that take members.
-    profiles: Vec<u32>,
+    /// The parts of the state that are written and compared.
+    scopes: Vec<Scope>,
+    /// The entities of these parts that the device had before, in normal form.
+    present: Vec<v1::Entity>,
     /// The accepted and the refused updates by kind.
     counts: BTreeMap<&'static str, (u64, u64)>,
     /// The requests and answers since the last reset.
@@ -174,16 +178,42 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(bench: &'a mut Bench) -> Self {
-        let present = bench.present().iter().cloned().map(normal_entry).collect();
-        let profiles = bench.member_profiles();
-        Self {
+        let scopes = scopes(bench);
+        let mut run = Self {
             bench,
             model: Model::default(),
-            present,
-            profiles,
+            scopes: Vec::new(),
+            present: Vec::new(),
             counts: BTreeMap::new(),
             steps: Vec::new(),
+        };
+        for scope in scopes {
+            // A part that cannot be read is left out.
+            let Ok(found) = run.read(vec![scope.wildcard()]) else { continue };
+            let is_ours = |entity: &v1::Entity| {
+                (FIRST_REPLICATED..FIRST_REPLICATED + 8).contains(&generate::id_of(entity))
+            };
+            if !found.iter().any(is_ours) && run.is_known(scope, &found) {
+                run.scopes.push(scope);
+                run.present.extend(found.into_iter().map(normal));
+            }
         }
+        run.model = run.empty_model();
+        run
+    }
+
+    /// Returns whether a default entry is that of the program. If another controller has modified
+    /// it, the action that returns with a MODIFY without action is not known.
+    fn is_known(&self, scope: Scope, found: &[v1::Entity]) -> bool {
+        let Scope::DefaultEntry(table_id) = scope else { return true };
+        let entry = found.iter().cloned().find_map(table_entry);
+        let action = entry.and_then(|entry| entry.action).and_then(|action| action.r#type);
+        let Some(v1::table_action::Type::Action(action)) = action else { return false };
+        self.bench.p4info.tables.iter().any(|table| {
+            let is_table = table.preamble.as_ref().is_some_and(|one| one.id == table_id);
+            let initial = table.initial_default_action.as_ref();
+            is_table && initial.is_some_and(|initial| initial.action_id == action.action_id)
+        })
     }
 
     fn counts(&self) -> Vec<Count> {
@@ -251,62 +281,26 @@ impl<'a> Run<'a> {
         self.compare(&updates)
     }
 
-    /// Compares the tables and profiles of these updates with the model.
+    /// Compares the parts of the state that these updates are about with the model.
     fn compare(&mut self, updates: &[v1::Update]) -> Result<(), Mismatch> {
-        let (mut tables, mut profiles) = (BTreeSet::new(), BTreeSet::new());
-        for update in updates {
-            match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
-                Some(Kind::TableEntry(entry)) => drop(tables.insert(entry.table_id)),
-                Some(Kind::ActionProfileMember(member)) => {
-                    profiles.insert(member.action_profile_id);
-                }
-                Some(Kind::ActionProfileGroup(group)) => {
-                    profiles.insert(group.action_profile_id);
-                }
-                _ => {}
+        let entities = updates.iter().filter_map(|update| update.entity.as_ref());
+        let mut scopes: BTreeSet<Scope> = entities.filter_map(Scope::of).collect();
+        scopes.retain(|scope| self.scopes.contains(scope));
+        for scope in scopes {
+            let found = self.read(vec![scope.wildcard()])?.into_iter().map(normal).collect();
+            let mut wanted = self.model.entities(scope);
+            // A modified default entry takes the place of the one before.
+            if wanted.is_empty() || !matches!(scope, Scope::DefaultEntry(_)) {
+                wanted.extend(self.before(scope));
             }
-        }
-        tables.retain(|id| self.bench.subject.tables.iter().any(|table| table.id == *id));
-        for table_id in tables {
-            let found = self.read(vec![all_entries(table_id)])?;
-            let found = found.into_iter().filter_map(table_entry).map(normal_entry);
-            let wanted = self.model.entries(table_id).cloned();
-            let wanted: Vec<_> = self
-                .present
-                .iter()
-                .filter(|entry| entry.table_id == table_id)
-                .cloned()
-                .chain(wanted)
-                .collect();
-            differs(found.collect(), wanted, "entry", of_entry)?;
-        }
-        for profile in profiles {
-            let members =
-                v1::ActionProfileMember { action_profile_id: profile, ..Default::default() };
-            let of_member = |member: v1::ActionProfileMember| v1::Entity {
-                entity: Some(Kind::ActionProfileMember(member)),
-            };
-            let found = self.read(vec![of_member(members)])?;
-            let found = found.into_iter().filter_map(|entity| match entity.entity {
-                Some(Kind::ActionProfileMember(member)) => Some(normal_member(member)),
-                _ => None,
-            });
-            let wanted = self.model.members(profile).cloned().collect();
-            differs(found.collect(), wanted, "member", |member| of_member(member.clone()))?;
-            let groups =
-                v1::ActionProfileGroup { action_profile_id: profile, ..Default::default() };
-            let of_group = |group: v1::ActionProfileGroup| v1::Entity {
-                entity: Some(Kind::ActionProfileGroup(group)),
-            };
-            let found = self.read(vec![of_group(groups)])?;
-            let found = found.into_iter().filter_map(|entity| match entity.entity {
-                Some(Kind::ActionProfileGroup(group)) => Some(normal_group(group)),
-                _ => None,
-            });
-            let wanted = self.model.groups(profile).cloned().collect();
-            differs(found.collect(), wanted, "group", |group| of_group(group.clone()))?;
+            differs(found, wanted, scope.name())?;
         }
         Ok(())
+    }
+
+    /// Returns the entities of a part of the state that the device had before.
+    fn before(&self, scope: Scope) -> impl Iterator<Item = v1::Entity> {
+        self.present.iter().filter(move |entity| Scope::of(entity) == Some(scope)).cloned()
     }
 
     fn read(&mut self, entities: Vec<v1::Entity>) -> Result<Vec<v1::Entity>, Mismatch> {
@@ -318,64 +312,76 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Deletes everything that the device has beside what it had before, and forgets the model.
-    /// Returns why that failed.
+    /// Deletes everything that the device has beside what it had before, puts default entries back,
+    /// and forgets the model. Returns why that failed.
     fn reset(&mut self) -> Result<(), String> {
-        self.model = Model::default();
+        self.model = self.empty_model();
         self.steps.clear();
-        let subject = self.bench.subject.clone();
-        let usable = self.bench.usable().to_vec();
-        let of_profile = self.profiles.iter().filter_map(|profile| table_of(&subject, *profile));
-        let tables: Vec<u32> = usable.into_iter().chain(of_profile.map(|table| table.id)).collect();
-        for table_id in tables {
-            let found = self.read(vec![all_entries(table_id)]).map_err(|mismatch| mismatch.why)?;
-            let found = found.into_iter().filter_map(table_entry).map(normal_entry);
-            let own: Vec<_> = found.filter(|entry| !self.present.contains(entry)).collect();
-            self.remove(own.iter().map(of_entry).collect())?;
-        }
-        for profile in self.profiles.clone() {
-            let group = v1::ActionProfileGroup { action_profile_id: profile, ..Default::default() };
-            let groups = v1::Entity::from(group);
-            let found = self.read(vec![groups]).map_err(|mismatch| mismatch.why)?;
-            self.remove(found)?;
-            let member =
-                v1::ActionProfileMember { action_profile_id: profile, ..Default::default() };
-            let members = v1::Entity::from(member);
-            let found = self.read(vec![members]).map_err(|mismatch| mismatch.why)?;
-            self.remove(found)?;
+        for scope in self.scopes.clone() {
+            let found = self.read(vec![scope.wildcard()]).map_err(|mismatch| mismatch.why)?;
+            let own = found.into_iter().map(normal).filter(|entity| !self.present.contains(entity));
+            let own: Vec<_> = own.collect();
+            let updates = match scope {
+                Scope::DefaultEntry(_) if !own.is_empty() => {
+                    self.before(scope).map(modify).collect()
+                }
+                Scope::DefaultEntry(_) => Vec::new(),
+                _ => own.into_iter().map(delete).collect(),
+            };
+            self.write(updates)?;
         }
         Ok(())
     }
 
-    fn remove(&mut self, entities: Vec<v1::Entity>) -> Result<(), String> {
-        if entities.is_empty() {
+    fn empty_model(&self) -> Model {
+        let entries: Vec<_> = self.present.iter().cloned().filter_map(table_entry).collect();
+        Model::beside(&entries)
+    }
+
+    fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), String> {
+        if updates.is_empty() {
             return Ok(());
         }
-        let request = self.bench.write_request(entities.into_iter().map(delete).collect());
+        let request = self.bench.write_request(updates);
         let answer = self.bench.channel.write(request).map_err(|lost| lost.0)?;
         self.bench.take_exchanges();
         match answer.is_ok() {
             true => Ok(()),
-            false => Err(format!("entities could not be deleted: {}", name(answer.code))),
+            false => Err(format!("entities could not be restored: {}", name(answer.code))),
         }
     }
 }
 
-/// Returns the difference between what a device has and what it should have.
-fn differs<T: PartialEq>(
-    found: Vec<T>,
-    wanted: Vec<T>,
-    what: &str,
-    entity: impl Fn(&T) -> v1::Entity,
-) -> Result<(), Mismatch> {
-    let text = |one: &T| protos::text("p4.v1.Entity", &entity(one));
+/// Returns the parts of the state of a device that can be written, in the order of their deletion.
+fn scopes(bench: &mut Bench) -> Vec<Scope> {
+    let mut scopes: Vec<Scope> = bench.usable().iter().map(|id| Scope::Entries(*id)).collect();
+    let is_open =
+        |table: &&Table| !table.is_const && !table.has_const_default && table.profile.is_none();
+    let defaults = bench.subject.tables.iter().filter(is_open);
+    scopes.extend(defaults.map(|table| Scope::DefaultEntry(table.id)));
+    for profile in bench.member_profiles() {
+        let table = table_of(&bench.subject, profile).map(|table| Scope::Entries(table.id));
+        scopes.extend(table);
+        scopes.extend([Scope::Groups(profile), Scope::Members(profile)]);
+    }
+    if bench.replicates() {
+        scopes.extend([Scope::MulticastGroups, Scope::CloneSessions]);
+    }
+    scopes.sort_unstable();
+    scopes.dedup();
+    scopes
+}
+
+/// Returns the difference between the entities that a device has and those that it should have.
+fn differs(found: Vec<v1::Entity>, wanted: Vec<v1::Entity>, what: &str) -> Result<(), Mismatch> {
+    let text = |entity: &v1::Entity| protos::text("p4.v1.Entity", entity);
     let missing = wanted.iter().find(|one| !found.contains(one));
     let excess = found.iter().find(|one| !wanted.contains(one));
     let why = match (missing, excess) {
         (None, None) if found.len() == wanted.len() => return Ok(()),
-        (None, None) => format!("an {what} is returned more than once"),
-        (Some(missing), None) => format!("an {what} is missing: {}", text(missing)),
-        (None, Some(excess)) => format!("an {what} is there that should not be: {}", text(excess)),
+        (None, None) => format!("one {what} is returned more than once"),
+        (Some(missing), None) => format!("one {what} is missing: {}", text(missing)),
+        (None, Some(excess)) => format!("one {what} should not be there: {}", text(excess)),
         (Some(missing), Some(excess)) => {
             format!("in the place of {} there is {}", text(missing), text(excess))
         }
@@ -383,19 +389,28 @@ fn differs<T: PartialEq>(
     Err(Mismatch { class: Class::State, why })
 }
 
-/// Returns the type of an update and what it is about.
+/// Returns the type of an update and the kind of its entity.
 fn what(update: &v1::Update) -> &'static str {
-    let kind = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    match (Type::try_from(update.r#type), kind) {
-        (Ok(Type::Insert), Some(Kind::TableEntry(_))) => "insert of an entry",
-        (Ok(Type::Modify), Some(Kind::TableEntry(_))) => "modification of an entry",
-        (Ok(Type::Delete), Some(Kind::TableEntry(_))) => "deletion of an entry",
-        (Ok(Type::Insert), Some(Kind::ActionProfileMember(_))) => "insert of a member",
-        (Ok(Type::Modify), Some(Kind::ActionProfileMember(_))) => "modification of a member",
-        (Ok(Type::Delete), Some(Kind::ActionProfileMember(_))) => "deletion of a member",
-        (Ok(Type::Insert), Some(Kind::ActionProfileGroup(_))) => "insert of a group",
-        (Ok(Type::Modify), Some(Kind::ActionProfileGroup(_))) => "modification of a group",
-        (Ok(Type::Delete), Some(Kind::ActionProfileGroup(_))) => "deletion of a group",
+    let scope = update.entity.as_ref().and_then(Scope::of);
+    match (Type::try_from(update.r#type), scope) {
+        (Ok(Type::Insert), Some(Scope::Entries(_))) => "insert of an entry",
+        (Ok(Type::Modify), Some(Scope::Entries(_))) => "modification of an entry",
+        (Ok(Type::Delete), Some(Scope::Entries(_))) => "deletion of an entry",
+        (Ok(Type::Insert), Some(Scope::DefaultEntry(_))) => "insert of a default entry",
+        (Ok(Type::Modify), Some(Scope::DefaultEntry(_))) => "modification of a default entry",
+        (Ok(Type::Delete), Some(Scope::DefaultEntry(_))) => "deletion of a default entry",
+        (Ok(Type::Insert), Some(Scope::Members(_))) => "insert of a member",
+        (Ok(Type::Modify), Some(Scope::Members(_))) => "modification of a member",
+        (Ok(Type::Delete), Some(Scope::Members(_))) => "deletion of a member",
+        (Ok(Type::Insert), Some(Scope::Groups(_))) => "insert of a group",
+        (Ok(Type::Modify), Some(Scope::Groups(_))) => "modification of a group",
+        (Ok(Type::Delete), Some(Scope::Groups(_))) => "deletion of a group",
+        (Ok(Type::Insert), Some(Scope::MulticastGroups)) => "insert of a multicast group",
+        (Ok(Type::Modify), Some(Scope::MulticastGroups)) => "modification of a multicast group",
+        (Ok(Type::Delete), Some(Scope::MulticastGroups)) => "deletion of a multicast group",
+        (Ok(Type::Insert), Some(Scope::CloneSessions)) => "insert of a clone session",
+        (Ok(Type::Modify), Some(Scope::CloneSessions)) => "modification of a clone session",
+        (Ok(Type::Delete), Some(Scope::CloneSessions)) => "deletion of a clone session",
         _ => "update of another kind",
     }
 }

@@ -1,10 +1,10 @@
 //! Judges whether a P4Runtime switch answers as the specification demands.
 //!
-//! [`judge`] becomes the primary controller of a device and tries the [`requirements`] one after the
-//! other, each with requests that are made from the P4Info of the device. A requirement is met or
-//! broken, or it cannot be tried on this device, for instance because the program has no table of
-//! the kind. The exchange that shows it is kept. Entities that a requirement leaves in the device
-//! are deleted before the next one is tried.
+//! [`judge`] becomes the primary controller of a device and tries the [`requirements`] one after
+//! the other, each with requests that are made from the P4Info of the device. A requirement is met
+//! or broken, or it cannot be tried on this device, for instance because the program has no table
+//! of the kind. The exchange that shows it is kept. Entities that a requirement leaves in the
+//! device are deleted before the next one is tried.
 //!
 //! [`fuzz`] writes random sequences of valid and invalid updates, and compares the device with a
 //! model after each request.

@@ -1,4 +1,4 @@
-//! What a device offers according to its P4Info, as far as requirements need it.
+//! The objects that a device has according to its P4Info, as far as requirements need them.
 
 use protos::config::{self, action_ref::Scope, match_field::MatchType, table::IdleTimeoutBehavior};
 
@@ -76,7 +76,7 @@ pub(crate) struct Array {
     pub(crate) size: i64,
 }
 
-/// What a device offers.
+/// The objects that a device has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subject {
     pub(crate) tables: Vec<Table>,

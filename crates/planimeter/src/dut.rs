@@ -116,11 +116,12 @@ pub(crate) struct Arguments {
     /// The device at the server
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     device_id: u64,
-    /// The tests that are made
+    /// The tests that are made [all]
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
+        hide_default_value = true,
         default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts"
     )]
     plan: Vec<Test>,
@@ -177,8 +178,8 @@ struct Judging {
     /// Try the requirements of the specification of P4Runtime, or of OpenFlow
     #[arg(long, conflicts_with_all = ["fuzz", "replay"])]
     conformance: bool,
-    /// P4Runtime: write random sequences of valid and invalid updates, and compare the switch with a
-    /// model
+    /// P4Runtime: write random sequences of valid and invalid updates, and compare the switch with
+    /// a model
     #[arg(long, conflicts_with_all = ["replay", "openflow"])]
     fuzz: bool,
     /// The seed of the random choices
@@ -351,9 +352,9 @@ impl Arguments {
         })
     }
 
-    /// Returns whether the ports and the program are there that tests with packets need. If they are
-    /// not, returns an error if such a test is named in the plan, and not if it is there by default,
-    /// because the other tests need no packets.
+    /// Returns whether the ports and the program are there that tests with packets need. If they
+    /// are not, returns an error if such a test is named in the plan, and not if it is there by
+    /// default, because the other tests need no packets.
     fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
         let has = |test: &Test| self.plan.contains(test);

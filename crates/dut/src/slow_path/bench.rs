@@ -102,8 +102,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Sends updates of flow entries and a barrier request. Returns the transaction ids from that of
-    /// the first flow-mod to that of the barrier request.
+    /// Sends updates of flow entries and a barrier request. Returns the transaction ids from that
+    /// of the first flow-mod to that of the barrier request.
     fn begin_request(
         &mut self,
         operation: Operation,

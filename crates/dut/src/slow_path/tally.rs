@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::effects::Moment;
 
-/// What became of the packets of a trial.
+/// The fates of the packets of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of packets that were sent.

@@ -128,7 +128,10 @@ impl Bench {
     }
 
     /// Returns the next arbitration update of a client.
-    pub(crate) fn told(&mut self, stream: &mut Stream) -> Result<(Code, u128), Fault> {
+    pub(crate) fn arbitration_update(
+        &mut self,
+        stream: &mut Stream,
+    ) -> Result<(Code, u128), Fault> {
         match self.channel.receive(stream, TIMEOUT) {
             Some(Ok(v1::StreamMessageResponse { update: Some(Message::Arbitration(update)) })) => {
                 Ok(standing(&update))
@@ -171,7 +174,7 @@ impl Bench {
     }
 
     /// Returns the next arbitration update of the primary.
-    pub(crate) fn primary_told(&mut self) -> Result<(Code, u128), Fault> {
+    pub(crate) fn update_of_primary(&mut self) -> Result<(Code, u128), Fault> {
         self.heard("arbitration update", |message| match message {
             Message::Arbitration(update) => Some(standing(&update)),
             _ => None,

@@ -4,10 +4,12 @@ use bytes::Bytes;
 use fastrand::Rng;
 use protos::v1::{
     self, action_profile_group::Member, entity::Entity as Kind, field_match,
-    field_match::FieldMatchType as Match, table_action,
+    field_match::FieldMatchType as Match, packet_replication_engine_entry::Type as Replication,
+    replica::PortKind, table_action,
 };
 
 use super::model::{Model, normal_entry, shortest, table_of};
+use super::scope::Scope;
 use crate::entities::{all_ones, delete, insert, modify, of_entry, too_large};
 use crate::subject::{self, Action, Key, Profile, Subject, Table};
 
@@ -18,6 +20,22 @@ const MOST_ENTRIES: usize = 48;
 const MOST_MEMBERS: u32 = 6;
 const MOST_GROUPS: u32 = 3;
 
+/// The first identifier of multicast groups and clone sessions.
+pub(super) const FIRST_REPLICATED: u32 = 431;
+
+/// The entities that the updates of a request are about.
+#[derive(Clone, Copy)]
+enum Subjects<'a> {
+    /// Entries with actions of their own.
+    Entries(&'a Table),
+    Defaults,
+    Members(&'a Profile, &'a Table),
+    Groups(&'a Profile),
+    /// Entries that refer to members and groups.
+    References(&'a Profile, &'a Table),
+    Replication,
+}
+
 /// A source of requests.
 pub(super) struct Generator<'a> {
     subject: &'a Subject,
@@ -25,53 +43,154 @@ pub(super) struct Generator<'a> {
     tables: Vec<&'a Table>,
     /// The profiles with members, each with the table that refers to it.
     profiles: Vec<(&'a Profile, &'a Table)>,
+    /// The tables whose default entries are modified.
+    defaults: Vec<&'a Table>,
+    replicates: bool,
     random: Rng,
 }
 
 impl<'a> Generator<'a> {
     /// Returns a source for the tables that take entries, and for the profiles that take members.
-    pub(super) fn new(subject: &'a Subject, usable: &[u32], profiles: &[u32], seed: u64) -> Self {
-        let tables = subject.tables.iter().filter(|table| usable.contains(&table.id));
-        let profiles = subject.profiles.iter().filter(|profile| profiles.contains(&profile.id));
+    pub(super) fn new(subject: &'a Subject, scopes: &[Scope], seed: u64) -> Self {
+        let has = |scope| scopes.contains(&scope);
+        let is_direct = |table: &&Table| table.profile.is_none() && has(Scope::Entries(table.id));
+        let tables = subject.tables.iter().filter(is_direct);
+        let defaults = subject.tables.iter().filter(|table| has(Scope::DefaultEntry(table.id)));
+        let profiles = subject.profiles.iter().filter(|profile| has(Scope::Members(profile.id)));
         let profiles =
             profiles.filter_map(|profile| Some((profile, table_of(subject, profile.id)?)));
         Self {
             subject,
             tables: tables.collect(),
             profiles: profiles.collect(),
+            defaults: defaults.collect(),
+            replicates: has(Scope::MulticastGroups),
             random: Rng::with_seed(seed),
         }
     }
 
     /// Returns whether there is nothing of which requests could be made.
     pub(super) fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.profiles.is_empty()
+        self.kinds().is_empty()
     }
 
     /// Returns the updates of a request. None of them refers to another, and no two have the same
     /// key, because a device may carry them out in any order (12.1).
     pub(super) fn request(&mut self, model: &Model) -> Vec<v1::Update> {
-        let kinds = self.tables.len() + 3 * self.profiles.len();
-        let choice = self.random.usize(..kinds);
+        let kinds = self.kinds();
+        let Some(kind) = self.random.choice(&kinds).copied() else { return Vec::new() };
         let count = self.random.usize(1..=LARGEST_REQUEST);
         let mut updates: Vec<v1::Update> = Vec::new();
         for _ in 0..count {
-            let update = match self.tables.get(choice) {
-                Some(table) => self.entry_update(table, model),
-                None => {
-                    let (profile, table) = self.profiles[(choice - self.tables.len()) / 3];
-                    match (choice - self.tables.len()) % 3 {
-                        0 => self.member_update(profile, table, model),
-                        1 if profile.is_selector => self.group_update(profile, model),
-                        _ => self.reference_update(profile, table, model),
-                    }
+            let update = match kind {
+                Subjects::Entries(table) => self.entry_update(table, model),
+                Subjects::Defaults => self.default_update(),
+                Subjects::Members(profile, table) => self.member_update(profile, table, model),
+                Subjects::Groups(profile) => self.group_update(profile, model),
+                Subjects::References(profile, table) => {
+                    self.reference_update(profile, table, model)
                 }
+                Subjects::Replication => self.replication_update(model),
             };
+            if model.is_taken(&update) {
+                continue;
+            }
             if !updates.iter().any(|other| has_same_key(other, &update)) {
                 updates.push(update);
             }
         }
         updates
+    }
+
+    /// Returns the subjects that requests can be about.
+    fn kinds(&self) -> Vec<Subjects<'a>> {
+        let mut kinds: Vec<_> = self.tables.iter().map(|table| Subjects::Entries(table)).collect();
+        for (profile, table) in &self.profiles {
+            kinds.push(Subjects::Members(profile, table));
+            kinds.push(Subjects::References(profile, table));
+            if profile.is_selector {
+                kinds.push(Subjects::Groups(profile));
+            }
+        }
+        if !self.defaults.is_empty() {
+            kinds.push(Subjects::Defaults);
+        }
+        if self.replicates {
+            kinds.push(Subjects::Replication);
+        }
+        kinds
+    }
+
+    /// Returns an update of the default entry of a table.
+    fn default_update(&mut self) -> v1::Update {
+        let table = self.random.usize(..self.defaults.len());
+        let table = self.defaults[table];
+        let action = self.random.choice(&table.actions).map(|action| self.call(action));
+        let action = action
+            .map(|action| v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
+        let mut entry = v1::TableEntry {
+            table_id: table.id,
+            action,
+            is_default_action: true,
+            ..Default::default()
+        };
+        match self.random.u8(..10) {
+            0 => return insert(of_entry(&entry)),
+            1 => return delete(of_entry(&entry)),
+            2 => entry.priority = 1,
+            3 | 4 => entry.action = None,
+            5 => {
+                if let Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) }) =
+                    &mut entry.action
+                {
+                    self.damage_action(table, action);
+                }
+            }
+            _ => {}
+        }
+        modify(of_entry(&entry))
+    }
+
+    /// Returns an update of a multicast group or a clone session, all of whose copies leave by port
+    /// 1.
+    fn replication_update(&mut self, model: &Model) -> v1::Update {
+        let id = match self.random.u8(..12) {
+            0 => 0,
+            _ => FIRST_REPLICATED + self.random.u32(..MOST_GROUPS),
+        };
+        let count = self.random.u32(1..=3);
+        let instances = (0..count).map(|_| self.random.u32(..8));
+        let replicas = instances.map(|instance| v1::Replica {
+            instance,
+            port_kind: Some(PortKind::Port(Bytes::from_static(&[1]))),
+            ..Default::default()
+        });
+        let mut replicas: Vec<v1::Replica> = replicas.collect();
+        let (kind, scope) = match self.random.bool() {
+            true => {
+                let group = v1::MulticastGroupEntry {
+                    multicast_group_id: id,
+                    replicas,
+                    ..Default::default()
+                };
+                (Replication::MulticastGroupEntry(group), Scope::MulticastGroups)
+            }
+            false => {
+                // For sessions, the specification does not say that replicas must differ.
+                replicas.sort_by_key(|replica| replica.instance);
+                replicas.dedup_by_key(|replica| replica.instance);
+                let session = v1::CloneSessionEntry {
+                    session_id: id,
+                    replicas,
+                    packet_length_bytes: i32::from(self.random.u8(..3)) * 64,
+                    ..Default::default()
+                };
+                (Replication::CloneSessionEntry(session), Scope::CloneSessions)
+            }
+        };
+        let is_there = model.entities(scope).iter().any(|other| id_of(other) == id);
+        let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
+        self.any_type(is_there)(entry.into())
     }
 
     /// Returns an update of an entry with an action of its own.
@@ -150,7 +269,7 @@ impl<'a> Generator<'a> {
                 let is_less = (value.len(), &value) <= (other.len(), &other);
                 let (low, high) = if is_less { (value, other) } else { (other, value) };
                 let is_all = low[..] == [0] && high == all_ones(key.bits);
-                // A range of all values has to be left out.
+                // A range of all values must be left out.
                 if is_all {
                     return None;
                 }
@@ -339,6 +458,11 @@ impl<'a> Generator<'a> {
 fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
     let kind = |update: &v1::Update| update.entity.clone().and_then(|entity| entity.entity);
     match (kind(one), kind(other)) {
+        (Some(Kind::TableEntry(one)), Some(Kind::TableEntry(other)))
+            if one.is_default_action || other.is_default_action =>
+        {
+            one.table_id == other.table_id
+        }
         (Some(Kind::TableEntry(one)), Some(Kind::TableEntry(other))) => {
             let (one, other) = (normal_entry(one), normal_entry(other));
             (one.table_id, one.priority, one.r#match)
@@ -350,7 +474,27 @@ fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
         (Some(Kind::ActionProfileGroup(one)), Some(Kind::ActionProfileGroup(other))) => {
             one.group_id == other.group_id
         }
+        (
+            Some(one @ Kind::PacketReplicationEngineEntry(_)),
+            Some(other @ Kind::PacketReplicationEngineEntry(_)),
+        ) => {
+            let entity = |kind| v1::Entity { entity: Some(kind) };
+            let (one, other) = (entity(one), entity(other));
+            Scope::of(&one) == Scope::of(&other) && id_of(&one) == id_of(&other)
+        }
         _ => false,
+    }
+}
+
+/// Returns the identifier of a multicast group or a clone session; 0 for other entities.
+pub(super) fn id_of(entity: &v1::Entity) -> u32 {
+    match &entity.entity {
+        Some(Kind::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
+            Some(Replication::MulticastGroupEntry(group)) => group.multicast_group_id,
+            Some(Replication::CloneSessionEntry(session)) => session.session_id,
+            None => 0,
+        },
+        _ => 0,
     }
 }
 

@@ -1,19 +1,22 @@
-//! What a device has to answer to an update, and what it has afterwards.
+//! A model of a device: the answer to an update that the specification demands, and the entities
+//! that the device has afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use protos::v1::{
     self, action_profile_group::Member, entity::Entity as Kind,
-    field_match::FieldMatchType as Match, table_action, update::Type,
+    field_match::FieldMatchType as Match, packet_replication_engine_entry::Type as Replication,
+    table_action, update::Type,
 };
 use tonic::Code;
 
+use super::scope::Scope;
 use crate::bench::REFUSED;
 use crate::channel::name;
 use crate::subject::{self, Action, Key, Param, Profile, Subject, Table};
 
-/// What a device has to answer to an update.
+/// The answer to an update that the specification demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     /// It has to accept the update.
@@ -44,17 +47,23 @@ impl Expected {
     }
 }
 
-/// What identifies an entry: its table, its match in one order and form, and its priority.
+/// The identity of an entry: its table, its match in one order and form, and its priority.
 type EntryKey = (u32, Vec<(u32, Vec<u8>)>, i32);
-/// What identifies a member or a group: its profile and its number.
+/// The identity of a member or a group: its profile and its number.
 type ProfileKey = (u32, u32);
 
 /// The entities that a device has to have, beside those that it had before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     entries: BTreeMap<EntryKey, v1::TableEntry>,
+    /// The default entries that were modified, by table.
+    defaults: BTreeMap<u32, v1::TableEntry>,
     members: BTreeMap<ProfileKey, v1::ActionProfileMember>,
     groups: BTreeMap<ProfileKey, v1::ActionProfileGroup>,
+    multicast_groups: BTreeMap<u32, v1::MulticastGroupEntry>,
+    clone_sessions: BTreeMap<u32, v1::CloneSessionEntry>,
+    /// The keys of the entries that the device had before, of which no updates are made.
+    taken: BTreeSet<EntryKey>,
 }
 
 /// The faults of an update: the codes for each, of which none may be named.
@@ -87,11 +96,26 @@ impl Model {
         let mut faults = Faults::default();
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
         match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+            Some(Kind::TableEntry(entry)) if entry.is_default_action => {
+                default_entry(subject, kind, entry, &mut faults);
+            }
             Some(Kind::TableEntry(entry)) => self.entry(subject, kind, entry, &mut faults),
             Some(Kind::ActionProfileMember(member)) => {
                 self.member(subject, kind, member, &mut faults);
             }
             Some(Kind::ActionProfileGroup(group)) => self.group(subject, kind, group, &mut faults),
+            Some(Kind::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
+                Some(Replication::MulticastGroupEntry(group)) => {
+                    let is_there = self.multicast_groups.contains_key(&group.multicast_group_id);
+                    let id = group.multicast_group_id;
+                    replication(kind, id, &group.replicas, is_there, &mut faults);
+                }
+                Some(Replication::CloneSessionEntry(session)) => {
+                    let is_there = self.clone_sessions.contains_key(&session.session_id);
+                    replication(kind, session.session_id, &session.replicas, is_there, &mut faults);
+                }
+                None => faults.add(true, REFUSED),
+            },
             _ => faults.add(true, REFUSED),
         }
         faults.expected()
@@ -101,6 +125,10 @@ impl Model {
     pub(super) fn apply(&mut self, update: &v1::Update) {
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
         match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+            Some(Kind::TableEntry(entry)) if entry.is_default_action => match entry.action {
+                Some(_) => drop(self.defaults.insert(entry.table_id, normal_entry(entry.clone()))),
+                None => drop(self.defaults.remove(&entry.table_id)),
+            },
             Some(Kind::TableEntry(entry)) => {
                 let key = key_of(entry);
                 if kind == Type::Delete {
@@ -126,7 +154,62 @@ impl Model {
                     _ => drop(self.groups.insert(key, normal_group(group.clone()))),
                 }
             }
+            Some(Kind::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
+                Some(Replication::MulticastGroupEntry(group)) => {
+                    let key = group.multicast_group_id;
+                    match kind {
+                        Type::Delete => drop(self.multicast_groups.remove(&key)),
+                        _ => drop(self.multicast_groups.insert(key, group.clone())),
+                    }
+                }
+                Some(Replication::CloneSessionEntry(session)) => {
+                    let key = session.session_id;
+                    match kind {
+                        Type::Delete => drop(self.clone_sessions.remove(&key)),
+                        _ => drop(self.clone_sessions.insert(key, session.clone())),
+                    }
+                }
+                None => {}
+            },
             _ => {}
+        }
+    }
+
+    /// Returns a model of a device that has these entries already.
+    pub(super) fn beside(entries: &[v1::TableEntry]) -> Self {
+        let entries = entries.iter().filter(|entry| !entry.is_default_action);
+        Self { taken: entries.map(key_of).collect(), ..Self::default() }
+    }
+
+    /// Returns whether an update is about an entry that the device had before.
+    pub(super) fn is_taken(&self, update: &v1::Update) -> bool {
+        match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+            Some(Kind::TableEntry(entry)) => {
+                !entry.is_default_action && self.taken.contains(&key_of(entry))
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the entities of a part of the state. A default entry that was not modified is not
+    /// among them.
+    pub(super) fn entities(&self, scope: Scope) -> Vec<v1::Entity> {
+        let replication = |kind| v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into();
+        match scope {
+            Scope::Entries(table) => self.entries(table).cloned().map(Into::into).collect(),
+            Scope::DefaultEntry(table) => {
+                self.defaults.get(&table).cloned().map(Into::into).into_iter().collect()
+            }
+            Scope::Groups(profile) => self.groups(profile).cloned().map(Into::into).collect(),
+            Scope::Members(profile) => self.members(profile).cloned().map(Into::into).collect(),
+            Scope::MulticastGroups => {
+                let groups = self.multicast_groups.values().cloned();
+                groups.map(|group| replication(Replication::MulticastGroupEntry(group))).collect()
+            }
+            Scope::CloneSessions => {
+                let sessions = self.clone_sessions.values().cloned();
+                sessions.map(|one| replication(Replication::CloneSessionEntry(one))).collect()
+            }
         }
     }
 
@@ -178,7 +261,9 @@ impl Model {
     ) {
         let profile = subject.profiles.iter().find(|profile| Some(profile.id) == table.profile);
         match (action, profile) {
-            (table_action::Type::Action(action), None) => plain_action(table, action, faults),
+            (table_action::Type::Action(action), None) => {
+                plain_action(table, action, |known| known.in_entries, faults);
+            }
             (table_action::Type::ActionProfileMemberId(id), Some(profile)) => {
                 faults.add(!self.members.contains_key(&(profile.id, *id)), &[Code::NotFound]);
             }
@@ -214,7 +299,7 @@ impl Model {
         }
         match &member.action {
             None => faults.add(true, INVALID),
-            Some(action) => plain_action(table, action, faults),
+            Some(action) => plain_action(table, action, |known| known.in_entries, faults),
         }
     }
 
@@ -320,11 +405,52 @@ fn field_match(key: &Key, matched: Option<&Match>, faults: &mut Faults) {
     }
 }
 
-/// Checks a call of an action in an entry or a member (9.1.2).
-fn plain_action(table: &Table, action: &v1::Action, faults: &mut Faults) {
+/// Checks an update of a default entry (9.1.3).
+fn default_entry(subject: &Subject, kind: Type, entry: &v1::TableEntry, faults: &mut Faults) {
+    let found = subject.tables.iter().find(|table| table.id == entry.table_id);
+    let Some(table) = found else { return faults.add(true, REFUSED) };
+    faults.add(kind != Type::Modify, INVALID);
+    faults.add(!entry.r#match.is_empty() || entry.priority != 0, INVALID);
+    match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
+        Some(table_action::Type::Action(action)) => {
+            plain_action(table, action, |known| known.in_default, faults);
+        }
+        Some(_) => faults.add(true, INVALID),
+        // Without an action, that of the program returns.
+        None => {}
+    }
+}
+
+/// Checks an update of a multicast group or a clone session (9.5).
+fn replication(kind: Type, id: u32, replicas: &[v1::Replica], is_there: bool, faults: &mut Faults) {
+    match kind {
+        Type::Insert => faults.add(is_there, &[Code::AlreadyExists]),
+        // Section 9.5.1 names a code for the identifier 0 in INSERT and MODIFY only.
+        Type::Modify | Type::Delete if id == 0 => {}
+        Type::Modify | Type::Delete => faults.add(!is_there, &[Code::NotFound]),
+        Type::Unspecified => return faults.add(true, REFUSED),
+    }
+    faults.add(id == 0, if kind == Type::Delete { REFUSED } else { INVALID });
+    let is_twice = |(place, replica): (usize, &v1::Replica)| {
+        let same = |other: &v1::Replica| {
+            (&other.port_kind, other.instance) == (&replica.port_kind, replica.instance)
+        };
+        replicas.iter().take(place).any(same)
+    };
+    faults.add(kind != Type::Delete && replicas.iter().enumerate().any(is_twice), INVALID);
+}
+
+/// Checks a call of an action in an entry or a member (9.1.2). `is_for` says whether the action may
+/// be used there.
+fn plain_action(
+    table: &Table,
+    action: &v1::Action,
+    is_for: fn(&Action) -> bool,
+    faults: &mut Faults,
+) {
     let of_id = |known: &&Action| known.id == action.action_id;
     let Some(known) = table.actions.iter().find(of_id) else { return faults.add(true, INVALID) };
-    faults.add(!known.in_entries, &[Code::PermissionDenied]);
+    faults.add(!is_for(known), &[Code::PermissionDenied]);
     let mut ids: Vec<u32> = action.params.iter().map(|param| param.param_id).collect();
     let mut wanted: Vec<u32> = known.params.iter().map(|param| param.id).collect();
     ids.sort_unstable();
@@ -410,13 +536,24 @@ fn normal_action(mut action: v1::Action) -> v1::Action {
     action
 }
 
+/// Returns an entity with its values in the shortest form and its repeated fields in one order.
+pub(super) fn normal(entity: v1::Entity) -> v1::Entity {
+    let kind = entity.entity.map(|kind| match kind {
+        Kind::TableEntry(entry) => Kind::TableEntry(normal_entry(entry)),
+        Kind::ActionProfileMember(member) => Kind::ActionProfileMember(normal_member(member)),
+        Kind::ActionProfileGroup(group) => Kind::ActionProfileGroup(normal_group(group)),
+        other => other,
+    });
+    v1::Entity { entity: kind }
+}
+
 /// Returns a member with its values in the shortest form.
-pub(super) fn normal_member(member: v1::ActionProfileMember) -> v1::ActionProfileMember {
+fn normal_member(member: v1::ActionProfileMember) -> v1::ActionProfileMember {
     v1::ActionProfileMember { action: member.action.map(normal_action), ..member }
 }
 
 /// Returns a group with its members in one order.
-pub(super) fn normal_group(mut group: v1::ActionProfileGroup) -> v1::ActionProfileGroup {
+fn normal_group(mut group: v1::ActionProfileGroup) -> v1::ActionProfileGroup {
     group.members.sort_by_key(|member| (member.member_id, member.weight));
     group
 }

@@ -20,7 +20,7 @@ pub(super) const PRIORITY: u16 = 0xe000;
 pub(super) const GROUP: u32 = 0x504c_4100;
 pub(super) const METER: u32 = 61;
 /// The time within which a message about a removed flow must come.
-const TOLD: Duration = Duration::from_millis(1500);
+const NOTICE: Duration = Duration::from_millis(1500);
 
 /// The commands of flow-mods, which have the same numbers in both versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -348,8 +348,8 @@ impl Bench {
 
     /// Returns the next message that a flow was removed, if one comes.
     pub(super) fn removed(&mut self) -> Result<Option<Frame>, Fault> {
-        let told = self.session.told(MessageType::FLOW_REMOVED.0, TOLD);
-        told.map_err(|lost| Fault::Lost(lost.0))
+        let notice = self.session.notification(MessageType::FLOW_REMOVED.0, NOTICE);
+        notice.map_err(|lost| Fault::Lost(lost.0))
     }
 
     /// Returns a group-mod of OpenFlow 1.3: its command, the type of the group, its number, and the

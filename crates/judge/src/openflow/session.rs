@@ -63,12 +63,12 @@ pub(super) struct Session {
     /// The messages that have arrived and not been looked at.
     arrived: VecDeque<Frame>,
     exchanges: Vec<Exchange>,
-    /// What a test does to messages, to show that requirements can be broken.
+    /// The change that a test makes to messages, to show that requirements can be broken.
     #[cfg(test)]
     pub(super) distortion: Option<super::tests::Distortion>,
 }
 
-/// Why a message did not come.
+/// The reason why a message did not come.
 #[derive(Debug)]
 pub(super) struct Lost(pub(super) String);
 
@@ -195,7 +195,11 @@ impl Session {
 
     /// Returns the first message of this type that the switch sends of its own accord, or has sent
     /// since the record began.
-    pub(super) fn told(&mut self, kind: u8, within: Duration) -> Result<Option<Frame>, Lost> {
+    pub(super) fn notification(
+        &mut self,
+        kind: u8,
+        within: Duration,
+    ) -> Result<Option<Frame>, Lost> {
         let deadline = Instant::now() + within;
         let mut others = VecDeque::new();
         let found = loop {
@@ -214,7 +218,7 @@ impl Session {
         self.record(String::new(), text);
         #[cfg(test)]
         let found = match self.distortion {
-            Some(distortion) => distortion.told(found),
+            Some(distortion) => distortion.notification(found),
             None => found,
         };
         Ok(found)
@@ -312,7 +316,8 @@ impl Session {
 }
 
 /// Returns the name of an error as the specification has it.
-pub(super) fn name(version: Version, (kind, code): (u16, u16)) -> String {
+pub(super) fn name(version: Version, error: (u16, u16)) -> String {
+    let (kind, code) = error;
     let reason = ErrorReason::from_codes(version, kind, code);
     reason.map_or_else(|| format!("error type {kind}, code {code}"), |reason| reason.to_string())
 }

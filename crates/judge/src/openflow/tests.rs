@@ -24,22 +24,22 @@ pub(super) enum Distortion {
     NoErrors,
     /// Errors have another type and code.
     OtherErrors,
-    /// Nothing but errors is answered.
+    /// The switch answers with errors only.
     NoAnswers,
     /// The bytes of answers are other ones.
     OtherAnswers,
-    /// Everything is refused.
+    /// The switch refuses every message.
     RefusesAll,
-    /// Nothing is told without a request.
-    TellsNothing,
-    /// Something is told without a reason.
-    TellsMore,
+    /// The switch sends no notifications.
+    NoNotifications,
+    /// The switch sends notifications without a reason.
+    FalseNotifications,
 }
 
 impl Distortion {
     const ALL: [Self; 7] = [
-        Self::TellsMore,
-        Self::TellsNothing,
+        Self::FalseNotifications,
+        Self::NoNotifications,
         Self::NoErrors,
         Self::OtherErrors,
         Self::NoAnswers,
@@ -66,14 +66,14 @@ impl Distortion {
                 })
                 .collect(),
             Self::RefusesAll => vec![error()],
-            Self::TellsNothing | Self::TellsMore => answers,
+            Self::NoNotifications | Self::FalseNotifications => answers,
         }
     }
 
-    pub(super) fn told(self, found: Option<Frame>) -> Option<Frame> {
+    pub(super) fn notification(self, found: Option<Frame>) -> Option<Frame> {
         match self {
-            Self::TellsNothing => None,
-            Self::TellsMore => Some(Frame::new(vec![4, 11, 0, 8, 0, 0, 0, 0])),
+            Self::NoNotifications => None,
+            Self::FalseNotifications => Some(Frame::new(vec![4, 11, 0, 8, 0, 0, 0, 0])),
             _ => found,
         }
     }
@@ -176,7 +176,7 @@ fn names_are_unique_and_sections_are_numbers() {
     for trial in requirements::all() {
         let mut sections = trial.sections.iter().flatten();
         let is_section = |one: &&str| one.split('.').all(|part| part.parse::<u32>().is_ok());
-        assert!(sections.all(|one| is_section(one)), "{:?}", trial.sections);
+        assert!(sections.all(is_section), "{:?}", trial.sections);
         assert!(trial.text.ends_with('.'), "{}", trial.text);
     }
 }

@@ -47,9 +47,9 @@ pub(super) const ALL: &[Trial] = &[
     ),
     must(
         "5.4",
-        "loss-of-primary-is-told",
+        "loss-of-primary-is-notified",
         "The stream of the primary ends: every backup is told that there is no primary, and may still not write.",
-        loss_of_primary_is_told,
+        loss_of_primary_is_notified,
     ),
     must(
         "5.3",
@@ -65,9 +65,9 @@ pub(super) const ALL: &[Trial] = &[
     ),
     must(
         "5.3",
-        "repeated-arbitration-is-told",
+        "repeated-arbitration-is-notified",
         "The primary repeats its arbitration: it and the backups are told of it again.",
-        repeated_arbitration_is_told,
+        repeated_arbitration_is_notified,
     ),
     must(
         "5.3",
@@ -128,7 +128,7 @@ fn higher_election_id_wins(bench: &mut Bench) -> Result<(), Fault> {
     let (former, id) = (bench.election_id(), bench.next_election_id());
     let (_rival, update) = bench.rival(Some(id))?;
     demand_standing(standing(&update), Code::Ok, id)?;
-    let (code, _) = bench.primary_told()?;
+    let (code, _) = bench.update_of_primary()?;
     demand(code == Code::AlreadyExists, || {
         "the former primary is not told that there is another one".to_owned()
     })?;
@@ -149,12 +149,12 @@ fn backup_joins_unnoticed(bench: &mut Bench) -> Result<(), Fault> {
     still_primary(bench)
 }
 
-fn loss_of_primary_is_told(bench: &mut Bench) -> Result<(), Fault> {
+fn loss_of_primary_is_notified(bench: &mut Bench) -> Result<(), Fault> {
     let (lower, _) = lower_ids(bench)?;
     let highest = bench.election_id();
     let (mut backup, _) = bench.rival(Some(lower))?;
     bench.leave();
-    demand_standing(bench.told(&mut backup)?, Code::NotFound, highest)?;
+    demand_standing(bench.arbitration_update(&mut backup)?, Code::NotFound, highest)?;
     let table = bench.any_open_table()?;
     let entry = bench.entry(&table);
     bench.refuse_writer(Some(lower), vec![insert(of_entry(&entry))])
@@ -165,11 +165,11 @@ fn election_after_loss(bench: &mut Bench) -> Result<(), Fault> {
     let (device, highest) = (bench.device_id(), bench.election_id());
     let (mut backup, _) = bench.rival(Some(lower))?;
     bench.leave();
-    bench.told(&mut backup)?;
+    bench.arbitration_update(&mut backup)?;
     bench.send_on(&backup, arbitration(device, Some(lower)))?;
-    demand_standing(bench.told(&mut backup)?, Code::NotFound, highest)?;
+    demand_standing(bench.arbitration_update(&mut backup)?, Code::NotFound, highest)?;
     bench.send_on(&backup, arbitration(device, Some(highest)))?;
-    demand_standing(bench.told(&mut backup)?, Code::Ok, highest)?;
+    demand_standing(bench.arbitration_update(&mut backup)?, Code::Ok, highest)?;
     let table = bench.any_open_table()?;
     let entry = bench.entry(&table);
     bench.accept_of(highest, vec![insert(of_entry(&entry))])
@@ -181,8 +181,8 @@ fn primary_steps_down(bench: &mut Bench) -> Result<(), Fault> {
     let (mut backup, _) = bench.rival(Some(lower))?;
     bench.send(arbitration(device, Some(lowest)))?;
     bench.becomes_backup();
-    demand_standing(bench.primary_told()?, Code::NotFound, highest)?;
-    demand_standing(bench.told(&mut backup)?, Code::NotFound, highest)?;
+    demand_standing(bench.update_of_primary()?, Code::NotFound, highest)?;
+    demand_standing(bench.arbitration_update(&mut backup)?, Code::NotFound, highest)?;
     let table = bench.any_open_table()?;
     let entry = bench.entry(&table);
     for election_id in [highest, lower, lowest] {
@@ -191,13 +191,13 @@ fn primary_steps_down(bench: &mut Bench) -> Result<(), Fault> {
     bench.holds_no(&entry)
 }
 
-fn repeated_arbitration_is_told(bench: &mut Bench) -> Result<(), Fault> {
+fn repeated_arbitration_is_notified(bench: &mut Bench) -> Result<(), Fault> {
     let (lower, _) = lower_ids(bench)?;
     let (device, own) = (bench.device_id(), bench.election_id());
     let (mut backup, _) = bench.rival(Some(lower))?;
     bench.send(arbitration(device, Some(own)))?;
-    demand_standing(bench.primary_told()?, Code::Ok, own)?;
-    demand_standing(bench.told(&mut backup)?, Code::AlreadyExists, own)?;
+    demand_standing(bench.update_of_primary()?, Code::Ok, own)?;
+    demand_standing(bench.arbitration_update(&mut backup)?, Code::AlreadyExists, own)?;
     still_primary(bench)
 }
 

@@ -108,8 +108,9 @@ const COUNT: v1::CounterData = v1::CounterData { byte_count: 500, packet_count: 
 const METER: v1::MeterConfig =
     v1::MeterConfig { cir: 1000, cburst: 2000, pir: 1000, pburst: 2000, eburst: 0 };
 
-/// Inserts the first entry of a table that `make` gives a resource and that the device accepts. The
-/// P4Info does not say which actions use the resource, and another action's entry is refused.
+/// Inserts an entry of a table to which `make` adds a resource, with the first action for which the
+/// device accepts it. The P4Info does not say which actions use the resource, and another action's
+/// entry is refused.
 fn with_resource(
     bench: &mut Bench,
     table: &Table,
@@ -137,13 +138,13 @@ fn direct_counter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
     demand(found.is_some_and(|found| found.counter_data.is_none()), || {
         "the counter is returned although the Read did not ask for it".to_owned()
     })?;
-    let asked = v1::TableEntry {
+    let wanted = v1::TableEntry {
         action: None,
         counter_data: Some(v1::CounterData::default()),
         ..entry.clone()
     };
     let count = |bench: &mut Bench| -> Result<Option<v1::CounterData>, Fault> {
-        let found = bench.read(vec![of_entry(&asked)])?;
+        let found = bench.read(vec![of_entry(&wanted)])?;
         Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(|one| one.counter_data))
     };
     let is_kept = |found: Option<v1::CounterData>| {
@@ -173,13 +174,13 @@ fn direct_meter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
     demand(found.is_some_and(|found| found.meter_config.is_none()), || {
         "the meter is returned although the Read did not ask for it".to_owned()
     })?;
-    let asked = v1::TableEntry {
+    let wanted = v1::TableEntry {
         action: None,
         meter_config: Some(v1::MeterConfig::default()),
         ..entry.clone()
     };
     let config = |bench: &mut Bench| -> Result<Option<v1::MeterConfig>, Fault> {
-        let found = bench.read(vec![of_entry(&asked)])?;
+        let found = bench.read(vec![of_entry(&wanted)])?;
         Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(|one| one.meter_config))
     };
     let found = config(bench)?;
@@ -224,13 +225,13 @@ fn idle_time_is_returned(bench: &mut Bench) -> Result<(), Fault> {
     demand(found.time_since_last_hit.is_none(), || {
         "the time since the last packet is returned although the Read did not ask for it".to_owned()
     })?;
-    let asked = v1::TableEntry {
+    let wanted = v1::TableEntry {
         action: None,
         idle_timeout_ns: 0,
         time_since_last_hit: Some(v1::table_entry::IdleTimeout::default()),
         ..entry
     };
-    let found = bench.read(vec![of_entry(&asked)])?;
+    let found = bench.read(vec![of_entry(&wanted)])?;
     let found = found.into_iter().find_map(crate::bench::table_entry);
     demand(found.is_some_and(|found| found.time_since_last_hit.is_some()), || {
         "the time since the last packet is not returned".to_owned()

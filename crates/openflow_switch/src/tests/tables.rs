@@ -611,14 +611,17 @@ impl Short {
         if let Some(source) = self.source {
             wanted = wanted.with_eth_src(mac(source));
         }
+        if self.network.is_some() || self.tcp_port.is_some() {
+            wanted = wanted.with_eth_type(0x0800);
+        }
         if let Some((address, length)) = self.network {
             let mask = Ipv4Addr::from_bits(u32::MAX << (32 - length));
+            let address = Ipv4Addr::new(10, 0, 0, address);
             wanted = wanted
-                .with_eth_type(0x0800)
-                .with_ipv4_dst((Ipv4Addr::new(10, 0, 0, address), mask));
+                .with_ipv4_dst((Ipv4Addr::from_bits(address.to_bits() & mask.to_bits()), mask));
         }
         if let Some(port) = self.tcp_port {
-            wanted = wanted.with_eth_type(0x0800).with_ip_proto(6).with_tcp_dst(port);
+            wanted = wanted.with_ip_proto(6).with_tcp_dst(port);
         }
         match self.vlan {
             Some(Some(vlan)) => wanted = wanted.with_vlan_vid(VlanVid::tagged(vlan)),

@@ -1,4 +1,4 @@
-//! What a flow-mod must not have, and the error for it (OpenFlow 1.3.5, sections 7.2.3 to 7.2.5).
+//! Checks of flow-mods, and the errors for what is wrong (OpenFlow 1.3.5, sections 7.2.3 to 7.2.5).
 
 use openflow::v1_3::{Action, Instruction, Match, OxmField};
 use openflow::{ErrorReason, PortNumber};

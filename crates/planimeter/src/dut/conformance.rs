@@ -1,4 +1,4 @@
-//! `planimeter dut --conformance`: whether a switch answers as the specification of its protocol demands.
+//! `planimeter dut --conformance`: tries whether a switch meets the requirements of its protocol.
 
 use std::process::ExitCode;
 
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_broken && status == ExitCode::SUCCESS { ExitCode::from(1) } else { status })
 }
 
-/// What is judged.
+/// The switch that is judged.
 enum Subject {
     P4Runtime(judge::Target),
     OpenFlow,

@@ -1,4 +1,4 @@
-//! `planimeter dut --fuzz` and `--replay`: random writes to a P4Runtime switch, compared with a model.
+//! `planimeter dut --fuzz` and `--replay`: writes at random to a P4Runtime switch, against a model.
 
 use std::path::Path;
 use std::process::ExitCode;

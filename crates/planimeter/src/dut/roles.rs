@@ -25,9 +25,9 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
              it is the primary."
         ));
     }
-    let untold = found.takeovers.iter().filter(|one| one.backup.is_none()).count();
-    if untold > 0 {
-        findings.push(format!("roles: {untold} displaced primaries were not told."));
+    let unnotified = found.takeovers.iter().filter(|one| one.backup.is_none()).count();
+    if unnotified > 0 {
+        findings.push(format!("roles: {unnotified} displaced primaries were not told."));
     }
     if let Some(time) = mean(found.fail_overs.iter().map(|one| one.write)) {
         findings.push(format!(

@@ -40,8 +40,8 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the faults that packets showed below the measured rate. With a constant number of packets
-/// on their way, a switch may drop packets because it is overloaded.
+/// Returns the faults that packets showed below the measured rate. With a constant number of
+/// packets on their way, a switch may drop packets because it is overloaded.
 fn faults(crossing: &Crossing) -> Vec<String> {
     let mut all = Counts::default();
     for load in &crossing.loads {

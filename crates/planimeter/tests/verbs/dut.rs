@@ -113,7 +113,7 @@ fn random_requests_show_no_fault_and_sequences_are_repeated() {
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("No fault: in 200 requests"), "{}", stdout(&output));
     let result = document::result(Path::new(&run));
-    assert_eq!(result["sections"][0]["tables"][0]["rows"].as_array().map(Vec::len), Some(3));
+    assert_eq!(result["sections"][0]["tables"][0]["rows"].as_array().map(Vec::len), Some(12));
     browser::check(Path::new(&run));
     // The table 0 does not exist, so the update is refused.
     let sequence = place("sequence.jsonl");

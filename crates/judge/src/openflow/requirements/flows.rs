@@ -101,16 +101,16 @@ pub(super) const ALL: &[Trial] = &[
     both(
         "5.4.2",
         "7.4.2",
-        "removal-is-told",
+        "removal-is-notified",
         "An entry that asked for it is deleted: a message has its cookie, its priority and the reason.",
-        removal_is_told,
+        removal_is_notified,
     ),
     both(
         "5.4.2",
         "7.4.2",
-        "removal-is-not-told-otherwise",
+        "removal-is-not-notified-otherwise",
         "An entry that did not ask for it is deleted: there is no message.",
-        removal_is_not_told_otherwise,
+        removal_is_not_notified_otherwise,
     ),
     both(
         "5.3.5",
@@ -257,15 +257,15 @@ fn delete_by_cookie(bench: &mut Bench) -> Result<(), Fault> {
     bench.has_flows(&[2]).map(|_| ())
 }
 
-fn removal_is_told(bench: &mut Bench) -> Result<(), Fault> {
+fn removal_is_notified(bench: &mut Bench) -> Result<(), Fault> {
     let add = Change { flags: SEND_FLOW_REM, cookie: 0x77, ..Change::new(Command::Add, 1) };
     bench.change(&add)?;
     bench.change(&Change::new(Command::Delete, 1))?;
-    let told = bench.removed()?;
-    let told = told.ok_or_else(|| Fault::Broken("the switch sent no message".to_owned()))?;
+    let notice = bench.removed()?;
+    let notice = notice.ok_or_else(|| Fault::Broken("the switch sent no message".to_owned()))?;
     // The cookie, the priority and the reason follow the match in 1.0, and are first in 1.3.
     let start = if bench.is_v1_0() { 40 } else { 0 };
-    let fields = told.body().get(start..start + 11).unwrap_or_default();
+    let fields = notice.body().get(start..start + 11).unwrap_or_default();
     let mut wanted = 0x77_u64.to_be_bytes().to_vec();
     wanted.extend(PRIORITY.to_be_bytes());
     wanted.push(2);
@@ -274,11 +274,11 @@ fn removal_is_told(bench: &mut Bench) -> Result<(), Fault> {
     })
 }
 
-fn removal_is_not_told_otherwise(bench: &mut Bench) -> Result<(), Fault> {
+fn removal_is_not_notified_otherwise(bench: &mut Bench) -> Result<(), Fault> {
     bench.add(1)?;
     bench.change(&Change::new(Command::Delete, 1))?;
-    let told = bench.removed()?;
-    demand(told.is_none(), || "the switch sent a message".to_owned())
+    let notice = bench.removed()?;
+    demand(notice.is_none(), || "the switch sent a message".to_owned())
 }
 
 fn aggregate_counts_flows(bench: &mut Bench) -> Result<(), Fault> {
