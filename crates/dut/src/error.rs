@@ -78,8 +78,8 @@ pub enum DutError {
     /// No entries can be made for the table that is to be measured.
     #[error(transparent)]
     Maker(#[from] MakerError),
-    /// A request failed as a whole, or the switch refused an update without which packets cannot be
-    /// measured.
+    /// A request failed as a whole, or the switch refused an update on which the measurement
+    /// depends.
     #[error("the switch refused a {what} request: {cause}")]
     Request {
         /// The kind of the request.
@@ -98,9 +98,10 @@ pub enum DutError {
     /// The switch runs another program than the one from which packets were made.
     #[error("the switch runs another program than that of --program: its P4Info has other tables")]
     OtherProgram,
-    /// All rules of the packets have keys of entries that the switch has already.
+    /// There is no rule to measure with: the switch already has entries with the keys of all rules,
+    /// or too few entries or ports are left for the test.
     #[error(
-        "the table has entries with the keys of all packets; empty it, or name another --table"
+        "nothing is left to measure with: the table has entries with the keys of all packets, or takes too few; empty it, or name another --table"
     )]
     NoRules,
     /// Packets enter by a port that is not connected to this machine, or whose interface does not

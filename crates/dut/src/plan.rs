@@ -13,8 +13,8 @@ use crate::{capacity, live, reads, roles, slow_path, timeouts, updates};
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The largest number of different entries that the tests of updates, reads and capacity
-    /// insert.
+    /// The largest number of different entries that are made for the measured table. The P4Runtime
+    /// test of effects is not limited by it; it brings entries of its own.
     pub entries: u64,
     /// The settings of the test of updates; `None` to leave it out.
     pub updates: Option<updates::Settings>,
@@ -83,7 +83,8 @@ pub struct Subject {
 pub struct Outcome {
     /// The table that was measured.
     pub subject: Subject,
-    /// The rates and latencies of updates; empty if they were not measured.
+    /// The rates and latencies with which the switch inserts, modifies and deletes table entries.
+    /// The list is empty if they were not measured.
     pub updates: Vec<updates::Measured>,
     /// The rate of reads; `None` if it was not measured.
     pub reads: Option<reads::Measured>,
@@ -192,7 +193,8 @@ impl Course<'_> {
         if let (Some(settings), Target::OpenFlow { ports: Some(ports), .. }, false) =
             (&plan.slow_path, self.target, is_stopped())
         {
-            let numbers = session.numbers().to_vec();
+            // If the test fails, the session deletes the flow entry of a reaction.
+            let numbers = session.lend(settings.flows());
             if let Channel::OpenFlow(channel) = session.channel() {
                 let mut step = |done, of| watch.step("slow path", done, of);
                 let found =

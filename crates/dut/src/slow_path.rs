@@ -40,6 +40,13 @@ pub struct Settings {
     pub reactions: u32,
 }
 
+impl Settings {
+    /// Returns the number of flows to whose first packets the controller reacts.
+    pub(crate) fn flows(&self) -> usize {
+        self.rounds as usize * self.reactions as usize
+    }
+}
+
 /// The direction in which packets cross the control channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -115,12 +122,14 @@ pub struct Measured {
     pub crossings: Vec<Crossing>,
     /// The reactions of each round.
     pub reactions: Vec<Vec<Reaction>>,
-    /// The number of flows of which no packet was forwarded within a second.
+    /// The number of flows whose packet-in, barrier reply or first forwarded packet did not arrive
+    /// within a second.
     pub without_reaction: u64,
 }
 
-/// Measures the slow path through two ports, with flows whose numbers are `numbers`. The entries of
-/// the measurement are deleted in all cases.
+/// Measures the slow path through two ports. `numbers` are the flows to whose first packets the
+/// controller reacts; if the test fails, an entry of one of them may stay in the switch. The entry
+/// that sends packets to the controller is deleted in this case too.
 pub(crate) fn measure(
     channel: &mut OpenFlowChannel,
     ports: &Ports,

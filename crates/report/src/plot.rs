@@ -153,8 +153,9 @@ impl Line {
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
     }
 
-    /// Returns the line without connections between its points, and with the points shifted so that
-    /// those of several lines stand side by side. This line is `number` (from 0) of `of` lines.
+    /// Returns the line with isolated points, which are shifted to the right or left so that the
+    /// points of `of` lines at one horizontal value stand side by side. `number` counts the lines
+    /// from 0.
     #[must_use]
     pub(crate) fn beside(mut self, number: usize, of: usize) -> Self {
         /// The distance between lines, in pixels.
@@ -177,9 +178,9 @@ impl Line {
         Self { origin, ..Self::new(name, points, Style::series(0)) }
     }
 
-    /// Returns the line in the colour of the axes, as dots, for values from which nothing follows.
+    /// Returns the line as dots in the colour of the axes, for values that allow no conclusion.
     #[must_use]
-    pub fn untold(self) -> Self {
+    pub fn inconclusive(self) -> Self {
         Self { style: Style::key().dots(), ..self }
     }
 }
@@ -266,7 +267,7 @@ impl Style {
         Self { marker: Marker::Hollow, dashed: true, ..self }
     }
 
-    /// Returns the style with a dot at each point, which no line joins.
+    /// Returns the style, changed to draw a dot at each point and no line between the points.
     #[must_use]
     pub fn dots(self) -> Self {
         Self { marker: Marker::Dot, ..self }
@@ -278,9 +279,10 @@ impl Style {
         Self { faint: true, ..self }
     }
 
-    /// Returns whether the style is that of a guide: a dashed line in the colour of the axes.
+    /// Returns whether a line of this style is a guide: it has the colour of the axes and no
+    /// markers. The tables and CSV files of a figure's data leave out guides.
     pub(crate) fn is_guide(self) -> bool {
-        self.hue == Hue::Muted
+        (self.hue, self.marker) == (Hue::Muted, Marker::None)
     }
 
     /// Returns the style of a line in the colour of the axes. In a legend, it stands for lines of

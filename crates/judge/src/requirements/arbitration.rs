@@ -36,19 +36,19 @@ pub(super) const ALL: &[Trial] = &[
     must(
         "5.3",
         "higher-election-id-wins",
-        "A controller with a higher election id becomes the primary, both are told, and the former primary may not write.",
+        "A controller with a higher election id becomes the primary, both are notified, and the former primary may not write.",
         higher_election_id_wins,
     ),
     must(
         "5.3",
         "backup-joins-unnoticed",
-        "A controller joins with a lower election id than the primary's: only it is told.",
+        "A controller joins with a lower election id than the primary's: only it is notified.",
         backup_joins_unnoticed,
     ),
     must(
         "5.4",
         "loss-of-primary-is-notified",
-        "The stream of the primary ends: every backup is told that there is no primary, and may still not write.",
+        "The stream of the primary ends: every backup is notified that there is no primary, and may still not write.",
         loss_of_primary_is_notified,
     ),
     must(
@@ -60,13 +60,13 @@ pub(super) const ALL: &[Trial] = &[
     must(
         "5.3",
         "primary-steps-down",
-        "The primary lowers its election id: it is a backup then, all are told, and nobody may write.",
+        "The primary lowers its election id: it is a backup then, all are notified, and nobody may write.",
         primary_steps_down,
     ),
     must(
         "5.3",
         "repeated-arbitration-is-notified",
-        "The primary repeats its arbitration: it and the backups are told of it again.",
+        "The primary repeats its arbitration: it and the backups are notified again.",
         repeated_arbitration_is_notified,
     ),
     must(
@@ -130,7 +130,7 @@ fn higher_election_id_wins(bench: &mut Bench) -> Result<(), Fault> {
     demand_standing(standing(&update), Code::Ok, id)?;
     let (code, _) = bench.update_of_primary()?;
     demand(code == Code::AlreadyExists, || {
-        "the former primary is not told that there is another one".to_owned()
+        "the former primary is not notified that there is another one".to_owned()
     })?;
     let table = bench.any_open_table()?;
     let entry = bench.entry(&table);
@@ -278,7 +278,7 @@ fn still_primary(bench: &mut Bench) -> Result<(), Fault> {
 fn demand_standing(found: (Code, u128), code: Code, election_id: u128) -> Result<(), Fault> {
     demand(found == (code, election_id), || {
         format!(
-            "a controller is told {} and election id {} where {} and {election_id} are demanded",
+            "a controller is notified of {} and election id {} where {} and {election_id} are demanded",
             crate::channel::name(found.0),
             found.1,
             crate::channel::name(code)

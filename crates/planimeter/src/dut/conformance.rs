@@ -6,7 +6,7 @@ use judge::{ConnectError, Exchange, Level, Outcome, Tried, Verdict};
 use provenance::Provenance;
 use report::junit::{self, Case};
 use report::page::document::{Document, Section};
-use report::page::{Cell, Table};
+use report::page::{Cell, Column, Table};
 use report::value::Value;
 use statistics::Unit;
 
@@ -130,15 +130,15 @@ fn document(
     };
     let met = count(|verdict| *verdict == Verdict::Met);
     let without = count(|verdict| matches!(verdict, Verdict::NotApplicable { .. }));
+    let (unmet, all) = (broken(outcome).count(), outcome.tried.len());
     let mut findings = vec![format!(
-        "{met} requirements are met, {} are not; {without} of {} cannot be tried on this device.",
-        broken(outcome).count(),
-        outcome.tried.len()
+        "Of {all} requirements, {met} are met, {without} cannot be tried on this device, and {unmet} {} not met.",
+        if unmet == 1 { "is" } else { "are" }
     )];
     findings.extend(broken(outcome).map(|(tried, why)| {
         let requirement = tried.requirement;
         format!(
-            "section {}, {}: {} But {why}.",
+            "Section {}, {}: {} Not met: {why}.",
             requirement.section, requirement.id, requirement.text
         )
     }));
@@ -212,8 +212,15 @@ fn by_section(outcome: &Outcome) -> Table {
 }
 
 fn in_detail(outcome: &Outcome) -> Table {
-    let columns = ["section", "name", "level", "requirement", "verdict", "because"];
-    let mut table = Table::of_values("All requirements", columns).only_in_page();
+    let columns = [
+        Column::words("section"),
+        Column::words("name"),
+        Column::words("level"),
+        Column::prose("requirement"),
+        Column::words("verdict"),
+        Column::prose("because"),
+    ];
+    let mut table = Table::new("All requirements", columns).only_in_page();
     for tried in &outcome.tried {
         let requirement = tried.requirement;
         let level = match requirement.level {

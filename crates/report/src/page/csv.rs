@@ -97,3 +97,22 @@ fn of_heat_map(map: &HeatMap) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use statistics::Unit;
+
+    use super::*;
+    use crate::plot::{Line, Origin};
+    use crate::value::Value;
+
+    #[test]
+    fn measured_values_that_allow_no_conclusion_are_among_the_data() {
+        let values = [(1.0, Value::new(2.0, Unit::Seconds))];
+        let line = Line::of_values("the host decided", Origin::Measured, values);
+        let (x, y) = (Axis::linear("level", Unit::Count), Axis::linear("delay", Unit::Seconds));
+        let plot = Plot::of_values("delays", x, y, vec![line.inconclusive()]);
+        let csv = of_plot(&plot);
+        assert!(csv.contains("the host decided,1,2,"), "{csv}");
+    }
+}

@@ -30,8 +30,8 @@ impl Quiet {
         Self { campaign, stalls }
     }
 
-    /// Returns whether this quantile of delays is the pipeline's in all cells; `false` without
-    /// control windows.
+    /// Returns whether the quantile `share` of the delays is due to the pipeline, and not to stalls
+    /// of the host, in all cells. Returns false if the campaign has no control windows.
     pub(super) fn told(&self, share: f64) -> bool {
         self.stalls.as_ref().is_some_and(|stalls| stalls.told(share))
     }
@@ -92,8 +92,9 @@ impl Quiet {
         ]
     }
 
-    /// Returns the spread of each cell's delays, from the least to the quantile `share`, divided by
-    /// the baseline's: the ratio that is farthest from 1.
+    /// Compares the spread of the delays of each cell with that of the baseline, and returns the
+    /// ratio that is farthest from 1. The spread is the difference between the quantile `share` and
+    /// the smallest delay. Returns `None` if a spread is missing or zero.
     pub(super) fn farthest_spread(campaign: &Campaign, share: f64) -> Option<f64> {
         let spread = |cell: CellId| {
             let delays = Ordered::of(campaign.delays(cell));
@@ -164,7 +165,7 @@ impl Quiet {
         let points = |of: Vec<(f64, Value)>| of.into_iter().map(|(share, at)| (place(share), at));
         let lines = vec![
             Line::of_values("baseline", Origin::Measured, points(told)),
-            Line::of_values("decided by the host", Origin::Measured, points(untold)).untold(),
+            Line::of_values("decided by the host", Origin::Measured, points(untold)).inconclusive(),
         ];
         let y = Axis::logarithmic("delay", Unit::Seconds);
         let plot = Plot::of_values(
