@@ -56,11 +56,11 @@ pub struct MeasuredBlock {
 }
 
 impl Campaign {
-    /// Returns the numbers of blocks of the campaign that a disturbed machine affected. Returns
-    /// `None` if there were none or the machine was not observed.
+    /// Returns how many blocks of the campaign were disturbed and how many attempts were repeated.
+    /// Returns `None` if there were neither, or if the machine was not observed.
     ///
-    /// The first blocks of a cell had no others to be compared with when they were measured, so all
-    /// blocks are compared here once more.
+    /// When a block was measured, it could be compared only with the earlier blocks of its cell.
+    /// Here its median delay is compared with the median over all blocks of the cell.
     #[must_use]
     pub fn disturbances(&self) -> Option<Disturbances> {
         let mut sum = Disturbances::default();
@@ -83,9 +83,10 @@ impl Campaign {
         (sum.again > 0 || sum.kept > 0).then_some(sum)
     }
 
-    /// Returns the blocks of one of `count` rounds, which follow each other in time and are
-    /// numbered from 0. Each round has about the same share of the repetitions of every cell. All
-    /// trials of rates and all notes are kept.
+    /// Splits the campaign into `count` rounds, one after the other in time, and returns the
+    /// campaign with only the blocks of one of them. `round` is its number, from 0. Each round has
+    /// about the same share of the repetitions of every cell. Every round has all rate trials and
+    /// notes.
     #[must_use]
     pub fn round(&self, round: u32, count: u32) -> Self {
         let repetitions = self.blocks.iter().map(|one| one.block.repetition + 1).max().unwrap_or(0);

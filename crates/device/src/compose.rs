@@ -54,15 +54,19 @@ pub struct Predicted {
     pub low: Option<Picoseconds>,
     /// The upper end of the confidence interval of the delay, or `None` if it is unknown.
     pub high: Option<Picoseconds>,
-    /// The delay to use as a bound. It is the predicted delay, except for upper bounds (the maximum
-    /// and percentiles above the median), where negative costs are left out because they do not
-    /// yield a service curve. For such a percentile, it is at least the upper end of the confidence
-    /// interval. For the maximum, it is at least the largest delay of all cells involved, each
-    /// reduced by its median cost, plus the largest plausible costs of all functions.
+    /// The delay to use as a bound. For a level that is not an upper bound, such as the median, it
+    /// is the predicted delay. For the maximum and percentiles above the median, it is the largest
+    /// of these values:
+    ///
+    /// * the delay of the baseline plus all positive costs, because negative costs do not yield a
+    ///   service curve;
+    /// * for a percentile, the upper end of the confidence interval, if known;
+    /// * for the maximum, if all costs are constant: the largest delay of any cell involved, less
+    ///   the median cost of that cell, plus the largest plausible costs of all functions.
     pub safe: Picoseconds,
-    /// The largest share of packets that may exceed the bound, or `None` if it is unknown. For a
-    /// percentile, it holds with the confidence of `guarantee`; for the maximum, with that of the
-    /// model.
+    /// The largest share of packets that may exceed `safe`, or `None` if it is unknown. For a
+    /// percentile, this share holds with the confidence in `guarantee`; for the maximum, with the
+    /// confidence of the model.
     pub beyond: Option<f64>,
     /// The functions whose measured cost is negative at this level.
     pub negative: Vec<FunctionName>,
@@ -242,12 +246,13 @@ impl Model {
         })
     }
 
-    /// Returns a bound on the delay and the share of packets that may exceed it. The bound is the
-    /// largest delay of all cells, each reduced by its cost, plus the costs of all functions.
-    /// Returns `None` if a cost is not constant or unknown.
+    /// Returns a bound on the delay and the share of packets that may exceed the bound. Returns
+    /// `None` if a cost is unknown, or if it is not constant.
     ///
-    /// If costs are constant, each cell has the distribution of the baseline, shifted by its cost,
-    /// so the maxima of all cells are comparable.
+    /// If costs are constant, each cell has the distribution of the baseline, shifted by its cost.
+    /// The largest delay of each cell, less the median cost of the cell, is therefore comparable
+    /// with that of the baseline. The bound is the largest of these delays plus the largest
+    /// plausible costs of all functions.
     fn largest(&self, under: &SettingModel, functions: &[&FunctionModel]) -> Option<(i64, f64)> {
         let of = |profile: &crate::profile::Profile, level| profile.level(level).copied();
         let f0 = &under.f0.profile;
@@ -274,10 +279,10 @@ impl Model {
         (packets > 0).then_some((largest + costs, share))
     }
 
-    /// Returns the strength of the statement that the sum of costs makes at this level. It is
-    /// empirical for an extreme, for published figures, and for costs that are not constant.
-    /// Otherwise all intervals hold together with a confidence that decreases with their number
-    /// (Bonferroni).
+    /// Returns the strength of the predicted delay at this level. It is empirical for the minimum
+    /// and the maximum, for published figures, and for several functions whose costs are not all
+    /// constant. Otherwise it is the confidence that all intervals of the sum hold together
+    /// (Bonferroni), which decreases with the number of functions.
     fn guarantee(&self, functions: &[&FunctionModel], level: Level) -> Guarantee {
         let extreme = matches!(level, Level::Minimum | Level::Maximum);
         let published = matches!(self.source, Source::Published { .. });

@@ -21,12 +21,13 @@ pub struct Server {
     pub latency: Rational,
 }
 
-/// What was observed of a controller or of a slow path at the highest load without loss.
+/// The observed service of a controller, or of the slow path of a switch, at the highest load
+/// without loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageService {
     /// The packets per second that were carried without loss.
     pub packets_per_second: u64,
-    /// The longest time that one of them took, in nanoseconds.
+    /// The longest time that a packet took, in nanoseconds.
     pub slowest_ns: u64,
     /// The length of the packets in the data plane, in bytes.
     pub packet_bytes: u32,

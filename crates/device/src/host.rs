@@ -12,19 +12,20 @@ use std::time::Duration;
 use packetio::cycles::{self, CycleCounter};
 use packetio::interrupts;
 
-/// The shortest time between two readings of the cycle counter, in seconds, that counts as a gap. A
-/// loop that only reads the counter takes a small part of it.
+/// The shortest time in seconds between two readings of the cycle counter for which the time counts
+/// as a gap. One iteration of a loop that only reads the counter takes a small part of this time.
 const SHORTEST: f64 = 1e-6;
 
-/// A time for which a loop that only reads the cycle counter did not run.
+/// A period in which the observing loop, which does nothing but read the cycle counter, did not
+/// run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gap {
     /// The time in seconds from the start of the observation to the gap.
     pub at: f64,
     /// The length of the gap in seconds.
     pub length: f64,
-    /// Whether the processor showed an interrupt during the gap. A gap without one is due to a
-    /// hypervisor, or the processor shows no interrupts.
+    /// Whether the processor showed an interrupt during the gap. If not, either a hypervisor caused
+    /// the gap, or the processor does not show interrupts (see [`Gaps::marks_available`]).
     pub marked: bool,
 }
 
@@ -119,9 +120,9 @@ impl Gaps {
         gaps
     }
 
-    /// Returns, for the end of each gap, the largest amount by which the gaps in an interval that
-    /// ends there exceed ρ times its length. This is the level of a bucket that gaps fill and that
-    /// leaks at rate ρ.
+    /// Returns a level in seconds for the end of each gap. Over all intervals that end there, it is
+    /// the largest amount by which the gaps in the interval exceed ρ times the length of the
+    /// interval. This is the level of a bucket that gaps fill and that leaks at rate ρ.
     fn levels(&self, rho: f64) -> Vec<f64> {
         let (mut level, mut end) = (0.0_f64, 0.0);
         let mut at_end = |gap: &Gap| {

@@ -14,8 +14,8 @@ pub use text::{TextError, delays, histogram};
 /// The content of one imported file, which is the measurement of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The delay of each packet, in order of the imported file. A histogram is in order of its
-    /// lines.
+    /// The delay of each packet: in the order of the lines for text, in the order of the capture
+    /// after the device for captures.
     pub samples: Vec<Sample>,
     /// The packet counts of the file, such as lost packets.
     pub counts: Counts,
@@ -30,9 +30,10 @@ pub struct Imported {
 /// The number of delays in each of two adjacent groups that are compared to find clock steps.
 const WINDOW: usize = 64;
 
-/// Returns how often the clock seems to have been set between packets. A step lies between two
-/// adjacent groups of delays if their ranges are disjoint and the gap is more than ten times as
-/// wide as either range. A queue fills and empties within a group, so it does not look like a step.
+/// Returns how often the clock seems to have been set between packets. The delays are split into
+/// groups of [`WINDOW`]. A step counts if the ranges of two successive groups, or of the two
+/// neighbours of a group, are disjoint and lie more than ten times the wider range apart. A queue
+/// fills and empties within a group, so it does not look like a step.
 fn clock_steps(samples: &[Sample]) -> u64 {
     let windows = samples.chunks_exact(WINDOW).filter_map(|window| {
         let delays = || window.iter().map(|sample| sample.delay.0);

@@ -22,9 +22,10 @@ pub struct LargestPacketError {
     pub relative: f64,
 }
 
-/// Returns the delay of the packet of a cell that takes the device longest. For each packet number,
-/// it takes the second smallest of the repeated delays, and returns the largest of these. Returns
-/// `None` unless at least one packet arrived twice.
+/// Returns the delay of the packet of a cell that takes the device longest. Each block sends the
+/// same packets, so a packet number has one delay for each block. The second smallest of these
+/// delays counts for the packet number, and the largest over all packet numbers is returned.
+/// Returns `None` if no packet number has two delays.
 #[must_use]
 pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> {
     let mut repeated: BTreeMap<u32, Vec<Picoseconds>> = BTreeMap::new();
@@ -38,9 +39,9 @@ pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> 
     repeated.values_mut().filter_map(second_least).max()
 }
 
-/// Predicts the delay of the packet that takes a device longest which performs these functions,
-/// from those of the single functions (equation 9). Returns `None` if a needed cell was not
-/// measured under the setting.
+/// Predicts the delay of the packet that takes longest in a device that performs these functions,
+/// from the corresponding delays of the baseline and of each function alone (equation 9). Returns
+/// `None` if a needed cell was not measured under the setting.
 #[must_use]
 pub fn predict_largest_packet(
     campaign: &Campaign,

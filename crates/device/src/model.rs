@@ -71,7 +71,7 @@ pub struct SettingModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionModel {
-    /// The function that was added to the baseline.
+    /// The function that the device performed in addition to those of [`Model::baseline`].
     pub function: Function,
     /// The measurement of the cell that has only this function.
     pub measurement: Measurement,

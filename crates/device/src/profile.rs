@@ -47,8 +47,9 @@ pub struct Estimate {
     pub level: Level,
     /// The value of the statistic in the sample.
     pub value: Picoseconds,
-    /// The lower end of the confidence interval, widened by the tick of the clock. `None` for a
-    /// minimum, because a shorter delay may come, and if there are too few samples.
+    /// The lower end of the confidence interval, widened by the tick of the clock. It is `None` for
+    /// a minimum, because a shorter delay may come, and for other statistics if there are too few
+    /// samples.
     pub low: Option<Picoseconds>,
     /// The upper end of the confidence interval, widened by the tick of the clock. `None` for a
     /// maximum, because a longer delay may come, and if there are too few samples.

@@ -79,7 +79,7 @@ pub enum PathError {
 pub struct Overview {
     /// The number of paths through the program.
     pub ways: BigUint,
-    /// The path through the program with the most parts.
+    /// The path with the most parts of all paths through the program. Its `ways` is always 1.
     pub longest: Path,
     /// Each decision in program order, with the number of paths through it.
     pub passes: Vec<Passes>,
@@ -87,8 +87,8 @@ pub struct Overview {
     /// conditions on validity were followed and all headers emitted, so `ways` and the length of
     /// `longest` are upper limits.
     pub follows_validity: bool,
-    /// The work of collecting the paths: how often a statement extended a path, or a group of equal
-    /// paths.
+    /// The work of collecting the paths: how often a partial path, which may stand for several
+    /// merged ones, was changed.
     pub steps: u64,
 }
 
@@ -143,7 +143,8 @@ impl Model {
     /// level comes first.
     ///
     /// # Errors
-    /// Returns [`ComposeError`] if the model contradicts itself.
+    /// Returns [`ComposeError`] if the model is inconsistent, so that a selected function is not
+    /// found.
     pub fn predict_paths(
         &self,
         under: &SettingModel,
@@ -172,11 +173,13 @@ impl Model {
         Ok(predictions)
     }
 
-    /// Covers the parts of a path with functions. Returns the functions, the parts that no function
-    /// covers, and the parts that the functions have in excess.
+    /// Selects functions of `under` that together cover the [`Parts`] of a path. Parts of the
+    /// baseline need no function. Returns the selected functions, the parts of the path that no
+    /// function covers, and the excess: parts of the functions that the path does not need.
     ///
-    /// Functions whose parts all occur on the path are taken first, larger ones before smaller
-    /// ones. Then follow functions with excess parts, those with the fewest first.
+    /// The selection is greedy, and may select a function several times. It first selects functions
+    /// whose parts are all still uncovered, those with the most parts first. For the remaining
+    /// parts, it repeatedly selects the function with the smallest excess.
     fn cover(&self, under: &SettingModel, parts: &Parts) -> (Vec<FunctionName>, Parts, Parts) {
         let mut left = parts.clone();
         for part in self.baseline.iter().flat_map(|function| &function.consists_of) {

@@ -25,8 +25,8 @@ pub struct Shift {
     pub least: Picoseconds,
     /// The largest difference between equal percentiles, from the 5th to the 95th.
     pub largest: Picoseconds,
-    /// The smallest variation of the difference that is consistent with the samples, or zero if a
-    /// constant difference is.
+    /// The smallest variation of the difference that is consistent with the samples. It is zero if
+    /// a constant difference is consistent with them.
     pub deviation: Picoseconds,
     /// The largest variation at which a function's cost still counts as constant.
     pub tolerated: Picoseconds,

@@ -9,8 +9,8 @@ use statistics::exposure::{Exposed, Exposure, Repetition, Tail, TailOrigin};
 
 use crate::campaign::{Campaign, CellId, MeasuredBlock};
 
-/// The share by which a quantile of the control windows may exceed their median, so that the same
-/// quantile of packets is the device's.
+/// The largest share by which a quantile of the control windows may exceed their median. Within
+/// this margin, the same quantile of the delays of packets is attributed to the device.
 const MARGIN: f64 = 0.05;
 
 /// The stalls of the host during a campaign, as its control windows show them.
@@ -32,8 +32,9 @@ pub struct CellStalls {
 }
 
 impl Stalls {
-    /// Compares the packets of each cell with the control windows between them. Returns `None`
-    /// unless every cell has control windows. `seed` is that of the bootstrap.
+    /// Compares the packets of each cell with the control windows between them. Returns `None` if
+    /// this is not possible for every cell, for example because a block has no control windows.
+    /// `seed` is the seed of the random draws of the bootstrap.
     #[must_use]
     pub fn of(campaign: &Campaign, seed: u64) -> Option<Self> {
         let of_cell = |cell: CellId| {
@@ -58,9 +59,11 @@ impl Stalls {
         &self.cells
     }
 
-    /// Returns whether this quantile of the delays is due to the device in every cell, and not to
-    /// stalls of the host: the same quantile of the control windows exceeds their median by at most
-    /// 5 %.
+    /// Returns whether the quantile of the delays at `share` is due to the device in every cell,
+    /// and not to stalls of the host. This holds if the upper limit, at 99 %, of the same quantile
+    /// of the control windows exceeds their median by at most 5 %. If the origin of a cell's late
+    /// packets is undecided, the quantile must also agree within 5 % with that of the packets
+    /// without stalls.
     #[must_use]
     pub fn told(&self, share: f64) -> bool {
         self.cells.iter().all(|cell| {

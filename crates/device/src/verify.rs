@@ -112,8 +112,8 @@ pub struct Violations {
     pub beyond: u64,
     /// The number of all packets of the test cells.
     pub packets: u64,
-    /// The largest share of packets beyond their bound that any of the predictions allows, or
-    /// `None` if a prediction states none.
+    /// The largest share of packets that may exceed the bound according to any of the predictions,
+    /// or `None` if a prediction does not state this share.
     pub admitted: Option<f64>,
     /// The 95 % confidence interval of the share of packets beyond their bound (Clopper and
     /// Pearson), for the number of effective samples.
@@ -165,7 +165,8 @@ pub fn verify(
     Ok((model, verifications))
 }
 
-/// Verifies the model under one setting (packet size and table size).
+/// Compares predicted with measured delays under one setting, such as a packet length and a number
+/// of rules.
 fn of_setting(
     campaign: &Campaign,
     model: &Model,
@@ -225,8 +226,8 @@ struct Ends {
     high: Option<Picoseconds>,
 }
 
-/// Returns whether two confidence intervals do not overlap, or `None` if an end that decides it is
-/// unknown.
+/// Returns whether two confidence intervals do not overlap, or `None` if one of the compared ends
+/// is unknown.
 fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }

@@ -42,22 +42,23 @@ pub struct Step {
 pub struct Measured {
     /// The number of entries in the table when the last one had been inserted.
     pub entries: usize,
-    /// The number of entries in the table when the switch refused the first one; `None` if it
+    /// The number of entries in the table when the switch first refused an insert; `None` if it
     /// refused none.
     pub first_refusal: Option<usize>,
     /// The reason why no further entry was inserted.
     pub ending: Ending,
     /// The insert rate by occupancy.
     pub steps: Vec<Step>,
-    /// Whether an entry could be inserted after another one was deleted from the full table;
-    /// `None` if the table did not become full.
+    /// Whether the switch accepted a new entry after another one was deleted from the full table.
+    /// `None` if the table did not become full, or if no entry of the measurement was in it.
     pub is_freed: Option<bool>,
-    /// The number of accepted entries that the switch did not have in the end; `None` if it was not
-    /// asked.
+    /// The number of accepted entries that the switch did not list after the last insert. `None`
+    /// for P4Runtime, where each update has an answer.
     pub missing: Option<u64>,
 }
 
-/// The number of steps in which a table is filled to its declared size.
+/// The number of steps in which the table is filled to its declared size, or with all usable
+/// entries if there are fewer of them or no size is declared.
 const STEPS: usize = 40;
 
 /// Fills the table until the switch refuses entries, and empties it again.

@@ -9,12 +9,13 @@ use prost::Message as _;
 
 use crate::window::Operation;
 
-/// The number of an entry that a maker makes.
+/// The number by which an [`EntryMaker`] or a `FlowMaker` identifies an entry: an equal number
+/// makes an equal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryNumber(pub u64);
 
-/// The parameters of an entry's action. Entries with the same number and another variant have the
-/// same key.
+/// The choice between two sets of parameters for an entry's action. The match and the priority do
+/// not depend on it, so the entry of an [`EntryNumber`] has the same key in both variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The parameters with which entries are inserted.
@@ -32,7 +33,7 @@ pub enum MakerError {
     Unknown {
         /// The name that was given.
         name: String,
-        /// The names of the tables of the program.
+        /// The names of all tables of the program, separated by commas.
         known: String,
     },
     /// Entries of the table cannot be written, or cannot be made from P4Info alone.
@@ -177,8 +178,9 @@ impl EntryMaker {
     }
 }
 
-/// Returns the action that made entries of a table have: the one with the most parameters, of which
-/// a modification changes all. Returns the reason if no entries can be made.
+/// Returns the action for the entries that are made of a table: the one with the most parameters
+/// among those that its entries may have. A modification changes all parameters. The error is the
+/// reason why no entries can be made.
 fn usable_action<'s>(schema: &'s Schema, table: &Table) -> Result<&'s Action, &'static str> {
     if table.is_const {
         return Err("its entries are constant");
@@ -246,8 +248,9 @@ fn field_match(field: &MatchField, number: u64) -> v1::FieldMatch {
     v1::FieldMatch { field_id: field.id.into(), field_match_type: Some(kind) }
 }
 
-/// Returns a value of a type as P4Runtime encodes it: the shortest big-endian string of a number,
-/// of which the low bits are used if the type is narrower (P4Runtime 1.5, section 8.3).
+/// Returns the value of a type that a number stands for, as P4Runtime encodes it (P4Runtime 1.5,
+/// section 8.3). A numeric type gets the shortest big-endian string of the low bits that fit. A
+/// text gets "planimeter-" and the number.
 fn value(of: ValueType, number: u64) -> Vec<u8> {
     let Some(bits) = of.bits() else { return format!("planimeter-{number}").into_bytes() };
     let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(bits)).unwrap_or(0);

@@ -9,8 +9,9 @@ use openflow::{BufferId, EncodeError, MacAddress, PortNumber, Version, Xid, v1_0
 use crate::entries::{EntryNumber, scattered};
 use crate::window::Operation;
 
-/// The priority of the flows of a measurement. It is high, so that flows of others do not process
-/// the packets of the measurement.
+/// The priority of flow entries for single flows; that of the entry for other packets of the
+/// measurement is lower by one. It is high, so that entries of other controllers do not process the
+/// packets of the measurement.
 pub(crate) const PRIORITY: u16 = 0xf000;
 /// The first half of the cookies of all measurements, which spells PLAN.
 const MARK: u64 = 0x504c_414e_0000_0000;
@@ -74,7 +75,8 @@ impl FlowMatch {
 pub(crate) enum Selector {
     /// The packets of one flow.
     One(EntryNumber),
-    /// The packets of the measurement that no entry for one flow selects.
+    /// All packets of the measurement that no entry for a single flow matches. The match is their
+    /// Ethernet source.
     Rest,
 }
 
@@ -160,8 +162,10 @@ impl FlowMaker {
     }
 
     /// Appends the flow-mod that inserts, modifies or deletes an entry. Modifications and deletions
-    /// are strict: they concern the entry with this match and priority only. They do not demand a
-    /// cookie, since Open vSwitch then searches all entries with the cookie instead of its table.
+    /// are strict: they affect only the entry with this match and this priority. Their cookie mask
+    /// is zero, so they select entries with any cookie. With a full mask, Open vSwitch would
+    /// compare the entry with all those that have the cookie, instead of looking it up in its
+    /// table.
     pub(crate) fn encode(
         &self,
         version: Version,
@@ -280,7 +284,8 @@ impl FlowMaker {
         }
     }
 
-    /// Returns the value in which the match of a flow differs from that of others.
+    /// Returns the value that identifies a flow: its Ethernet destination, or its IPv4 destination
+    /// and UDP destination port in the low 48 bits.
     pub(crate) fn value(&self, number: EntryNumber) -> u64 {
         let part = scattered(number.0, self.matching.bits());
         match self.matching {
@@ -289,8 +294,8 @@ impl FlowMaker {
         }
     }
 
-    /// Returns the value of [`FlowMaker::value`] of a flow that the switch reports; `None` if no
-    /// flow of a measurement has such a match.
+    /// Returns what [`FlowMaker::value`] returns for the flow that a switch reports with this
+    /// match. Returns `None` if no flow of a measurement has such a match.
     pub(crate) fn value_of(&self, reported: &ReportedMatch) -> Option<u64> {
         let value = match (self.matching, reported) {
             (FlowMatch::Mac, ReportedMatch::V1_0(one)) => one.dl_dst()?.to_bits(),

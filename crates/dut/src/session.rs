@@ -162,9 +162,9 @@ impl Session {
         Ok(phase)
     }
 
-    /// Returns the number of entries that the switch accepted and does not have, although it was
-    /// given some time. Returns `None` for P4Runtime, where every update has an answer of its own,
-    /// while an OpenFlow switch only sends errors.
+    /// Returns the number of accepted entries that an OpenFlow switch still does not list after a
+    /// second. Such a switch reports only errors, so a lost entry shows in no answer. Returns
+    /// `None` for P4Runtime, where the answer covers every update.
     pub(crate) fn missing(&mut self) -> Result<Option<u64>, DutError> {
         match &mut self.channel {
             Channel::P4Runtime(_) => Ok(None),

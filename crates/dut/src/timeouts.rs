@@ -122,8 +122,9 @@ fn is_complete<K>(running: &[Running<K>]) -> bool {
     running.iter().all(|one| one.age.is_some())
 }
 
-/// Measures the timeouts of entries of a P4Runtime switch. Returns `None` if the table has none.
-/// The entries are left to the session.
+/// Measures the timeouts of entries of a P4Runtime switch, and deletes the entries after each
+/// timeout. Returns `None` if the table does not support idle timeouts. After an error, entries may
+/// be left in the switch, for the session to delete.
 pub(crate) async fn over_p4runtime(
     channel: &mut P4RuntimeChannel,
     numbers: &[EntryNumber],

@@ -58,8 +58,8 @@ pub struct Measured {
 pub enum Limit {
     /// The limit was this program: its thread ran nearly all the time, so the switch may be faster.
     Planimeter,
-    /// The limit was the latency: only one request waited at a time, or the series of requests were
-    /// so short that the window was full for half of them at most.
+    /// The limit was the latency of the answers: the window was a single request, or a series had
+    /// on average fewer than twice as many requests as fit into the window.
     Latency,
     /// The limit was the switch, or the network to it: requests always waited for an answer.
     Switch,
@@ -105,8 +105,9 @@ impl Measured {
         }
     }
 
-    /// Returns whether the series were so short that the first and last requests, beside which the
-    /// window was not full, are half of them or more.
+    /// Returns whether a series had on average fewer than twice as many requests as the window. The
+    /// window is not full while a series starts and ends, which is then more than half of the
+    /// series.
     fn has_short_series(&self) -> bool {
         let calls: usize = self.rounds.iter().map(|phase| phase.calls.len()).sum();
         let series: usize = self.rounds.iter().map(|phase| phase.series).sum();
@@ -151,8 +152,9 @@ pub(crate) async fn measure(
     Ok(measured)
 }
 
-/// Inserts, modifies and deletes entries until inserts have taken `time`. Returns the phase of each
-/// operation.
+/// Inserts, modifies and deletes entries, and repeats this until inserts have taken `time`, no
+/// entry was accepted or `stop` is set. Returns the phase of each operation, in the order of
+/// [`Operation::ALL`].
 async fn round(
     session: &mut Session,
     load: Load,

@@ -10,8 +10,8 @@ use crate::entries::EntryNumber;
 /// The time to wait for the answer to one request.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The share of a phase during which the measuring thread ran, from which on the switch may have
-/// waited for it.
+/// The share of a phase at which the measuring thread counts as the bottleneck. If it ran for this
+/// share or more, the switch may have waited for it.
 pub(crate) const BUSY: f64 = 0.9;
 
 /// The operation of an update.
@@ -62,7 +62,8 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Requests with one operation: a series of them, or several series with pauses between.
+/// The answered requests of one operation. They were sent in one series without pauses, or in
+/// several series with pauses between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
     /// The requests, in the order of their answers.

@@ -116,8 +116,9 @@ enum Found<'a> {
     /// A record that is truncated by the end of the file, or whose last bytes are zero from a
     /// sector boundary to the end.
     Cut {
-        /// The offset after the record, if its head is intact and the file is longer. Records that
-        /// were written before a loss of power may follow there.
+        /// The offset at which this record ends, or `None` if its header is damaged or the file
+        /// ends before that offset. After a loss of power, the records that follow this one may
+        /// be intact although this one is not.
         behind: Option<u64>,
     },
     Bad(&'static str),

@@ -16,7 +16,7 @@ pub(crate) fn bytes(value: u128) -> Bytes {
     Bytes::copy_from_slice(&all[first..])
 }
 
-/// Returns the largest number of some width, up to the 128 bits of the type.
+/// Returns the largest unsigned integer of `bits` bits, or `u128::MAX` for widths above 128.
 pub(crate) fn largest(bits: u32) -> u128 {
     match bits {
         0 => 0,

@@ -63,7 +63,8 @@ pub struct Count {
 /// A fault of a device.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// A description of what the device did, and of the demand.
+    /// A description of the fault: how an answer or the entities of the device differ from what the
+    /// specification demands, or how the connection failed.
     pub why: String,
     /// The requests that show it, shortened as far as possible.
     pub steps: Vec<Step>,

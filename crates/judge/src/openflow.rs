@@ -66,13 +66,15 @@ const fn v1_3(
     Trial { sections: [None, Some(section)], id, text, attempt }
 }
 
-/// Waits for a switch that connects to `address`, and tries the requirements of the version that
-/// was agreed on: `only`, or the highest that both know. `listens` is called with the address that
-/// is listened on. If `stop` is set, ends after the current requirement with the findings until
-/// then.
+/// Waits for a switch to connect to `address`, and tests it against the requirements of one version
+/// of OpenFlow. That version is `only` if it is given. Otherwise it is 1.3 if the hello of the
+/// switch names 1.3 or later, or else 1.0. The function calls `listens` with the address on which
+/// it listens, and `progress` with the numbers of requirements tried and of all. If `stop` is set,
+/// it returns after the current requirement, with the results of those that it has tried.
 ///
 /// # Errors
-/// Returns an error if the address cannot be listened on, or if no switch connects.
+/// Returns an error if the address cannot be listened on, if no switch connects within a minute or
+/// before `stop` is set, or if the handshake with the switch fails.
 pub fn judge_openflow(
     address: SocketAddr,
     only: Option<Version>,

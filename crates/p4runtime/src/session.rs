@@ -52,7 +52,8 @@ use crate::{
     store::Nanos,
 };
 
-/// The options of a device, in matters where the specification or its users leave a choice.
+/// The options of a P4Runtime device: its limits, its behaviour where the specification leaves a
+/// choice, and the deviations from the specification that it permits.
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
     /// The maximum number of open streams per role.

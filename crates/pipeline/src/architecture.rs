@@ -115,7 +115,8 @@ impl Driver {
 }
 
 /// The number of passes that a received packet and its copies have taken so far. A packet that
-/// exceeds a limit ends with an error, because it might cause passes forever.
+/// exceeds [`MAX_PASSES`] or [`MAX_GENERATIONS`] ends with an error, so that no program can cause
+/// passes forever.
 #[derive(Debug, Default)]
 struct PassBudget {
     used: u64,
@@ -165,8 +166,8 @@ fn output(
 
 /// The error for a package whose blocks lack the parameters that the architecture expects.
 const PARAMETERS: RunError = RunError::internal("parameters of a block");
-/// The error for rules of an architecture that request a further pass at a point where the
-/// architecture has none.
+/// The error for rules that resubmit, recirculate or replicate a packet after a block for which the
+/// architecture does not provide this.
 const NO_PASS: RunError = RunError::internal("a pass of the architecture");
 
 /// Returns metadata of a type whose fields are zero, except for those that the architecture

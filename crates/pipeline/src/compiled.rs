@@ -81,7 +81,8 @@ pub(crate) struct Memory {
     joined: Option<tables::Joined>,
     data: Vec<u8>,
     timed: Option<Timed>,
-    /// The [`Way`] that packets must take, if the program has it. `None` selects the fastest one.
+    /// The [`Way`] in which packets must be processed, provided that the program has this way.
+    /// `None` selects the fastest way.
     way: Option<Way>,
 }
 
@@ -147,7 +148,7 @@ impl Compiled {
         on_large_stack(|| Self::of(core, ResolvedProgram::new(&core.layout)?))
     }
 
-    /// Compiles the program of a switch such that tables are not searched; see
+    /// Compiles the program of a switch to machine code that does not search tables; see
     /// [`Core::compile_without_lookups`].
     pub(crate) fn without_lookups(core: &Core) -> Result<Self, CompileError> {
         on_large_stack(|| {

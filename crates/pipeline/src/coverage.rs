@@ -121,8 +121,8 @@ impl Coverage {
         (self.parts(kind).filter(|part| part.count > 0).count(), self.parts(kind).count())
     }
 
-    /// Adds the entries that the tables of a switch contain now to the parts of the program whose
-    /// coverage is recorded.
+    /// Starts to record the coverage of the entries that the tables of a switch contain now. A new
+    /// entry counts as not reached until a packet hits it.
     pub fn note_entries(&mut self, core: &Core) {
         for (position, table) in (0_u32..).zip(&core.program().tables) {
             let Ok(entries) = core.entries(ir::TableId(position)) else { continue };
@@ -132,7 +132,8 @@ impl Coverage {
         }
     }
 
-    /// Adds an entry of a table to the parts of the program whose coverage is recorded.
+    /// Starts to record the coverage of an entry of a table, which counts as not reached until a
+    /// packet hits it.
     pub fn note_entry(&mut self, table: &str, entry: &TableEntry) {
         self.add_named(PartKind::Entry, &entry_name(table, entry), None);
     }

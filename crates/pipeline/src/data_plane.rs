@@ -64,8 +64,8 @@ pub struct InterpreterTarget {
 }
 
 /// The default limit for the number of entries in a table with a ternary, range or optional field.
-/// Entries with exact keys are found by a hash, but entries with such fields are searched, and
-/// their memory grows faster than their number.
+/// Unlike a table with exact keys, which uses a hash, such a table is searched, and its memory
+/// grows faster than the number of its entries.
 pub const SEARCHED_ENTRIES: u64 = 1 << 16;
 
 /// The start-up options of `simple_switch`. They apply to every v1model program that the switch
@@ -107,8 +107,8 @@ impl InterpreterTarget {
         Self { origin, ..self }
     }
 
-    /// Sets whether the interpreter or machine code processes packets. A program that cannot be
-    /// processed so is refused when it is loaded, with an error that says what is missing and
+    /// Sets whether the interpreter or machine code processes packets. A program that the chosen
+    /// one cannot process is refused when it is loaded, with an error that says what is missing and
     /// where.
     #[must_use]
     pub fn on(self, path: Path) -> Self {
@@ -140,7 +140,8 @@ impl InterpreterTarget {
         Self { packet_work: units, ..self }
     }
 
-    /// Returns the packet side of the switch, through which packets enter.
+    /// Returns a handle for the packet side of the switch. It processes packets, and sets whether
+    /// ports are up or down. All handles of a switch share its state.
     #[must_use]
     pub fn ports(&self) -> Ports {
         self.ports.clone()
@@ -217,8 +218,8 @@ pub(crate) struct Interpreted {
     trimming: Trimming,
 }
 
-/// Decides when to return free memory to the system. Without that, the allocator keeps the memory
-/// of entries that were removed.
+/// A counter that decides when to return free memory to the system. The allocator would otherwise
+/// keep the memory of entries that were removed.
 #[derive(Debug, Default)]
 struct Trimming {
     /// The number of objects that were removed since memory was last returned to the system.
@@ -229,9 +230,9 @@ impl Trimming {
     /// The minimum number of removed objects for which returning their memory is worth the time.
     const FEWEST: u64 = 1 << 14;
 
-    /// Returns whether memory should be returned to the system now that `left` objects remain. This
-    /// takes time in proportion to the remaining objects, so the more remain, the more must have
-    /// been removed.
+    /// Returns whether memory should be returned to the system now that `left` objects remain. The
+    /// time to return it is proportional to `left`, so at least as many objects must have been
+    /// removed.
     fn is_due(&self, left: impl FnOnce() -> u64) -> bool {
         self.gone >= Self::FEWEST && self.gone >= left()
     }

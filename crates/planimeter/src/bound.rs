@@ -30,17 +30,18 @@ use crate::rank_group::{Items, RankGroup, status};
 pub(crate) use arguments::Arguments;
 use thresholds::Figures;
 
-/// The maximum number of flows for which the network is simulated, to find runs with long delays. A
+/// The maximum number of flows for which simulated runs with long delays are searched for. The
 /// search takes from milliseconds to a second for each flow.
 const RUNS: usize = 100;
-/// The time for which an analysis that was omitted is run, to estimate how long all of it would
-/// take.
+/// The time for which an omitted analysis is tried, to estimate how long the complete analysis
+/// would take.
 const TIMEOUT: Duration = Duration::from_millis(250);
 /// The number of parts for each rank (process) into which the flows are divided. With several
 /// parts, flows that take long are spread over the ranks.
 const PARTS: usize = 4;
 
-/// The file that describes a network, its text and its format.
+/// The description of a network as read from a file: the path of the file, its text and its
+/// format.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     file: &'a Path,
@@ -250,8 +251,8 @@ fn bounds_of<'a>(
     }
 }
 
-/// Returns whether the network is simulated to find runs with long delays. If there are too many
-/// flows for that, prints a note and returns false.
+/// Returns whether to search for simulated runs with long delays: unless `--no-simulation` is
+/// given, or there are more than `RUNS` flows. In the latter case, prints a note.
 fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     let requested = !arguments.no_simulation;
     let with_runs = requested && flows.len() <= RUNS;
@@ -381,8 +382,8 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the names of the flows for which no analysis proves that they meet the deadline, the one
-/// with the largest delay bound first.
+/// Returns the names of the flows whose smallest delay bound exceeds the deadline, in descending
+/// order of this bound.
 fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     let least = |row: &Vec<Assessed>| row.iter().map(|a| a.bound.delay.clone()).min();
     let flows = bounds.flows.iter().filter_map(|row| Some((least(row)?, row.first()?.bound.flow)));
@@ -391,8 +392,9 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// Returns whether a simulated run exceeds a bound, a maximum delay or a threshold is not met, or a
-/// flow has no bound although `allow_unbounded` is false.
+/// Returns whether the command fails, which is the case if a simulated run exceeds a bound, if a
+/// maximum delay or a threshold is not met, or if a flow has no bound and `allow_unbounded` is
+/// false.
 fn has_failed(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
     let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();

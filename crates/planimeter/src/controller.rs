@@ -43,8 +43,8 @@ const P4RUNTIME_ALONE: [&str; 9] = [
     "device-config",
     "tls-server-name",
 ];
-/// The flags of `planimeter controller` that have no effect on the stand-in for ONOS, beside those
-/// that apply only to OpenFlow or that the parser already refuses.
+/// The flags of `planimeter controller` that have no effect on the stand-in for ONOS. The list
+/// omits the flags that apply only to OpenFlow, and those that the argument parser already refuses.
 const NOT_FOR_ONOS: [&str; 12] = [
     "idle-timeout",
     "election-id",
@@ -289,7 +289,8 @@ fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the rates at which counts grew within a time.
+/// Returns a text with the packet-ins, packet-outs and rules per second between two states of the
+/// counts, which are `time` apart.
 fn rates(before: &Counts, after: &Counts, time: Duration) -> String {
     let rate = |before: u64, after: u64| {
         format!("{:.0}", after.saturating_sub(before) as f64 / time.as_secs_f64())
@@ -376,8 +377,8 @@ fn identity(flags: &arguments::Tls) -> Result<Option<(Pem, Pem)>, Failure> {
     tls::identity(flags.tls_certificate.as_deref(), flags.tls_key.as_deref())
 }
 
-/// Returns an error if one of the flags `names` was given. They apply only to `protocol`, and have
-/// no effect with the protocol that was selected.
+/// Returns an error if the command line contains one of the flags `names`. These flags apply only
+/// to `protocol`, which is not the selected protocol.
 fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Failure> {
     match first_given(matches, names) {
         Some(name) => Err(Failure::input(format!(

@@ -65,11 +65,12 @@ type Measure<'a> = Box<dyn FnOnce(&mut Known) -> Result<Part, Failure> + 'a>;
 /// The results of the demo's earlier measurements that later ones need.
 #[derive(Default)]
 struct Known {
-    /// The measured controller, as a server of a network that is to be bounded, or `None` before
-    /// the measurement.
+    /// The measured controller as a server of the network to be bounded. It is `None` before the
+    /// measurement, and if the controller did not answer every packet-in at any offered rate.
     controller: Option<::device::export::Server>,
-    /// The predicted delay of the packet that takes longest in the measured pipeline, for the
-    /// functions that packets of the demo's network need, or `None` before the measurement.
+    /// The predicted delay of the slowest packet in the measured pipeline, with the functions that
+    /// packets of the demo's network need. It is `None` before the measurement, and if the delay
+    /// cannot be predicted.
     longest: Option<::device::campaign::Picoseconds>,
 }
 

@@ -352,9 +352,11 @@ impl Arguments {
         })
     }
 
-    /// Returns whether the ports and the program are there that tests with packets need. If they
-    /// are not, returns an error if such a test is named in the plan, and not if it is there by
-    /// default, because the other tests need no packets.
+    /// Returns whether the user has given what tests with packets need: two ports of an OpenFlow
+    /// switch, or the program of a P4Runtime switch. Without these, returns false if the plan has
+    /// no such test, or if it is the default plan and no port was given; otherwise returns an
+    /// error. Also returns an error if the user named a test that does not apply to the protocol of
+    /// the switch.
     fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
         let has = |test: &Test| self.plan.contains(test);
@@ -390,7 +392,8 @@ impl Arguments {
         }))
     }
 
-    /// Returns the settings of the test of effects.
+    /// Returns the settings of [`Test::Effects`], the test that sends probe packets through the
+    /// switch to measure how updates of its rules affect packets.
     fn effects(&self) -> live::Settings {
         let packets = &self.packets;
         let rounds = if self.quick { 10 } else { packets.changes };

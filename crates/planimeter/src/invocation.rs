@@ -28,9 +28,9 @@ pub(crate) fn typed(command: &str) -> String {
     }
 }
 
-/// Returns the word by which a shell in the current directory finds this program. This is its name
-/// if the shell finds the program by that name. Otherwise it is its path, such as
-/// `target/quick/planimeter` if the program was built and not installed.
+/// Returns the command name with which a shell in the current directory starts this program. This
+/// is the name of the program if the shell finds it by name. Otherwise it is a path, such as
+/// `target/quick/planimeter` for a program that was built but not installed.
 pub(crate) fn program() -> String {
     let started = std::env::args().next().unwrap_or_else(|| "planimeter".to_owned());
     let search = std::env::var_os("PATH").unwrap_or_default();
@@ -40,8 +40,9 @@ pub(crate) fn program() -> String {
     found_by(&started, executable.as_deref(), folder.as_deref(), &folders)
 }
 
-/// Returns the result of [`program`] for a process that was started by the word `started` and runs
-/// the file `executable`. The current directory is `here`, and the shell searches `folders`.
+/// Returns the result of [`program`] for a process that was started with the command name `started`
+/// and runs the file `executable`. The current directory is `here`, and `folders` are the
+/// directories of the search path.
 fn found_by(
     started: &str,
     executable: Option<&Path>,

@@ -109,7 +109,8 @@ pub(crate) fn leave_document(
     leave_document_and_files(directory, document, &[], as_json, interrupted)
 }
 
-/// Does the same, and writes further text files, which are given by name and content.
+/// Prints a document, and writes it and further text files, each given by name and content, into
+/// the run directory. Returns the exit status that [`leave_document`] describes.
 pub(crate) fn leave_document_and_files(
     directory: &RunDirectory,
     document: &Document,

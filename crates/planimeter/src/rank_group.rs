@@ -100,8 +100,8 @@ impl RankGroup {
     }
 }
 
-/// Returns the failure of a command whose work cannot be shared. A rank that is gone is no wrong
-/// input.
+/// Returns the failure of a command whose work cannot be shared. The loss of the first rank is a
+/// failure of the run; all other errors are wrong input.
 fn failure(error: &ShareError) -> Failure {
     match error {
         ShareError::Alone(_) => Failure::run(error),

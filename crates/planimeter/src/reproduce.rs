@@ -226,8 +226,9 @@ fn about(time: Duration) -> String {
     }
 }
 
-/// Returns the first element with each key, such as the first exhibit of each experiment: an
-/// experiment runs once although it may serve several exhibits.
+/// Removes the elements whose key equals that of an earlier element, and returns the others in
+/// order. For example, it returns one exhibit (a figure or table of a paper) for each experiment,
+/// because several exhibits may need the same experiment, which runs only once.
 fn first_of_each<E, K: PartialEq>(
     elements: impl IntoIterator<Item = E>,
     key: impl Fn(&E) -> K,
@@ -252,8 +253,9 @@ fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
     eprintln!("[{} of {}, about {} to go] {name}", number + 1, all.len(), about(rest));
 }
 
-/// The result of each experiment, or an error message if it failed; `None` if it was not started
-/// before an interrupt, or its rank was lost.
+/// The experiments of a run, each with its result. A result is an error message if the experiment
+/// failed, and `None` if the experiment was not started before an interrupt, or if its rank was
+/// lost.
 type Results = Vec<(Experiment, Option<Result<Measured, String>>)>;
 
 /// The result of an experiment and the files that it wrote, as one rank (process) sends them to the

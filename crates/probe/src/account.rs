@@ -45,23 +45,24 @@ pub(crate) use service::Service;
 
 use crate::outcome::{Account, Bounds};
 
-/// The smallest share of the due packet-ins that a loss or a backlog must have to affect the
-/// verdict.
+/// The share of the due packet-ins that a loss or a backlog must exceed to affect the verdict.
 pub(crate) const NOTABLE: f64 = 0.01;
 /// The smallest number of packet-ins that a loss or a backlog must have to affect the verdict.
 const FEW: f64 = 10.0;
 
-/// The bounds on the packet-ins for which each side is responsible, and the quantities behind them.
+/// The bounds on the number of packet-ins for which the probe, the network and the controller are
+/// each responsible, and the quantities behind these bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Explained {
     pub(crate) account: Account,
     pub(crate) course: Course,
     pub(crate) service: Option<Service>,
-    /// Lower bounds on the number of packet-ins that piled up at the controller, and on the number
-    /// of those that it dropped.
+    /// Lower bounds on the number of packet-ins that piled up at the controller (`backlog`), and on
+    /// the number that the controller dropped (`dropped`).
     pub(crate) backlog: u64,
     pub(crate) dropped: u64,
-    /// The number of packet-ins that a bound must exceed to affect the verdict.
+    /// The tolerance: a bound affects the verdict only if it exceeds this number of packet-ins,
+    /// which is the larger of [`FEW`] and the share [`NOTABLE`] of the due ones.
     pub(crate) tolerance: u64,
 }
 
@@ -118,8 +119,9 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     Explained { account, course, service, backlog, dropped, tolerance }
 }
 
-/// The shortest absence of the probe, in nanoseconds, after which a controller may close
-/// connections because it considers its switches dead.
+/// The shortest absence of the probe, in nanoseconds, that excuses a controller for closing
+/// connections, because the controller may have considered its switches dead. After such an
+/// absence, packet-ins without a connection do not count against the controller.
 const EXCUSES_HANGING_UP: u64 = 1_000_000_000;
 
 #[cfg(test)]

@@ -76,13 +76,14 @@ impl Drop for Precedence {
     }
 }
 
-/// Returns the number 0 of a line like `/autogroup-12 nice 0`.
+/// Parses the nice value of an autogroup, such as 0 from the line `/autogroup-12 nice 0`.
 fn group_priority(line: &str) -> Option<i32> {
     line.trim().rsplit_once(" nice ")?.1.parse().ok()
 }
 
-/// Runs `start` on the cores that the engine threads do not use, and at their priority. Processes
-/// that `start` spawns inherit both.
+/// Runs `start` on the cores that the engine threads do not use, at the priority of the engine
+/// threads. Processes that `start` spawns inherit the cores and the priority. If no core is left
+/// over, `start` runs without any change.
 pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     let before = rustix::thread::sched_getaffinity(None);
     let (Ok(before), Some(_)) = (before, core_of(0, threads)) else { return start() };

@@ -63,8 +63,8 @@ pub(crate) struct TrialPlan {
     /// The key that distinguishes packets of this trial from those of other trials.
     pub(crate) run_key: RunKey,
     pub(crate) threads: usize,
-    /// The switches that this process runs, and the number of processes among which all are
-    /// divided.
+    /// The switches that this process runs, and the number of processes that share the switches of
+    /// the trial.
     pub(crate) portion: Portion,
     /// The number of consecutive switches that must belong to one thread because they share a
     /// listener.
@@ -78,8 +78,9 @@ pub(crate) struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// Returns the thread that owns a switch, and the index of the switch within that thread. For a
-    /// switch of another process, both are out of range: the thread is the number of threads.
+    /// Returns the number of the thread that owns a switch, and the index of the switch within that
+    /// thread. For a switch of another process, the thread is the number of threads and the index
+    /// is `usize::MAX`, so that neither is valid.
     pub(crate) fn place(&self, switch: u32) -> (usize, usize) {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
         if !self.portion.switches.contains(&switch) {

@@ -110,7 +110,7 @@ pub(crate) struct SwitchLedger {
     /// Whether each packet-in of the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
-    /// Packet-ins below this sequence number were answered or given up in a closed loop.
+    /// In a closed loop, every packet-in below this sequence number was answered or given up.
     given_up: u64,
     /// The number of packet-ins of a closed loop that were given up, that is no longer waited for,
     /// and are still without an answer.
@@ -362,8 +362,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts answers to a flood, which are not matched to packet-ins. The counts of the window
-    /// include all of them, even if there are more than packet-ins are outstanding.
+    /// Counts answers to a flood, which are not matched to packet-ins. If more answers arrive than
+    /// packet-ins are outstanding, the counts of the window still include all of the answers.
     pub(crate) fn flood_answered(&mut self, tally: &mut Tally, count: u64, at: u64) {
         let answers = count.min(self.outstanding());
         self.first_answers += answers;
@@ -502,8 +502,9 @@ impl SwitchLedger {
         self.hindered
     }
 
-    /// Returns the number of packet-ins that left after `departure`, and the departure and sequence
-    /// number of the first of them. If `departure` is the latest departure of any answered
+    /// Returns the number of packet-ins that left after `departure`, and the departure and the
+    /// sequence number of the first one, or `None` if there is none. Only packet-ins whose times
+    /// are still in the ring count. If `departure` is the latest departure of any answered
     /// packet-in, none of these packet-ins was answered.
     pub(crate) fn left_after(&self, departure: u64) -> (u64, Option<(u64, u64)>) {
         let (mut count, mut first) = (0, None);

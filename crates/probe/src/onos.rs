@@ -291,7 +291,7 @@ impl Onos {
     }
 }
 
-/// The advice how to make ONOS use the pipeconf of the netcfg.
+/// The advice on how to make ONOS use the pipeconf of the generated netcfg.
 const REMEDY: &str = "restart it before each trial (--between), or give the switches ids that it has \
                       not seen (--first-id)";
 

@@ -125,8 +125,8 @@ pub struct Trial {
     /// of its sockets. Periods are weighted by their length. Empty in results of older versions.
     #[serde(default)]
     pub read_delay: Latency,
-    /// The packet-ins that left and the answers that arrived during the window, whenever they were
-    /// due. Empty in results of older versions.
+    /// The counts of packet-ins that left and of answers that arrived during the window, regardless
+    /// of when the packet-ins were due. Empty in results of older versions.
     #[serde(default)]
     pub in_window: InWindow,
     /// Jain's fairness index of answered packet-ins over switches; 1 is perfectly fair.
@@ -185,8 +185,8 @@ pub struct Histograms {
 /// window and the answers to these packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// The number of packets that were due. Each causes a packet-in, unless switches run their flow
-    /// tables.
+    /// The number of packets that were due. Each causes a packet-in, unless the switches run their
+    /// flow tables, whose rules may forward or drop the packet instead.
     pub due: u64,
     /// The number of packet-ins that left.
     pub sent: u64,
@@ -235,23 +235,25 @@ pub struct Counts {
     /// The number of packet-outs that arrived during the measure window, regardless of what they
     /// answer.
     pub packet_outs: u64,
-    /// Flow-mods that add or modify (OpenFlow) or table entries inserted or modified by Write
-    /// (P4Runtime) during the measure window.
+    /// The number of rules installed during the measure window: flow-mods that add or modify
+    /// (OpenFlow), or table entries that a Write inserts or modifies (P4Runtime).
     pub rules_installed: u64,
-    /// Flow-mods or Write updates that delete, during the measure window.
+    /// The number of flow-mods (OpenFlow) or Write updates (P4Runtime) during the measure window
+    /// that delete rules.
     pub rules_removed: u64,
-    /// Flow-mods or Write updates that were refused with an error, during the measure window.
+    /// The number of flow-mods (OpenFlow) or Write updates (P4Runtime) during the measure window
+    /// that were refused with an error.
     pub rules_refused: u64,
     /// LLDP and BDDP frames relayed over emulated links over the whole trial.
     pub discovery_relayed: u64,
     /// Connections that the controller closed, or that broke, over the whole trial.
     pub disconnects: u64,
-    /// Messages that could not be decoded over the whole trial, among them packet-outs whose
-    /// metadata does not fit the pipeline (P4Runtime).
+    /// The number of messages, over the whole trial, that could not be decoded. They include
+    /// packet-outs whose metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
-    /// Packet-outs over the whole trial that a switch did not accept because of their context: it
-    /// had no pipeline yet or their sender was not its primary (P4Runtime), or their sender was
-    /// slave (OpenFlow).
+    /// The number of packet-outs, over the whole trial, that a switch did not accept because of
+    /// their context. Over P4Runtime, the switch had no pipeline yet or the sender was not its
+    /// primary controller; over OpenFlow, the sender had the role of slave.
     #[serde(default)]
     pub not_taken: u64,
 }
@@ -450,8 +452,8 @@ pub struct Verdict {
     /// schedule).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
-    /// The number of packet-ins that each side delayed or lost (absent unless the load followed a
-    /// schedule, and where too little was observed, for example because nothing was answered).
+    /// The number of packet-ins that each side delayed or lost. It is absent if the load followed
+    /// no schedule, or if too little was observed, for example because nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// The backlog that grew at the controller, if one did.
@@ -480,9 +482,11 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// The lower bound of this side exceeds the sum of the upper bounds of all others.
+    /// The lower bound, in [`Account`], of the side that the verdict names exceeds the sum of the
+    /// upper bounds of the other sides.
     Sure,
-    /// The other sides may have delayed or lost just as many packet-ins.
+    /// The other sides may have delayed or lost just as many packet-ins as the side that the
+    /// verdict names.
     Likely,
 }
 
@@ -522,8 +526,8 @@ pub struct Backlog {
     /// The lower end of the 99 % confidence interval of the answer rate (absent if the backlog did
     /// not last long enough).
     pub answer_rate_low: Option<f64>,
-    /// The upper end of the 99 % confidence interval of the answer rate (absent where the lower end
-    /// is).
+    /// The upper end of the 99 % confidence interval of the answer rate (absent if the lower end is
+    /// absent).
     pub answer_rate_high: Option<f64>,
     /// The backlog at the start of the window.
     pub at_start: u64,
@@ -629,18 +633,19 @@ pub struct RankOutcome {
 pub struct SearchOutcome {
     /// The highest rate over all switches that is known to be loss-free: loss stayed within the
     /// tolerance and answers kept up with packet-ins. It is the lower end of the interval that the
-    /// search found.
+    /// search found (absent if no rate is known to be loss-free, or if the controller stopped
+    /// answering for good).
     pub loss_free_rate: Option<f64>,
     /// The lowest rate over all switches that is known not to be loss-free (absent if no rate
     /// failed, or if the probe was the reason).
     pub lossy_rate: Option<f64>,
-    /// The confidence, 0 to 1, with which the interval contains the highest loss-free rate (absent
-    /// if an end is missing, if the search was rough or not completed, and in results of older
-    /// versions).
+    /// The confidence, from 0 to 1, that the highest loss-free rate lies between `loss_free_rate`
+    /// and `lossy_rate` (absent if either of them is absent, if the search was rough or not
+    /// completed, and in results of older versions).
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// The number of trials that were repeated because delays of the probe may explain their
-    /// losses.
+    /// The number of disturbed trials. In a disturbed trial, delays of the probe may explain the
+    /// losses, or the probe did not offer the rate.
     #[serde(default)]
     pub disturbed_trials: u32,
     /// The condition under which a rate counts as loss-free, and how many trials agreed, in a

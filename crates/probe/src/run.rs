@@ -356,7 +356,8 @@ struct Runner<'a> {
     result: RunResult,
     trials: u32,
     planned: Option<u32>,
-    /// Whether no switch became ready in the last trial while no command restarts the controller.
+    /// Whether no switch became ready in the last trial, and no command restarts the controller
+    /// between trials.
     out_of_reach: bool,
     /// The other ranks, if there are any.
     group: Option<&'a mut Group>,
@@ -553,8 +554,8 @@ pub fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunE
     }
 }
 
-/// The most CPU time that each side can use, in percent of a core, or `None` if its host is another
-/// one or is not known.
+/// The maximum CPU time that each side can use, in percent of one core, or `None` if the side runs
+/// on another host than this process or its host is not known.
 struct MostCpu {
     controller: Option<f64>,
     probe: Option<f64>,

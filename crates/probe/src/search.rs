@@ -102,8 +102,8 @@ pub struct LossFreeSearch {
     repeats: u32,
     /// The number of trials that were disturbed.
     disturbed: u32,
-    /// The number of trials at whose end the controller was silent: of the whole search, and of the
-    /// latest repetitions of one rate.
+    /// The number of trials of the whole search at whose end the controller was silent;
+    /// `silent_in_row` counts only those of the latest repetitions of one rate.
     silent: u32,
     silent_in_row: u32,
     /// The lowest rate at which every trial was disturbed or ended in silence, after all
@@ -120,8 +120,8 @@ struct Tally {
     rate: f64,
     passes: u32,
     fails: u32,
-    /// The number of those `fails` that stand for trials that were all disturbed by the probe or
-    /// ended in silence.
+    /// The number of those `fails` that each stand for a group of trials which were all disturbed
+    /// by the probe or ended in silence.
     by_probe: u32,
     observations: Vec<Observation>,
 }
@@ -229,9 +229,10 @@ impl LossFreeSearch {
         (below.max(above) > NEAR).then(|| f64::midpoint(top.rate.exp(), neighbour.rate.exp()))
     }
 
-    /// Returns the observations from which the knee is determined: those of the passed trials
-    /// without a backlog, at rates that passed, up to the loss-free rate. Their offered rates are
-    /// the requested rates per switch, multiplied by `times`: 1, or the number of switches.
+    /// Returns the observations from which the knee is determined: those of trials that passed
+    /// without a backlog, at rates that passed and do not exceed the loss-free rate. The offered
+    /// rate of each is the requested rate per switch multiplied by `times`, which is 1 or the
+    /// number of switches.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
         let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);

@@ -99,7 +99,7 @@ pub struct Link {
     pub b: (SwitchIndex, Port),
 }
 
-/// The requirements of a file of links or nodes.
+/// The size of the topology that a file of links or nodes describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// The number of switches.

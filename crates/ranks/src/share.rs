@@ -20,7 +20,8 @@ use crate::{Group, Rank, Received};
 /// The work to distribute.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// The description of each item, which must be equal at every rank.
+    /// A description of each item of the work. All ranks must have the same list; otherwise the
+    /// first rank refuses the work.
     pub items: Vec<String>,
     /// Other data that must be equal at every rank, such as the digest of an input file.
     pub basis: String,

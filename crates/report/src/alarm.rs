@@ -47,11 +47,13 @@ impl Alarm {
     }
 }
 
-/// The largest number of thresholds that have a failure each.
+/// The largest number of broken thresholds that are reported one by one. The others are only
+/// counted.
 const MAX_NAMED: usize = 6;
 
-/// Returns a failure for each threshold that does not hold, given as sentences: for the first
-/// [`MAX_NAMED`], and one that counts the others.
+/// Returns the failures for the thresholds that do not hold. `sentences` has a sentence for each.
+/// Each of the first [`MAX_NAMED`] becomes a failure. If there are more, one last failure counts
+/// them.
 pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
     let mut alarms: Vec<Alarm> =

@@ -32,7 +32,8 @@ pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
-/// The largest number of flows of which the report shows how their bounds were derived.
+/// The largest number of derivations that the HTML page shows. If no other output shows
+/// derivations, analyses need to keep their steps only for this many flows, counted from the first.
 pub const EXPLAINED: usize = table::MAX_ROWS;
 
 /// The largest number of flows that a sentence names.
@@ -77,9 +78,9 @@ pub struct Run<'a> {
 }
 
 impl Bounds<'_> {
-    /// Returns the bounds of which the report shows the derivation. A bound is left out if its
-    /// derivation equals that of an earlier analysis of its flow. This is so for the analysis
-    /// `best`, which has the derivation of the analysis that it selected.
+    /// Returns the bounds whose derivations the report shows. A bound is left out if an earlier
+    /// bound of the same flow has the same derivation. For example, `best` repeats the derivation
+    /// of the analysis that it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {
         self.flows.iter().flat_map(|row| {
             row.iter().enumerate().filter_map(|(place, assessed)| {
@@ -117,7 +118,8 @@ impl Bounds<'_> {
         found
     }
 
-    /// Returns sentences about flows for which no analysis found a finite bound, with the reason.
+    /// Returns sentences about flows for which no analysis found finite bounds on both delay and
+    /// backlog, with the reasons.
     #[must_use]
     pub fn unbounded(&self) -> Vec<String> {
         let infinite = |assessed: &Assessed| {

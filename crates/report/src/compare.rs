@@ -52,7 +52,8 @@ pub struct Against<'a> {
     pub other: &'a Recorded,
     /// The figures that this result and the base have in common, in the order of the base.
     pub rows: Vec<Row<'a>>,
-    /// The number of places (points, cases, cells or flows) that only one of the two results has.
+    /// The number of points of a sweep, cases, cells or flows that only one of the two results
+    /// contains, and that are therefore not compared.
     pub alone: usize,
     /// The reasons to doubt the comparison, as sentences without repetition.
     pub doubts: Vec<String>,
@@ -72,9 +73,9 @@ pub struct Row<'a> {
 /// The difference between a figure of a result and that of the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The figure of the other result less that of the base.
+    /// The value of the other result minus the value of the base, in the unit of the figure.
     pub value: f64,
-    /// The confidence interval of the difference, or `None` unless both figures have one.
+    /// The ends of the difference's confidence interval. `None` if either figure has no interval.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -140,13 +141,14 @@ impl Agreement {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares all results with the first one; returns `None` if there is no result. If
-    /// configurations or machines differ, this is an error unless `despite` contains the condition;
-    /// the differences then become reasons for doubt.
+    /// Compares all results with the first one, or returns `None` if there is no result. If
+    /// `despite` contains an [`Agreement`], differences in that condition are reasons for doubt
+    /// rather than an error.
     ///
     /// # Errors
-    /// Returns a [`CompareError`] if the results are of different kinds, or if configurations or
-    /// machines differ in a way that `despite` does not contain.
+    /// Returns a [`CompareError`] if the results are of different kinds, if their configurations or
+    /// machines differ and `despite` does not contain that condition, or if a result has no figure
+    /// in common with the first one.
     pub fn new(
         results: &'a [Recorded],
         despite: &[Agreement],
@@ -227,8 +229,8 @@ fn settings(base: &Recorded, other: &Recorded) -> Vec<String> {
     configured(base, other).into_iter().chain(pipelines(base, other)).collect()
 }
 
-/// Returns a sentence about the P4 pipelines that the switches of both results ran, unless it was
-/// the same single pipeline.
+/// Returns a sentence that names the P4 pipelines of both results, unless all switches of both ran
+/// the same single pipeline. Returns `None` if either result has no pipelines.
 fn pipelines(base: &Recorded, other: &Recorded) -> Option<String> {
     // Results of OpenFlow have no pipelines, and results of different protocols may be compared.
     if base.pipelines.is_empty() || other.pipelines.is_empty() {

@@ -13,7 +13,7 @@ use statistics::Unit;
 
 use crate::verdict;
 
-/// The columns with which every row starts, which name the point of the sweep.
+/// The first columns of every CSV file. They identify the point of the sweep.
 const POINT: &str = "point,protocol,mode,switches,rate_per_switch_per_s,window";
 
 /// Writes `summary.csv`, with one row per point of the sweep: mean, 95 % confidence interval and

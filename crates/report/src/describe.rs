@@ -60,9 +60,10 @@ pub(crate) const RANK_COLUMNS: [(&str, bool); 8] = [
     ("limit", false),
 ];
 
-/// Returns the number of the last trial of a point in which several ranks (processes) shared the
-/// switches, and a table row for each rank. Returns `None` if there is no such trial. The clock
-/// column bounds the offset from the clock of rank 0 before traffic started.
+/// Returns the ranks (processes that share the switches) of the last trial that has several: the
+/// number of the trial, and a table row with the cells of [`RANK_COLUMNS`] for each rank. Returns
+/// `None` if there is no such trial. The clock cell bounds the offset from the clock of rank 0, as
+/// measured before traffic started.
 pub(crate) fn ranks(point: &Point) -> Option<(u32, Vec<[String; 8]>)> {
     let trial = point.trials.iter().rev().find(|trial| !trial.ranks.is_empty())?;
     let row = |rank: &RankOutcome| {
@@ -167,8 +168,8 @@ pub(crate) fn mode(name: &str) -> String {
     }
 }
 
-/// Returns the state and the reason of an incomplete run, or `None` if it is complete. Both must be
-/// shown before any figure.
+/// Returns the state of an incomplete run (`PARTIAL` or `FAILED`) and the reason for it, or `None`
+/// if the run is complete. Reports must show the state and the reason before any figure.
 pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, String)> {
     match completion {
         Completion::Complete => None,
@@ -208,8 +209,8 @@ pub(crate) fn alarms(result: &RunResult) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns the reasons why the controller answered nothing, each once, with the points of the sweep
-/// to which it applies.
+/// Returns each reason why the controller answered nothing, with the points of the sweep to which
+/// that reason applies.
 pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for at in &result.points {

@@ -125,7 +125,7 @@ pub(crate) fn mixes_clocks(measured: &[&Measured]) -> bool {
     measured.iter().any(waits) && !measured.iter().all(waits)
 }
 
-/// Returns the time of one core that an operation takes, in seconds, as a mean over repetitions.
+/// Returns the processor time of one operation in seconds, as a mean over repetitions.
 pub(crate) fn cost(one: &Measured) -> Option<Estimate> {
     let seconds: Vec<f64> = one.costs().into_iter().map(|nanoseconds| nanoseconds / 1e9).collect();
     Estimate::of(&seconds)
@@ -135,8 +135,8 @@ pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.misses())
 }
 
-/// Formats a percentile in nanoseconds of all samples together; a dash if there are too few
-/// samples.
+/// Formats a percentile of all samples together, which is given in nanoseconds. Returns a dash for
+/// `None`, which means that there are too few samples.
 pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
     let seconds = nanoseconds.map(|time| f64::from(time) / 1e9);
     seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
@@ -152,8 +152,8 @@ pub(crate) fn lost(one: &Measured) -> String {
     one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
 }
 
-/// Returns the combinations of storage and synchronisation that do not exist. Each element has the
-/// names of combinations and the reason that they have in common.
+/// Returns the combinations of storage and synchronisation that do not exist, grouped by reason.
+/// Each element has the names of up to six combinations, and the reason.
 pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
     for combination in &findings.not_offered {

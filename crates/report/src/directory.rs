@@ -45,7 +45,7 @@ pub struct RunDirectory {
     papers: Papers,
 }
 
-/// The output that a run directory contains in addition, for use in papers.
+/// The options for additional files in a run directory, which are meant for use in papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Papers {
     /// The width for which the files of figures are laid out, or `None` for their width in the
@@ -113,7 +113,7 @@ pub struct FileFailure {
 
 impl RunDirectory {
     /// Creates the directory of a controller benchmark before the run starts, so that a bad path
-    /// fails early. It is the given directory, which must be new or empty, or
+    /// fails early. The directory `given` must be new or empty. If it is `None`, the directory is
     /// `runs/<UTC time>-probe`.
     ///
     /// # Errors
@@ -144,10 +144,11 @@ impl RunDirectory {
         })
     }
 
-    /// Returns the directory of an earlier run, which is to be continued.
+    /// Returns the directory of an earlier run that is to be continued. Nothing is created or
+    /// written.
     ///
     /// # Errors
-    /// Returns a [`CreateError`] if the directory cannot be created or used.
+    /// Returns a [`CreateError`] if the path does not exist, cannot be read or is not a directory.
     pub fn reopen(path: &Path) -> Result<Self, CreateError> {
         let io = |source| CreateError::Io { path: path.to_owned(), source };
         if !fs::metadata(path).map_err(io)?.is_dir() {

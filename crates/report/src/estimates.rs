@@ -6,7 +6,7 @@
 use probe::outcome::{Completion, Counts, Latency, Point, Trial};
 use statistics::{Estimate, Unit, can_state};
 
-/// The latency or delay that is measured for each packet-in.
+/// A kind of latency or delay that is measured in each trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The round-trip time from the time at which the packet-in was to be sent.
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     FromSent,
     /// The round-trip time from sending, for all answers that arrived in the measure window.
     InWindow,
-    /// The delay from the time at which the packet-in was to be sent to that at which it was.
+    /// The delay of the sending: from the time at which the packet-in was due until it was sent.
     Lag,
     /// The longest time that an answer may have waited at the probe before the probe read it.
     Unread,
@@ -23,8 +23,8 @@ pub(crate) enum Kind {
 
 /// The share of packet-ins without a sample above which a mean does not represent all of them.
 const NOTABLE: f64 = 0.01;
-/// The sign beside a statistic that covers too few packet-ins, because the missing ones could make
-/// it arbitrarily large.
+/// The sign beside a statistic that covers too few packet-ins. The packet-ins without a sample
+/// could make the true value of the statistic arbitrarily large.
 pub(crate) const UNBOUNDED: &str = "†";
 /// The explanation of the sign [`UNBOUNDED`], which stands below tables.
 pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have no answer, or never left, than lie beyond \
@@ -108,8 +108,9 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Returns whether the value of the statistic is unbounded: more packet-ins of the point lack a
-    /// sample than may lie beyond the quantile.
+    /// Returns whether so many packet-ins of the point lack a sample that the true value of the
+    /// statistic is unbounded. This is the case if their share exceeds the share of packet-ins
+    /// beyond the quantile or, for a mean, [`NOTABLE`].
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
         let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);
@@ -139,8 +140,9 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
 }
 
-/// Returns whether many of the answers in the measure window belong to packet-ins that were due
-/// before it. The round-trip times of the window then differ from those of the packet-ins in it.
+/// Returns whether many of the answers that arrived in the measure window belong to packet-ins that
+/// were due before it. If so, the round-trip times of all answers in the window are reported
+/// separately from those of the packet-ins that were due in the window.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);

@@ -132,8 +132,8 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
 }
 
 /// Formats a mean whose interval from `low` to `high` is limited to possible values, in a common
-/// unit: `3.3 (0-8.8) ms`. The number of digits follows from `half`, half of the interval before it
-/// was limited.
+/// unit: `3.3 (0-8.8) ms`. `half` is half of the width of the interval without this limit and
+/// determines the number of digits.
 pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> String {
     let scale = scaling(unit, if mean == 0.0 { half } else { mean });
     let (text, _, suffix) = mean_and_interval(mean, half, unit);
@@ -165,8 +165,8 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     }
 }
 
-/// Formats a mean and half of its interval as numbers in one unit with equally many decimals.
-/// Returns both, and the suffix of the unit.
+/// Formats a mean and half of its confidence interval in one unit with equally many decimals.
+/// Returns the text of the mean, the text of half of the interval, and the suffix of the unit.
 pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
     let scale = scaling(unit, if mean == 0.0 { ci } else { mean });
     let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);

@@ -14,8 +14,8 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Interv
 /// The number by which nanoseconds are divided in the percentile distribution, which is in
 /// microseconds.
 const DISTRIBUTION_UNIT: f64 = 1e3;
-/// The number by which nanoseconds are divided for the largest value of an interval, which the
-/// tools expect in milliseconds.
+/// The divisor that converts nanoseconds to milliseconds, in which an interval log states the
+/// largest value of an interval.
 const INTERVAL_LOG_UNIT: f64 = 1e6;
 /// The number of rows of the percentile distribution for each halving of the distance to 100 %, as
 /// in HdrHistogram's default.

@@ -122,9 +122,9 @@ fn predicted_interval(predicted: &Predicted) -> String {
     }
 }
 
-/// The rows and columns of a heat map of cells with two functions. Each row is a function of one
-/// kind (such as matches), each column one of another (such as actions). The first of each belongs
-/// to the baseline.
+/// The rows and columns of a heat map of cells with two functions. Rows are functions of one kind,
+/// such as matches, and columns are functions of another kind, such as actions. The first row and
+/// the first column stand for the baseline.
 #[derive(Debug, PartialEq)]
 struct Axes {
     rows: Vec<String>,
@@ -192,8 +192,8 @@ impl Axes {
     }
 }
 
-/// Returns remarks that a reader needs before the figures, the most serious first. The `bool` says
-/// whether a remark is a warning.
+/// Returns the remarks that a reader needs before the figures, the most serious first. The `bool`
+/// of a remark is `true` if the remark is a warning.
 fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let counts = verification
@@ -262,8 +262,8 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     remarks
 }
 
-/// Returns remarks on how the device changed during the measurement. The `bool` says whether a
-/// remark is a warning.
+/// Returns remarks on how the device changed during the measurement. The `bool` of a remark is
+/// `true` if the remark is a warning.
 fn remarks_on_drift(drift: &Drift) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let interval =

@@ -7,8 +7,8 @@ use crate::format::printable;
 use crate::page::{Block, Note, Page, Text};
 use crate::terminal::{Layout, Paint};
 
-/// Formats a paragraph for each process that shared a run, after what is missing. The text is empty
-/// for a single process; otherwise it ends with a newline.
+/// Formats a paragraph for each process that shared a run. A paragraph about missing work stands
+/// first. The text is empty for a run of a single process; otherwise it ends with a newline.
 #[must_use]
 pub fn text(provenance: &Provenance, layout: Layout) -> String {
     if provenance.shares.is_empty() {

@@ -117,8 +117,8 @@ fn percentile(times: Option<&Times>, share: f64) -> String {
     found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))
 }
 
-/// Returns a name for the throughput that is possible without any program, by copying packets or
-/// returning them.
+/// Returns a name for the throughput without any P4 program, in which packets are only copied in
+/// memory or sent back through the port.
 fn limit(io: Io) -> &'static str {
     match io {
         Io::Memory => "copying alone",
@@ -126,10 +126,9 @@ fn limit(io: Io) -> &'static str {
     }
 }
 
-/// Returns the rows of the table of costs, one for each number of entries and update method, which
-/// are the first two cells. The next three cells are the cycles of a packet in the parser (with its
-/// copy), after the parser, and around both. The last cell is the share of the time that table
-/// lookups take.
+/// Returns the rows of the table of costs, one for each case whose costs were measured. The cells
+/// are the number of entries, the method, the cycles of a packet in the parser (with its copy),
+/// after the parser and around both, and the share of the time that table lookups take.
 fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points
@@ -156,8 +155,9 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     rows.collect()
 }
 
-/// Formats the share of a packet's time that table lookups take. The difference of two measurements
-/// may be negative by chance, in which case only the end of its interval says something.
+/// Formats the share of a packet's time that table lookups take. The share is a difference of two
+/// measurements and may be negative by chance; if it is, the text states only the upper end of the
+/// interval, or `none` if that is not positive either.
 fn saved(share: &Estimate) -> String {
     if share.mean >= 0.0 {
         return estimate(share, Unit::Fraction);

@@ -26,7 +26,8 @@ pub enum Spread {
     /// The 95 % confidence interval of the mean, limited to values that are possible. For example,
     /// a time cannot be negative.
     Cut {
-        /// Half of the width of the interval before it was limited.
+        /// Half of the width that the confidence interval had before it was limited to possible
+        /// values.
         half: f64,
         /// The lower end of the interval.
         low: f64,

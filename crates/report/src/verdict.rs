@@ -19,8 +19,8 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// A side counts as the limit if the packet-ins that are unanswered because of it exceed this share
-/// of all that were due.
+/// The threshold above which a side counts as the limit. It applies to the packet-ins that are
+/// unanswered because of that side, as a share of all packet-ins that were due.
 const NOTABLE: f64 = 0.01;
 
 /// The verdict on one point of a sweep: the side that limited its rate.
@@ -50,8 +50,8 @@ pub(crate) fn of_point(point: &Point) -> PointVerdict {
     }
 }
 
-/// Returns the side that is responsible for most unanswered packet-ins in all trials together, or
-/// `None` if its share of all that were due is not above [`NOTABLE`].
+/// Returns the side that caused the most unanswered packet-ins in all trials together. Returns
+/// `None` if no side caused more than the share [`NOTABLE`] of the packet-ins that were due.
 fn side_of(accounts: &[Account]) -> Option<Saturated> {
     let sum = |of: fn(&Account) -> u64| accounts.iter().map(of).sum::<u64>();
     let sides = [
@@ -193,9 +193,10 @@ struct Reason {
     share: String,
 }
 
-/// Returns the commonest reason for which trials of a point name `side` as the limit. Reasons that
-/// differ only in numbers count as one. Less common ones are left out, because they may contradict
-/// it: in one trial everything may have left on time, and in another one not.
+/// Returns the most common reason why trials of a point name `side` as the limit. Reasons that
+/// differ only in numbers count as equal. Other reasons are left out, because they may contradict
+/// the most common one. For example, all packet-ins may have left on time in one trial and not in
+/// another.
 fn reason(point: &Point, side: Saturated) -> Option<Reason> {
     let said =
         point.trials.iter().filter(|t| t.verdict.saturated == side).map(|t| &t.verdict.because);

@@ -37,7 +37,8 @@ trait Search {
     fn name(&self) -> &str;
     /// Returns the thread time that all insertions took.
     fn filling(&self) -> Duration;
-    /// Looks up all keys, and returns the sum of the numbers found, each plus one.
+    /// Looks up all keys, and returns the sum of the results. The result for a key is the number of
+    /// the entry that was found plus one, or 0 if no entry matches.
     fn search(&mut self) -> u64;
 }
 

@@ -22,7 +22,8 @@ use crate::sync::Ordering;
 
 /// A function that finds an entry by its key, whose low word comes first.
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
-/// A function that ends the use of the entry that was found last, if the entry's action writes.
+/// A function to call after an action that writes its entry. It stores the parameters that the
+/// action wrote, releases the lock of the entry, or both.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
 /// A function that prefetches the memory to which the parameters of entries point; see
 /// [`Access::prefetch_named`].
@@ -82,8 +83,9 @@ pub struct Access {
     /// The number of low bits of an entry number that select a slot; the other bits select a
     /// bucket. This is used only if keys are entry numbers.
     pub(crate) number_bits: u64,
-    /// 1 if entries are in the table's buckets and may be found and written there without `find`,
-    /// because no thread writes more than one word of an entry that other threads use; otherwise 0.
+    /// 1 if machine code may find entries in the buckets and write them there without calling
+    /// `find`, otherwise 0. It is 1 only if entries are stored in the buckets and no thread writes
+    /// more than one word of an entry that other threads use.
     pub in_place: u64,
     /// 1 if no other thread uses the table, otherwise 0.
     pub is_alone: u64,
@@ -102,16 +104,17 @@ pub struct Access {
     pub(crate) body: *const c_void,
     /// A bit for each action that writes its entry.
     pub(crate) writing: u64,
-    /// The address of the bucket that is locked until `leave`. If the locked entry is not in a
-    /// bucket, this is another non-null value. Null if nothing is locked.
+    /// The lock that is held until `leave`, or null if nothing is locked. It is the address of the
+    /// locked bucket. If the lock is not in a bucket, it is an arbitrary non-null value.
     pub(crate) line: *mut c_void,
-    /// The key that was found last, if `leave` looks the entry up again.
+    /// The key of the entry that was found last. It is set only in accesses whose `leave` looks the
+    /// entry up again.
     pub(crate) key: [u64; 2],
-    /// The copy of the entry's parameters on which an action works, if it does not use the entry
-    /// in its bucket.
+    /// A copy of the parameters of the entry that was found last. Actions read and write this copy
+    /// in accesses that do not let them use the entry in place.
     pub(crate) value: [u64; 4],
-    /// The number and the action of the entry that was found last, in storages that find entries
-    /// through an index.
+    /// In storages with an index, the record number (low 32 bits) and the action (high 32 bits) of
+    /// the entry that was found last.
     pub(crate) entry: u64,
 }
 
@@ -130,10 +133,10 @@ pub enum Sharing {
     Alone,
     /// Several threads use the table, and none writes an entry that another thread uses.
     Apart,
-    /// An action writes at most one number of its entry, of 1, 2, 4 or 8 bytes. The number is read
-    /// by one instruction and written by one, in place. If two actions write one entry at the same
-    /// time, one of the writes may be lost. Entries that are not stored in a bucket are used as
-    /// with [`Sharing::Unlocked`].
+    /// Several threads use the table, and an action writes at most one number of its entry, which
+    /// has 1, 2, 4 or 8 bytes. The action loads and stores the number in place, each with one
+    /// instruction. If two actions write one entry at the same time, one of the writes may be lost.
+    /// Entries that are not stored in a bucket are used as with [`Sharing::Unlocked`].
     Words,
     /// Entries are read and written whole. If two actions write one entry at the same time, one of
     /// the writes may be lost.
@@ -216,9 +219,9 @@ impl Access {
         }
     }
 
-    /// Prefetches the bucket after each of the buckets at these addresses that has overflowed. An
-    /// entry whose bucket was full when it was inserted is in a later bucket; if a bucket has room
-    /// for two or three entries, this is true of about a tenth of the entries.
+    /// For each of these bucket addresses, prefetches the next bucket if the bucket at the address
+    /// has overflowed. An entry whose bucket was full when it was inserted lies in a later bucket.
+    /// About a tenth of the entries do if a bucket has room for two or three entries.
     ///
     /// # Safety
     /// Each address must be that of a bucket of a table that is alive and may be accessed without
@@ -238,15 +241,17 @@ impl Access {
 
     /// Prefetches the memory that the entries of `keys` point to.
     ///
-    /// The value of each entry holds an address at offset `place`, in bytes and a multiple of 8.
-    /// For each key, the address is written to `named` and its line is prefetched. The address is
-    /// zero if the key has no entry, if the entry is neither in its bucket nor in the bucket after
-    /// that, or if entries may not be accessed without `find`. `buckets` holds the bucket addresses
-    /// of the first keys, as far as they are known.
+    /// The value of each entry holds an address. `place` is the offset of this address in the
+    /// value, in bytes, and must be a multiple of 8. For each key, the address is written to
+    /// `named`, and the cache line at the address is prefetched. Zero is written instead if the key
+    /// has no entry, if its entry is neither in its home bucket nor in the next one, or if entries
+    /// may not be accessed without `find`. `buckets` holds the addresses of the home buckets of the
+    /// first keys; those of the other keys are computed.
     ///
-    /// `found` receives for each key the position of its entry, encoded by the constants of
-    /// [`Probe`] that begin with `FOUND`. It is zero if `named` has no address for the key, if the
-    /// entry is in the table's first bucket but belongs to the last, or if keys are entry numbers.
+    /// `found` receives the position of each key's entry, encoded by the constants of [`Probe`]
+    /// that begin with `FOUND`. It receives zero if `named` received no address, if keys are entry
+    /// numbers, or if the home bucket is the last of the table and the entry overflowed into the
+    /// first.
     ///
     /// # Safety
     /// The table must be alive, and no entry may have been inserted or removed since this access
@@ -324,14 +329,14 @@ pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
     prefetch_to_write(bucket);
 }
 
-/// Implements [`Access::locate`] for accesses by which entries may not be used in their buckets:
-/// writes null addresses.
+/// Implements [`Access::locate`] for accesses that do not let callers use entries in place: writes
+/// a null address for each key.
 pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &mut [Place]) {
     places.fill(Place { value: ptr::null_mut(), action: 0 });
 }
 
-/// Implements [`Access::prefetch_named`] for accesses by which entries may not be used in their
-/// buckets: writes zeros and prefetches nothing.
+/// Implements [`Access::prefetch_named`] for accesses that do not let callers use entries in place:
+/// writes zeros and prefetches nothing.
 pub(crate) unsafe fn no_names(
     _: &Access,
     _: (&[[u64; 2]], &[u64]),

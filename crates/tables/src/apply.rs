@@ -27,8 +27,8 @@ const WORDS: usize = 4;
 
 /// The actions that a batch of packets runs on the entries of a table.
 pub trait Actions {
-    /// Runs the action of a packet on the entry that it matched. `packet` is the index of the
-    /// packet in the batch.
+    /// Runs the action for a packet that matched an entry. The action may read and write the
+    /// parameters of `entry`. `packet` is the index of the packet in the batch.
     fn hit(&mut self, packet: usize, entry: &mut Hit<'_>);
 
     /// Runs the default action for a packet that matched no entry. `packet` is the index of the
@@ -104,8 +104,8 @@ pub struct TableWorker {
     way: Option<Way>,
 }
 
-/// The means by which a worker accesses its table. They are valid until [`PackedTable::reached`]
-/// returns another value than `reached`.
+/// A worker's access to its table. It is valid as long as [`PackedTable::reached`] returns the
+/// value that is stored in the field `reached`.
 #[derive(Debug)]
 struct Way {
     /// The version of the worker's group at which `reached` was last found to be current.
@@ -161,9 +161,11 @@ impl TableWorker {
     }
 
     /// Runs a batch of packets in arrival order. Each packet sees what the packets before it wrote,
-    /// unless the table is changed by digests. A key is a number of two words, low word first:
-    /// either the exact key, or the values of the fields, each shifted to its place
-    /// ([`Finder::places`](crate::Finder::places)).
+    /// unless the table is changed by digests.
+    ///
+    /// Each element of `keys` is a number of two words, low word first. In a table with exact keys,
+    /// it is the key. In other tables, it consists of the values of the fields, each shifted left
+    /// by the number of bits that [`Finder::places`](crate::Finder::places) returns for the field.
     pub fn apply<A: Actions>(&mut self, keys: &[[u64; 2]], actions: &mut A) {
         let Self { table, worker, lookups, digests, way } = self;
         let _inside = worker.enter();
@@ -245,8 +247,8 @@ impl Drop for TableWorker {
     }
 }
 
-/// Returns the current means by which the worker accesses the table. The worker must be inside the
-/// gate, which packets enter before they use a table.
+/// Returns the worker's access to the table, after renewing it if it is no longer valid. The worker
+/// must be inside the gate, which packets enter before they use a table.
 #[inline]
 fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker) -> &'w mut Way {
     let version = worker.group().version();
@@ -317,8 +319,8 @@ impl Way {
 /// of the first packet in its batch; `length` is the number of bytes of the parameters.
 ///
 /// # Safety
-/// The caller must be inside the gate, and must have made the access since it entered, or the table
-/// must not have changed since.
+/// The caller must be inside the gate. `access` must have been made since the caller entered the
+/// gate, or the table must not have changed since `access` was made.
 #[inline]
 unsafe fn run<A: Actions>(
     access: &mut Access,

@@ -52,7 +52,8 @@ impl Block {
     }
 }
 
-/// The memory of the blocks, which the writer and all readers share.
+/// The memory for the blocks of words that make up one search tree. Its segments are allocated
+/// as they are needed. The tree's single writer and all of its readers use the same arena.
 pub(crate) struct Arena {
     segments: [OnceLock<Region>; SEGMENTS],
 }
@@ -100,9 +101,9 @@ fn place(at: usize) -> (usize, usize) {
     (segment, from_first - (FIRST << segment))
 }
 
-/// Returns the length, in words, of a block for `words` words. Longer blocks have only eight
-/// lengths between a power of two and the next, so that a block whose contents grow and shrink can
-/// be reused instead of a free block of every length being kept.
+/// Returns the length, in words, of a block for `words` words. Above [`EXACT`] words, there are
+/// only eight lengths between a power of two and the next. Free blocks can then be reused for
+/// contents that grow and shrink, instead of being kept for every length.
 fn block_length(words: usize) -> usize {
     if words <= EXACT { words } else { words.next_multiple_of(1 << (words.ilog2() - 3)) }
 }
@@ -205,8 +206,8 @@ impl Writer {
     }
 }
 
-/// The word that leads to the root block of a tree. If the tree has no block, the word holds the
-/// result of every lookup.
+/// The word that leads to a tree. Its high half is the position of the root block. Its low half is
+/// the result of every lookup while the tree has no blocks.
 pub(crate) struct Root<'a>(&'a AtomicU64);
 
 impl<'a> Root<'a> {
@@ -214,16 +215,17 @@ impl<'a> Root<'a> {
         Self(word)
     }
 
-    /// Returns the result of a lookup in a tree without blocks, and the tree's root block. The
-    /// caller must stay pinned while it reads the block.
+    /// Returns the two halves of the word: the result of every lookup, which is valid only if the
+    /// tree has no blocks, and the root block. The caller must stay pinned while it reads the
+    /// block.
     #[inline(always)]
     pub(crate) fn load(&self) -> (u32, Block) {
         let word = self.0.load(Ordering::Acquire);
         (word as u32, Block((word >> 32) as u32))
     }
 
-    /// Publishes a new root, and everything that was written before: packets that load the root
-    /// from now on see both.
+    /// Publishes a new root. Packets that load this root also see all words that were written
+    /// before this call.
     pub(crate) fn store(&self, value: u32, block: Block) {
         self.0.store(u64::from(value) | u64::from(block.0) << 32, Ordering::Release);
     }

@@ -13,16 +13,18 @@ use std::time::Duration;
 
 use crate::machine::{self, Cache};
 
-/// The share of accesses that miss from which on a region counts as larger than the cache. A cache
-/// that replaces lines at random misses this share of accesses in a region of 1.33 times its size;
-/// one that replaces the least recently used line misses nearly all as soon as a region is larger.
+/// The share of accesses that must miss for a region to count as larger than the cache. A cache
+/// with random replacement misses this share in a region of 1.33 times its size. A cache that
+/// replaces the least recently used line misses nearly always once a region is larger than the
+/// cache.
 const MISSING: f64 = 0.25;
-/// The factor by which the latency of memory exceeds that of the cache at least. A smaller rise may
-/// be noise, or that of address translation.
+/// The smallest ratio of latencies that counts as the rise from the cache to memory. A smaller rise
+/// may be noise, or an effect of address translation.
 const RISE: f64 = 1.5;
-/// The factor by which latency may still rise when the size of a region in memory doubles.
+/// The largest factor by which latency may rise when the size of a region doubles for the latency
+/// to count as that of memory.
 const SETTLED: f64 = 1.15;
-/// The ratio of the sizes between which the end of the cache is found.
+/// The ratio of [`LastLevel::exceeds`] to [`LastLevel::fits`] at which the bisection ends.
 const RESOLUTION: f64 = 1.06;
 /// The number of times that the end of the cache is searched for.
 const SEARCHES: usize = 3;
@@ -42,7 +44,7 @@ pub struct Point {
     pub nanoseconds: f64,
 }
 
-/// The last-level cache as latency shows it.
+/// The size and latency of the last-level cache, found by measuring the latency of regions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LastLevel {
     /// The largest measured size in bytes that fits the cache.
@@ -71,15 +73,15 @@ pub enum Step {
     Measure(usize),
     /// The cache was found.
     Found(LastLevel),
-    /// Latency does not rise within the sizes that may be measured, or is that of memory for the
-    /// smallest of them already.
+    /// No cache was found: latency does not rise up to the largest permitted size, or even the
+    /// smallest permitted size has the latency of memory.
     NoRise,
 }
 
 /// The sizes among which the last-level cache is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// The smallest size in bytes, which is larger than the cache before the last one.
+    /// The smallest size to measure, in bytes. It must be larger than the second-to-last cache.
     pub least: usize,
     /// The largest size in bytes.
     pub most: usize,
@@ -120,12 +122,13 @@ pub fn next_step(points: &[Point], sizes: Sizes) -> Step {
     Step::Measure(middle)
 }
 
-/// Measures the last-level cache of the core on which the calling thread runs. `caches` are those
-/// that the kernel reports, nearest first. Returns `None` if latency shows no cache that is larger
-/// than the last but one of them, if memory does not suffice, or if the measurement is interrupted.
+/// Measures the last-level cache of the core on which the calling thread runs. `caches` holds the
+/// caches that the kernel reports, nearest first. Returns `None` if no cache larger than the
+/// second-to-last of these is found, if memory does not suffice, or if the measurement is
+/// interrupted.
 ///
-/// Other programs and guests use the cache too, more or less of it from one moment to the next. The
-/// end of the cache is therefore searched for three times, and the median is returned.
+/// The share of the cache that other programs and guests use varies. Therefore the size is
+/// determined three times, and the median is returned.
 #[must_use]
 pub fn measure(caches: &[Cache], interrupt: &AtomicBool) -> Option<LastLevel> {
     let available = machine::available_memory().unwrap_or(MAX);

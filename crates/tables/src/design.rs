@@ -70,8 +70,10 @@ impl Wait {
 /// The method that keeps apart the threads that read and write one table at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Synchronisation {
-    /// There are two replicas. A writer changes the passive one, swaps the two, waits, and changes
-    /// the other one ("t4p4s" in the paper).
+    /// The table has two replicas, of which readers use the active one. To change an entry, a
+    /// writer changes it in the passive replica, makes that replica the active one, waits for
+    /// readers of the other replica, and then changes the entry there as well. The paper that the
+    /// crate's documentation cites calls this "t4p4s".
     DoubleBuffer {
         /// The method by which the writer waits after the swap.
         wait: Wait,

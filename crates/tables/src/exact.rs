@@ -63,8 +63,8 @@ pub enum ExactTableError {
     /// limits of every table.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The key is wider than 128 bits, or the parameters are longer than 32 bytes. An entry of this
-    /// size in both just fits into a bucket of one cache line.
+    /// The key is wider than 128 bits, or the parameters are longer than 32 bytes. At both limits,
+    /// a bucket of one cache line holds a single entry.
     #[error(
         "keys of {key_bits} bits with {parameter_bytes} B of parameters do not fit a cache line, and entries of \
          compiled programs do not exceed one"
@@ -240,10 +240,10 @@ impl ExactTable {
         }
     }
 
-    /// Returns a smaller table with the same entries if at most an eighth of this table's room is
-    /// in use. Otherwise returns `None`, because shrinking is not worth its time. Returns `None`
-    /// too for small tables, which are never shrunk, and if memory does not suffice. During the
-    /// call, other threads may read entries of this table, but not write them.
+    /// Returns a smaller table with the same entries. Returns `None` if more than an eighth of the
+    /// room of this table is in use, if this table is too small to be worth shrinking, or if memory
+    /// does not suffice. During the call, other threads may read entries of this table, but not
+    /// write them.
     #[must_use]
     pub fn shrunk(&self) -> Option<Self> {
         if self.size <= SMALLEST_SHRUNK || self.body.needed() > self.size / 8 {
@@ -481,7 +481,8 @@ impl Body {
         }
     }
 
-    /// Returns the number of entries for which a smaller or larger copy of the table needs room.
+    /// Returns the number of entries for which a copy of the table must have room: the largest
+    /// entry number if keys are entry numbers, otherwise the number of entries.
     fn needed(&self) -> usize {
         match self {
             // The position of an entry is its number, so the largest number determines the room.

@@ -36,8 +36,9 @@ use links::Links;
 /// The largest width of a packed key in bits.
 const MAX_KEY: u32 = 128;
 
-/// A search is rebuilt to save memory only if it has once had more entries than this. If it has no
-/// entries left, more than an eighth of this number suffices.
+/// The largest number of entries for which a search is not rebuilt to save memory. It is compared
+/// with the largest number of entries since the search was last built. If no entries are left, the
+/// limit is an eighth of this number.
 const SMALLEST_REBUILT: usize = 512;
 
 /// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
@@ -182,8 +183,8 @@ impl Finder {
         Ok(number)
     }
 
-    /// Removes the entry with this number. If memory does not suffice to remove it from the search,
-    /// its number is not given to another entry before the search is rebuilt.
+    /// Removes the entry with this number. If memory does not suffice to change the search,
+    /// searches may still find the number, and no other entry gets it until the search is rebuilt.
     pub fn remove(&mut self, number: u32) {
         self.prepare_removal(number);
         let _ = self.publish();
@@ -231,7 +232,8 @@ impl Finder {
     /// call, which is short.
     ///
     /// # Errors
-    /// Returns an error if memory does not suffice; then nothing has changed.
+    /// Returns an error if memory does not suffice. A failed insertion changes nothing. After a
+    /// failed removal, the entry no longer counts, but searches may still find its number.
     pub fn publish(&mut self) -> Result<(), FinderError> {
         let Some(Pending { prepared, link, number, adds }) = self.pending.take() else {
             return Ok(());
@@ -448,8 +450,8 @@ impl Search {
     }
 }
 
-/// The kinds of a search: by rules with priorities, by prefixes of keys of one word, or by prefixes
-/// of keys of two words.
+/// The kind of a search by rules with priorities. The other two kinds are [`SHORT`], a search by
+/// prefixes of keys of one word, and [`MEDIUM`], a search by prefixes of keys of two words.
 const RULES: u8 = 0;
 const SHORT: u8 = 1;
 const MEDIUM: u8 = 2;

@@ -64,8 +64,8 @@ pub struct Inside<'g> {
     lane: &'g Lane,
 }
 
-/// A guard for a packet that left the gate although the guard of its entry is still held. The
-/// packet enters again when this is dropped, so that the other guard finds it inside.
+/// A guard for a packet that has left the gate temporarily while its [`Inside`] guard still exists.
+/// Dropping this guard makes the packet enter again, as [`Inside`] requires.
 struct Outside<'g> {
     gate: &'g Gate,
     lane: &'g Lane,

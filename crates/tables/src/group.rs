@@ -82,8 +82,8 @@ impl WorkerGroup {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Returns a number that changes whenever workers must access any table of the group in another
-    /// way. A worker reads it inside the gate.
+    /// Returns a version number that changes whenever workers must renew their access to any of the
+    /// group's tables. A worker must read it inside the gate.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)

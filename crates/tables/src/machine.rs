@@ -64,8 +64,8 @@ pub struct Cache {
     pub level: u8,
     /// The size of the cache in bytes.
     pub bytes: usize,
-    /// The size in bytes that the processor reports, if `bytes` was measured by latency. The two
-    /// may differ in a virtual machine.
+    /// The size in bytes that the processor reports, or `None` if `bytes` is that size. If `bytes`
+    /// was measured by latency, it may differ from the reported size in a virtual machine.
     pub claimed: Option<usize>,
 }
 

@@ -379,10 +379,10 @@ impl PackedTable {
         read(&self.entries).table.memory()
     }
 
-    /// Returns the number of entries of a sharded table that packets of several workers wrote, as
-    /// far as this is known from workers that have left. An entry may be counted once for each of
-    /// them. If the number is not 0, values were lost: each worker has its own copy of an entry, so
-    /// all packets that write one entry must be processed by one worker.
+    /// Returns the number of entries of a sharded table that packets of several workers wrote. Only
+    /// writes of workers that have left are known, and an entry may be counted several times. If
+    /// the number is not 0, values were lost: each worker has its own copy of an entry, so all
+    /// packets that write one entry must be processed by one worker.
     #[must_use]
     pub fn divided(&self) -> u64 {
         read(&self.entries).table.divided()
@@ -403,8 +403,8 @@ impl PackedTable {
         self.group.moved();
     }
 
-    /// Waits until all workers have been outside the gate. Each then looks up again how it accesses
-    /// this table.
+    /// Waits until all workers have been outside the gate, and makes each renew its access to this
+    /// table when it enters again.
     pub fn look_again(&self) {
         drop(self.close_for_change());
     }

@@ -138,8 +138,8 @@ impl Packing {
         length
     }
 
-    /// Returns the bytes of a key in packed order. With each byte comes the number of its bits that
-    /// belong to the key.
+    /// Returns the bytes of a key in packed order. Each element is a byte and the number of its low
+    /// bits that belong to the key.
     fn parts<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = (u8, u32)> + 'a {
         self.fields.iter().flat_map(move |field| {
             let bytes = field.bits.div_ceil(8);

@@ -51,7 +51,8 @@ const RESULTS: usize = INHERITED + 1;
 /// The bit of a slot of the array that is set if the remaining bits are the position of a node, and
 /// not a result.
 const NODE: u32 = 1 << 31;
-/// The number of entries for which a table must be made so that its array has 24 bits and not 18.
+/// The number of entries from which on the array of a table is indexed by 24 bits and not 18, if
+/// keys have at most 32 bits.
 const MANY: usize = 1 << 16;
 /// The largest length in bits of a prefix that is stored in the small array.
 const SHORT: u32 = 12;
@@ -115,7 +116,8 @@ impl KeyBits for &[u8] {
     }
 }
 
-/// The mask of the prefixes of one to five bits of each six-bit value, in a node's first word.
+/// For each six-bit value, a mask of the bits in a node's first word that stand for the value's
+/// prefixes of one to five bits.
 const ANCESTORS: [u64; 64] = {
     let mut ancestors = [0; 64];
     let mut bits = 0;
@@ -155,8 +157,8 @@ pub(crate) struct PrefixWriter {
     known: HashMap<u32, u32, KeyHash>,
     /// The length of each prefix in `known`, by its result.
     lengths: Vec<u8>,
-    /// A copy of the small array. If the writer read the array itself, this would hide earlier
-    /// reads of packets from the model checker.
+    /// A copy of the small array. The writer reads the copy, because reads of the array itself
+    /// would hide earlier reads by packets from the model checker.
     short: Vec<u32>,
 }
 
@@ -615,9 +617,9 @@ impl Draft {
     }
 }
 
-/// Sets or removes an element of a list in which each element belongs to a set bit of `map`. The
-/// elements are in the order of the bits, after `before` other elements. `None` removes the
-/// element.
+/// Sets the element for `bit` to `value`, or removes it if `value` is `None`. `list` holds one
+/// element for each set bit of `map`, in the order of the bits, after `before` elements that do not
+/// belong to `map`.
 fn put(map: &mut u64, list: &mut Vec<u32>, before: usize, bit: u32, value: Option<u32>) {
     let place = before + below(*map, bit);
     match (value, *map & 1 << bit != 0) {

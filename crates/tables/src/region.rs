@@ -191,8 +191,8 @@ impl<'a> Words<'a> {
         self.start
     }
 
-    /// Returns the four bytes at `offset`, a multiple of 4 below the length of a line. Other
-    /// offsets lead to other bytes of the line.
+    /// Returns the four bytes at `offset`, which must be a multiple of 4 below [`LINE`]. Debug
+    /// builds panic if it is not; other builds mask the offset, so that it stays inside the line.
     #[inline(always)]
     pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {
         debug_assert!(offset.is_multiple_of(4) && offset < LINE);
@@ -201,8 +201,8 @@ impl<'a> Words<'a> {
         unsafe { &*self.start.add(offset & (LINE - 4)).cast::<AtomicU32>() }
     }
 
-    /// Returns the eight bytes at `offset`, a multiple of 8 below the length of a line. Other
-    /// offsets lead to other bytes of the line.
+    /// Returns the eight bytes at `offset`, which must be a multiple of 8 below [`LINE`]. Debug
+    /// builds panic if it is not; other builds mask the offset, so that it stays inside the line.
     #[inline(always)]
     pub(crate) fn word64(self, offset: usize) -> &'a AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset < LINE);

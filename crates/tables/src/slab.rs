@@ -38,7 +38,8 @@ struct Places {
     regions: BTreeMap<usize, Part>,
     /// The start addresses of the regions with a free place.
     with_room: BTreeSet<usize>,
-    /// The number of bytes of the largest region, which the next region doubles.
+    /// The number of bytes of the largest region. The next region has twice this size, at most
+    /// [`MAX`].
     last: usize,
     /// The number of values in all regions.
     values: usize,

@@ -203,9 +203,9 @@ impl TernaryTree {
         }
     }
 
-    /// Returns the two children of a node that the search for a key visits: the one for the key's
-    /// byte or number, and the one for rules that match several values of it. In a node that is
-    /// divided by rank, these are both sides.
+    /// Returns the two children of a node that a search visits: the child for the key's byte or
+    /// number, and the open child, whose rules match several values of the byte or number. If the
+    /// node divides by rank, returns both of its sides.
     #[inline(always)]
     fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
@@ -468,7 +468,8 @@ enum Kind {
 /// The first word of a block, which describes a node or a leaf.
 struct Head {
     kind: Kind,
-    /// The byte of the key at which the byte or number begins by which the node divides its rules.
+    /// The index in the key of the byte by which the node divides its rules, or of the first byte
+    /// of the number.
     at: usize,
     length: usize,
     /// The highest priority of the rules below this node.
@@ -508,16 +509,17 @@ const BYTE_OPEN: usize = 12;
 /// The index of the half with the open child (for rules that match several values of the byte), in
 /// a node that divides by a byte of many values. It follows the head and the counts.
 const BYTES_OPEN: usize = 4;
-/// The number of different values from which on a node has a child for each of the 256 values of a
-/// byte. A search then counts no bits, and the node is at most four times as large.
+/// The number of children from which on a node that divides by a byte has a slot for each of the
+/// 256 values. A search of such a node needs no counting of bits, and the node is at most four
+/// times as large as one that has slots for its children only.
 const MANY: usize = 64;
 /// The index of the half with the first child of a node that divides by a number. It follows the
 /// head, the counts and the threshold.
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
 /// The index of the half with the first child of a node that divides by rank. It follows the head,
-/// the counts, and the order and the complement of the priority of the last rule of the first
-/// child. The open child of such a node is always empty.
+/// the counts, and two words with the rank of the first child's last rule: its order, and the
+/// complement of its priority. The open child of such a node is always empty.
 const RANK_SIDES: usize = 8;
 const RANK_OPEN: usize = 10;
 

@@ -651,8 +651,9 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Processes and checks rings of packets until `stop` is set, which this worker does itself
-    /// after `time`. Then waits until all changes of entries have been written.
+    /// Processes and checks rings of packets until `stop` is set. The worker sets `stop` itself
+    /// when `time` has passed. If table updates are sent by way of a controller, the worker then
+    /// waits until the switch has applied or refused all of them.
     fn run(&mut self, expected: &Expected, time: Duration, stop: &AtomicBool) {
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {

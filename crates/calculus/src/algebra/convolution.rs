@@ -109,8 +109,10 @@ impl Curve {
     }
 }
 
-/// The least number of pairs of convex runs for which a convolution first tests whether its curves
-/// are sub-additive. For sub-additive curves fewer pairs suffice.
+/// If two different curves have more pairs of convex runs than this, [`on_window`] tests whether
+/// both curves are sub-additive and zero at zero, unless the test is expensive. For such curves, it
+/// suffices to combine the runs where each curve lies below the other, which may be far fewer, and
+/// to take the minimum with both curves.
 const MANY_PAIRS: usize = 1 << 12;
 
 /// Returns the min-plus convolution of `f` and `g` on the times `[0, end)`.

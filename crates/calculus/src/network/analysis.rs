@@ -343,11 +343,12 @@ pub struct Analyser<'n> {
     cuts: linear::Cuts,
     /// Whether the servers of the network depend on each other cyclically.
     is_cyclic: bool,
-    /// The network without its cycles: cut at links whose bursts are bounded by residual service.
-    /// It is computed on first use, for cyclic networks only.
+    /// The network with its cycles cut, such that it is feed-forward. [`bursts::cut`] computes the
+    /// arrival curves over the cut links by the method [`bursts::By::LeftOver`] (residual service).
+    /// The cut network is computed on first use, for cyclic networks only.
     cut: OnceLock<Result<Common<'n>, AnalysisError>>,
-    /// The network without its cycles: cut at links whose bursts are bounded by residual service
-    /// and by linear programs. It is computed on first use, for cyclic networks only.
+    /// The network with its cycles cut as in `cut`, with the arrival curves over the cut links
+    /// bounded by linear programs too. It is computed on first use, for cyclic networks only.
     cut_by_programs: OnceLock<Result<Common<'n>, AnalysisError>>,
     /// The number of flows that [`Analyser::assess`] has finished so far.
     assessed: AtomicUsize,

@@ -4,8 +4,8 @@ use super::Picoseconds;
 
 /// A window of fixed work after a packet, and the interrupts since the previous window.
 ///
-/// The first control window of a block is before its first packet, so window n + 1 is the one after
-/// packet n.
+/// The first control window of a block is before its first packet. If windows and packets are
+/// numbered from 0, window n + 1 thus follows packet n.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Control {
     /// The duration of the fixed work.

@@ -85,13 +85,13 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The state of the measuring machine around one block. The device uses the machine's processor,
-/// too.
+/// The state of the measuring machine around one block. The machine is observed only if the device
+/// uses its processor, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The slowdown of a fixed workload, as a share of its best time: the larger of those right
-    /// before and right after the block.
+    /// The slowdown of a fixed workload, as a share of its best time. The workload is timed right
+    /// before and right after the block, and the larger slowdown counts.
     pub slower: f64,
     /// The number of earlier attempts at this block that were discarded because the machine was
     /// disturbed.
@@ -104,8 +104,8 @@ pub struct Machine {
     /// block's duration, or `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// The median delay of the block divided by that of the cell's earlier blocks, or `None` for
-    /// the first block of a cell.
+    /// The median delay of the block divided by the median of those of the cell's earlier blocks,
+    /// or `None` if one of them is unknown, as for the first block of a cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_others: Option<f64>,
 }
@@ -115,19 +115,21 @@ impl Machine {
     /// is larger than the usual variation of the workload and smaller than the slowdown that a busy
     /// neighbour causes.
     pub const TOLERANCE: f64 = 0.15;
-    /// The share of a block's duration above which waiting for a processor disturbs it. Threads of
-    /// a device wake each other, which takes some microseconds for each packet; a program that
-    /// competes for their core takes whole milliseconds.
+    /// The share of a block's duration above which the block counts as disturbed because threads
+    /// waited for a processor. Threads of a device that wake each other wait some microseconds for
+    /// each packet; a program that competes for their core makes them wait whole milliseconds.
     pub const WAITING: f64 = 0.1;
-    /// The share of a block's duration above which other programs on its cores disturb it. The
-    /// kernel's own threads use some time for each packet.
+    /// The share of a block's duration above which the block counts as disturbed because other
+    /// programs used the cores of the measurement. The kernel's own threads use some time for each
+    /// packet, so the limit is not zero.
     pub const OTHERS: f64 = 0.25;
     /// The ratio of a block's median to that of the cell's other blocks above which the block
     /// counts as disturbed. Blocks of a steady device differ by some percent.
     pub const UNLIKE: f64 = 2.0;
 
-    /// Returns whether the block counts as disturbed: because the machine was slow, its threads
-    /// waited, other programs ran, or its delays are unlike those of the cell's other blocks.
+    /// Returns whether the block counts as disturbed. It does if the machine was slow, threads of
+    /// the measurement waited, other programs ran, or the block's median delay is far above that of
+    /// the cell's other blocks.
     #[must_use]
     pub fn disturbed(self) -> bool {
         let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);

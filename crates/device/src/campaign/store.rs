@@ -26,7 +26,7 @@ pub enum WriteError {
     Io {
         /// The path of the file that cannot be written.
         path: PathBuf,
-        /// The error that the operating system or the check reported.
+        /// The I/O error.
         source: io::Error,
     },
     /// The directory already contains a campaign.
@@ -68,7 +68,7 @@ pub enum ReadError {
     Io {
         /// The path of the file that cannot be read.
         path: PathBuf,
-        /// The error that the operating system or the check reported.
+        /// The I/O error.
         source: io::Error,
     },
     /// A line of a file is not the expected JSON.
@@ -158,7 +158,7 @@ pub struct BlockPlan {
 
 /// A writer that appends measurements to the files of a campaign.
 ///
-/// What was appended survives the end of this process at once, and that of the machine only after
+/// Appended data survive the end of this process at once, but a crash of the machine only after
 /// [`Writer::sync`]. The writer does not sync by itself, because the disk would disturb the
 /// measurement that follows.
 #[derive(Debug)]
@@ -192,13 +192,12 @@ impl Writer {
         Self::open(directory, description.cells.len(), 0, 0)
     }
 
-    /// Opens the files of an interrupted campaign to append to them, and returns the campaign as
-    /// far as it is complete. Incomplete data after the last complete line of the journal are
-    /// truncated.
+    /// Opens the files of an interrupted campaign to append to them. Returns the writer, and the
+    /// campaign up to the last complete line of its journal. Data after this line are truncated.
     ///
     /// # Errors
-    /// The outer error is a [`ReadError`] if the campaign cannot be read, the inner one a
-    /// [`WriteError`] if it cannot be written.
+    /// Returns a [`ReadError`] as the outer error if the campaign cannot be read, and a
+    /// [`WriteError`] as the inner error if its files cannot be opened for writing.
     pub fn resume(directory: &Path) -> Result<Result<(Self, Campaign), WriteError>, ReadError> {
         let (campaign, whole) = read(directory)?;
         let end = campaign.blocks.iter().map(|measured| end_of(&measured.block)).max().unwrap_or(0);

@@ -30,9 +30,9 @@ impl std::fmt::Display for Semantics {
 /// The service curves of a device that performs several functions for each packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// The minimum service curves, for each level that is an upper bound, such as a percentile: a
+    /// The minimum service curves. Each level that is an upper bound, such as the maximum, has a
     /// burst-delay curve (equation 1) and, if rates are known, a rate-latency curve (equation 2)
-    /// for each semantics.
+    /// for each of the two semantics.
     pub minimum: Vec<MinimumService>,
     /// The maximum service curve (equation 4), or `None` if the line rate is unknown.
     pub maximum: Option<MaximumService>,
@@ -125,9 +125,9 @@ impl Model {
         Ok(Curves { minimum, maximum: self.maximum_service(under, composition)?, remarks })
     }
 
-    /// Returns the highest rate without loss, R_min in bit/µs, of the baseline and of each
-    /// function, or `None` if that of the baseline is unknown. A function without a measured rate
-    /// gets the rate of the baseline, which a remark states.
+    /// Returns the highest rates without loss, R_min in bit/µs, of the baseline and of each
+    /// function. Returns `None` if the rate of the baseline is unknown. A function without a
+    /// measured rate gets the rate of the baseline. Both cases add a remark to `remarks`.
     fn rates(
         &self,
         under: &SettingModel,
@@ -154,13 +154,14 @@ impl Model {
         Some(Rates { baseline: bits_per_microsecond(baseline), functions: rates })
     }
 
-    /// Returns the minimum service curve of a pipelined device: the convolution of the curves of
-    /// all functions (equation 3), and of a server that adds the delay by which these fall short of
-    /// the bound on the predicted delay.
+    /// Returns the minimum service curve of a pipelined device (equation 3). It is the convolution
+    /// of the curves of the baseline and of all functions, and of one more server. This server adds
+    /// the latency that is missing up to the bound on the predicted delay.
     ///
-    /// The curves of the functions come from the values of the samples, without their confidence
-    /// intervals. They also are curves of fluid servers: their convolution counts the transmission
-    /// of a packet once, but a device whose stages store whole packets spends it in each stage.
+    /// Latency is missing for two reasons. The curves of the functions come from measured values,
+    /// without their confidence intervals. In addition, they model fluid servers, whose convolution
+    /// counts the transmission time of a packet once, but a device that stores the packet in each
+    /// stage spends this time in each stage.
     fn pipelined(
         &self,
         under: &SettingModel,
@@ -238,9 +239,10 @@ struct Rates {
     functions: Vec<Rational>,
 }
 
-/// Returns the minimum service curve of a device that performs all functions for a packet before
-/// the next one. Its rate is R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0;
-/// a negative c_i counts as zero.
+/// Returns the minimum service curve of a device that performs all functions for a packet before it
+/// takes the next packet. Its rate is R = L / (c_0 + sum of c_i), where L is the packet length, R_0
+/// and R_i are the rates of the baseline and of function i, c_0 = L/R_0, and c_i = L/R_i - L/R_0. A
+/// negative c_i counts as zero.
 fn run_to_completion(
     under: &SettingModel,
     predicted: &Predicted,
@@ -265,8 +267,9 @@ fn run_to_completion(
     })
 }
 
-/// Returns how strong a statement a curve is. A curve of maxima holds for every packet if those are
-/// true maxima and costs are constant. A curve of percentiles is as strong as the percentiles.
+/// Returns the strength of a minimum service curve. A curve of the maximum is deterministic if
+/// costs are constant; it assumes that no delay exceeds the measured maxima. Any other curve is as
+/// strong as the predicted delay.
 fn guarantee(predicted: &Predicted, composition: &Composition) -> Guarantee {
     match predicted.level {
         Level::Maximum if composition.refused.is_empty() => Guarantee::Deterministic,

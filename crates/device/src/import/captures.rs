@@ -15,11 +15,11 @@ pub struct Captured<'a> {
     pub data: &'a [u8],
 }
 
-/// The bytes by which a packet is recognised in both captures. They are in the payload, because
-/// headers change on the way.
+/// The bytes by which a packet is recognised in both captures. They should lie in the payload,
+/// because devices may change headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
-    /// The last `n` bytes of the frame, so that headers may grow and shrink.
+    /// The given number of bytes at the end of the frame, so that headers may grow and shrink.
     Tail(usize),
     /// Bytes at a fixed offset.
     At {
@@ -39,8 +39,9 @@ impl Identity {
     }
 }
 
-/// The timestamps and numbers of packets with equal identities that were captured before the device
-/// and have not been found after it.
+/// A queue of packets with equal identities from the capture before the device, in the order of the
+/// capture. They have not been matched with a packet after the device yet. Each element has the
+/// timestamp of a packet and its index in the capture.
 type Waiting = VecDeque<(u64, u32)>;
 
 /// Matches the packets of a capture after a device with those of a capture before it, and returns

@@ -75,9 +75,9 @@ pub trait Bench {
         None
     }
 
-    /// Returns the times for which threads of the bench and of the device have waited for a
-    /// processor, and for which their cores were busy. Returns `None` if the device has processors
-    /// of its own, or no threads of its own.
+    /// Returns how long threads of the bench and of the device have run and waited for a processor,
+    /// and how long their cores were busy. Returns `None` if the device has processors of its own
+    /// or no threads of its own, or if these times cannot be read.
     fn contention(&mut self) -> Option<Contention> {
         None
     }
@@ -89,7 +89,7 @@ pub trait Bench {
 pub struct Contention {
     /// The time for which threads of the bench and of the device waited for a processor, summed.
     pub waited: Duration,
-    /// The time for which these threads ran, summed.
+    /// The time for which threads of the bench and of the device ran, summed.
     pub ran: Duration,
     /// The time for which the cores of the bench and of the device were busy, with any program.
     pub busy: Duration,
@@ -139,8 +139,9 @@ pub enum BenchError {
 
 /// An observer of a campaign's progress, which may also stop the campaign.
 pub trait Watch {
-    /// Called before each measurement, also one that is repeated, and before each tried rate. If
-    /// this returns `Break`, the campaign stops, and finished measurements are kept.
+    /// Reports the next step: each measurement, each repetition of a disturbed or failed one, and
+    /// each rate that is tried. If this returns `Break`, the campaign stops, and finished
+    /// measurements are kept.
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
 }
 
@@ -163,7 +164,7 @@ pub enum ConductError {
     /// The bench could not configure the device or send packets.
     #[error("cell {cell}: {source}")]
     Bench {
-        /// The combination of functions that was being measured.
+        /// The name of the cell that was being measured.
         cell: String,
         /// The error that the bench reported.
         source: BenchError,
@@ -261,8 +262,9 @@ fn rate_searches(plan: &Plan, before: &Campaign) -> Vec<Resumed> {
     searches.filter(|resumed| resumed.search.end().is_none()).collect()
 }
 
-/// Returns a search that knows the results of earlier trials, or a new search if these are not the
-/// trials of one search.
+/// Returns a search that continues after the trials of earlier runs of the campaign. Returns a new
+/// search if there are more trials than one search needs, because they then stem from several
+/// searches.
 fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearch {
     let begin = || RateSearch::new(rates.from, rates.precision);
     let mut search = begin();
@@ -383,9 +385,9 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits until the machine is fast, or until the block or the campaign has no more readings to
-    /// spend on waiting. Returns how much slower than its best time the fixed workload was at last,
-    /// as a share.
+    /// Times the fixed workload until the machine is fast, or until the limit for this block or for
+    /// the whole campaign is reached. Returns how much slower than its best time the workload was
+    /// in the last reading, as a share, or `None` if the machine is not observed.
     fn await_fast_machine(&mut self) -> Option<f64> {
         let first = self.yardstick()?;
         self.steadiness.keep(first);

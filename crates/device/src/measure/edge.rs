@@ -189,8 +189,8 @@ fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureEr
     Ok(Measured { campaign, ending, stability: remarks })
 }
 
-/// Checks that an interrupted campaign can be resumed with the present plan. Returns the difference
-/// between the two in words if it cannot.
+/// Checks that an interrupted campaign can be resumed with the present plan. The error states, in
+/// words, what differs between the two plans.
 fn check_resumable(
     before: &Description,
     now: &Description,
@@ -339,8 +339,8 @@ enum Started {
     OpenVSwitchLater(openflow::Version),
 }
 
-/// Connects to the device of a plan if it runs already. Returns [`Started::Later`] for a switch
-/// that this process must start.
+/// Connects to the device of a plan if it is already running. For a switch that this process must
+/// start, returns [`Started::SoftwareSwitchLater`] or [`Started::OpenVSwitchLater`].
 fn connect(plan: &Plan) -> Result<Started, BenchError> {
     Ok(match &plan.device {
         DeviceKind::OpenVSwitch { version } => Started::OpenVSwitchLater(*version),

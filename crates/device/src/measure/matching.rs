@@ -123,8 +123,8 @@ impl PacketTracker {
         }
     }
 
-    /// Returns the number of packets that have been sent and whose timestamps, of sending and of
-    /// arrival, have not both been seen yet.
+    /// Returns the number of packets that have been sent and that lack the timestamp of sending or
+    /// the timestamp of arrival.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding

@@ -278,7 +278,7 @@ pub struct WirePlan {
     pub keep_awake: bool,
 }
 
-/// A checked plan: which measurements of which device a campaign makes.
+/// A checked plan, which states the device and the measurements of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The kind of device to measure.

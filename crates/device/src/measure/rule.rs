@@ -44,8 +44,8 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     })
 }
 
-/// Returns the largest number of rules that match in this way, if packets enter by `port` and
-/// `greatest` is the greatest number of a port.
+/// Returns the largest number of different rules that compare the fields of `matched`. Packets
+/// enter by `port`, and `greatest` is the greatest port number of the device.
 pub(super) fn most_rules(matched: MatchKind, port: u32, greatest: u32) -> u32 {
     match matched {
         MatchKind::Port => {

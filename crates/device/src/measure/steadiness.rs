@@ -68,8 +68,9 @@ impl Steadiness {
         if best > 0.0 { (reading.as_secs_f64() / best - 1.0).max(0.0) } else { 0.0 }
     }
 
-    /// Returns the median delay of a block divided by the median of those of the cell's blocks that
-    /// were kept, or `None` if no block was kept or a median is unknown.
+    /// Returns the median delay of a block divided by the median of the median delays of the cell's
+    /// blocks that were kept so far. Returns `None` if either median is unknown, or if the divisor
+    /// is not positive.
     pub(super) fn beside_others(&self, cell: CellId, median: Option<i64>) -> Option<f64> {
         let others = self.medians.get(&cell)?;
         let typical = *others.get(others.len().saturating_sub(1) / 2)?;
@@ -83,8 +84,8 @@ impl Steadiness {
         kept.insert(kept.partition_point(|one| *one < median), median);
     }
 
-    /// Returns whether a disturbed block may be measured again that was already repeated `again`
-    /// times. If so, counts the repetition.
+    /// Returns whether a disturbed block that was already repeated `again` times may be measured
+    /// again. If so, counts the repetition.
     pub(super) fn may_repeat(&mut self, again: u32) -> bool {
         let left = self.repeats > 0 && again < Self::REPEATS;
         self.repeats -= u32::from(left);
@@ -100,8 +101,8 @@ impl Steadiness {
     }
 }
 
-/// Returns how much threads waited and other programs ran during a run of packets, by readings
-/// before and after it.
+/// Returns the shares of the duration of a run for which threads waited and other programs ran.
+/// They follow from the readings before and after the run, and are `None` without readings.
 pub(super) fn contended(readings: Option<(Contention, Contention)>, record: &RunRecord) -> Machine {
     /// The error of two readings of the time for which two cores were busy, which the kernel counts
     /// in ticks.

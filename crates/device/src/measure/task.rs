@@ -22,7 +22,8 @@ pub struct PartsSubject {
     pub parts: Arc<[Part]>,
     /// The length of a packet in bytes, with frame check sequence.
     pub packet_bytes: u32,
-    /// The number of entries in each table of the program.
+    /// The number of entries in each table with keys. A table has fewer entries if its narrowest
+    /// key has fewer values.
     pub rules: u32,
 }
 

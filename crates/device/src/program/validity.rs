@@ -125,7 +125,7 @@ impl Known {
         self.stacks.extend(inner.stacks.into_iter().map(|(steps, next)| (under(steps), next)));
     }
 
-    /// Keeps what also holds for `other`.
+    /// Keeps only the facts that `other` contains as well.
     fn join(&mut self, other: &Self) {
         self.headers.retain(|steps, valid| other.headers.get(steps) == Some(valid));
         self.stacks.retain(|steps, next| other.stacks.get(steps) == Some(next));
@@ -136,7 +136,7 @@ impl Known {
 enum Location {
     /// The place is this slot. If the slot is a member of a header union, `union` is the union.
     At { slot: Slot, type_id: TypeId, union: Option<Slot> },
-    /// The place is or lies in some element of this stack.
+    /// The place is an element of this stack with an unknown index, or lies within such an element.
     Somewhere(Slot),
     /// The place lies beyond the end of its stack.
     Nowhere,
@@ -203,7 +203,7 @@ impl HeaderBits {
     }
 }
 
-/// The slots of whose headers or stacks something is known on some path.
+/// The slots of headers with a known validity, and of stacks with a known next index, on any path.
 #[derive(Debug, Default)]
 pub(super) struct KnownSlots {
     headers: Vec<u64>,
@@ -356,7 +356,7 @@ impl Validity {
         self.write(slots, stack, after);
     }
 
-    /// Forgets the validity of headers that a call writes which is not followed.
+    /// Forgets the validity of all headers that a call may write, because the call is not followed.
     pub(super) fn forget_arguments(&mut self, slots: &Slots<'_>, arguments: &[Argument]) {
         for argument in arguments {
             if let Some(place) = written(argument) {

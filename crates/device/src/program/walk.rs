@@ -85,9 +85,9 @@ impl Walker<'_> {
         Ok(ways)
     }
 
-    /// Extends all partial paths by `run`, which follows a parser or control of the architecture,
-    /// and ends the effect of an `exit` or a parser error there. In v1model and PSA, a packet that
-    /// a parser rejects continues, with the error in its metadata.
+    /// Extends all partial paths by a parser or control of the architecture, which `run` follows.
+    /// An `exit` or a parser error has no effect beyond it: in v1model and PSA, a packet that a
+    /// parser rejects continues, with the error in its metadata.
     fn top(
         &self,
         parameters: &[Parameter],

@@ -89,13 +89,15 @@ impl Names {
 /// The data that all partial paths of one walk through a program share.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// Whether only paths with equal parts are merged, so that all paths can be listed.
+    /// Whether partial paths in the same state are merged only if each part (see [`Parts`]) occurs
+    /// equally often on them. This keeps every combination of parts as a path of its own, so that
+    /// the walk can list them. If false, partial paths in the same state are always merged.
     lists: bool,
     parts: RefCell<Names>,
     decisions: RefCell<Names>,
     nodes: RefCell<Vec<Node>>,
-    /// The work done so far: the sum, over all statements, of the number of paths that each
-    /// extended.
+    /// The work done so far: the number of partial paths that [`Record::map`] changed, summed over
+    /// its calls.
     steps: RefCell<u64>,
 }
 
@@ -173,7 +175,7 @@ impl Record {
         united
     }
 
-    /// Merges the partial path `other` into `way`, which takes over the parts of the longer one.
+    /// Merges the partial path `other` into `way`. The result has the parts of whichever is longer.
     fn unite(&self, way: &mut Way, mut other: Way) {
         if other.length() > way.length() {
             std::mem::swap(way, &mut other);

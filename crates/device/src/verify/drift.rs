@@ -6,8 +6,8 @@ use super::VerifiedCell;
 use crate::campaign::{Campaign, Disturbances};
 use crate::level::Level;
 
-/// A comparison of the delays in the two halves of a campaign. The delay of each block counts
-/// relative to the median of its cell.
+/// A comparison of the delays in the two halves of a campaign. Each block contributes its median
+/// delay, relative to the median delay of its cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     /// The amount by which delays were longer in the second half, as a share.

@@ -3,7 +3,8 @@
 use super::bracket::Bracket;
 use super::time::{Range, Span};
 
-/// The moment of an answer beside the moment from which packets obey.
+/// The order of two moments: that at which the switch answered a request, and that from which
+/// packets obeyed the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// A probe that was sent after the answer had arrived met the old state: the switch reported an
@@ -12,7 +13,8 @@ pub enum Timing {
         /// The time from the answer until packets obeyed.
         by: Range,
     },
-    /// A probe had met the new state and arrived before the answer came.
+    /// The answer came after packets obeyed: a probe that met the new state arrived before the
+    /// answer.
     Late {
         /// The time for which packets had obeyed when the answer came.
         by: Range,

@@ -9,8 +9,8 @@ pub struct Batch {
     /// The time from the first change of a rule to the last one. A lower end of zero means that
     /// all rules may have changed at one moment.
     pub spread: Range,
-    /// Whether a probe met the new state of one rule before another probe was sent that met the
-    /// old state of another: the batch was visible in part.
+    /// Whether packets met the batch half done: a probe met the new state of one rule, and a probe
+    /// that was sent later met the old state of another rule.
     pub is_torn: bool,
     /// The order of the changes compared with that of the updates in the request; `None` with
     /// fewer than two rules.

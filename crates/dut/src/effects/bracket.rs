@@ -36,9 +36,8 @@ impl Bracket {
 pub struct Flap {
     /// The fewest changes of state with which all probes agree.
     pub changes: usize,
-    /// The time for which the rule was back in its old state, if three changes explain all probes:
-    /// to the new state, back, and to the new state again. `None` with another number of changes,
-    /// and if no probe bounds the time.
+    /// The time for which the rule was back in its old state. It is known only if the fewest
+    /// changes are three (new, old, new) and probes bound the time; otherwise `None`.
     pub back: Option<Range>,
 }
 
@@ -91,11 +90,12 @@ fn lookups(probes: &[Probe], wanted: Class) -> Vec<Lookup> {
     found
 }
 
-/// Returns the fewest changes of state that explain all lookups, beginning in the old state.
+/// Returns the fewest changes of state that explain all lookups, beginning in the old state. A
+/// state explains a lookup if it was present between the sending and the arrival of the probe.
 ///
-/// The state stays the same for as long as possible: until the earliest arrival of a probe that met
-/// the other state and is not explained yet. By then, all probes of the present state that were
-/// sent before that moment are explained. An earlier change would explain fewer of them.
+/// The search is greedy: each state lasts until the earliest arrival among the probes of the other
+/// state that are not explained yet, since that state must be present by then. A change before that
+/// moment would explain fewer probes of the state that ends.
 fn fewest_changes(old: &[Lookup], new: &[Lookup]) -> usize {
     let earliest = [old, new].map(earliest_arrivals);
     let of_state = [old, new];
@@ -112,7 +112,8 @@ fn fewest_changes(old: &[Lookup], new: &[Lookup]) -> usize {
     }
 }
 
-/// Returns, for each lookup, the earliest arrival among it and all that were sent later.
+/// Returns, for each lookup, the earliest arrival among this lookup and those after it in
+/// `lookups`, which is ordered by sending.
 fn earliest_arrivals(lookups: &[Lookup]) -> Vec<Moment> {
     let mut earliest = Moment(u64::MAX);
     let mut found: Vec<Moment> = lookups
@@ -127,8 +128,9 @@ fn earliest_arrivals(lookups: &[Lookup]) -> Vec<Moment> {
     found
 }
 
-/// Returns the time that a rule spent in its old state again, if it changed three times.
-/// `first_new` is the earliest arrival of a probe that met the new state.
+/// Returns bounds on the time that a rule which changed three times spent back in its old state.
+/// `first_new` is the earliest arrival of a probe that met the new state. Returns `None` if no
+/// probe bounds the time.
 fn time_back(old: &[Lookup], new: &[Lookup], first_new: Moment) -> Option<Range> {
     let returned = || old.iter().filter(|lookup| lookup.sent >= first_new);
     // The old state was back before the first of these arrivals, and until after the last sending.

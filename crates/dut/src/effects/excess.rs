@@ -2,12 +2,13 @@
 
 use statistics::{Confidence, proportion};
 
-/// The confidence of the two-sided interval that the test compares: at most one of a million
-/// measurements of a switch without the fault reports it, since the test regards one side, on which
-/// half of the remaining probability lies.
+/// The confidence of the two-sided interval for the share of wrong probes that fell into changes.
+/// [`Excess::is_found`] uses only the lower end of the interval, so at most one in a million
+/// measurements of a correct switch reports an excess.
 const CONFIDENCE: f64 = 1.0 - 2e-6;
 
-/// The numbers of probes in one kind of window: during changes, or in control windows.
+/// The numbers of probes of one kind: those sent during changes, or those sent in control windows,
+/// in which no rule changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// The number of probes that were sent.
@@ -16,7 +17,8 @@ pub struct Window {
     pub wrong: u64,
 }
 
-/// The probes that went wrong during changes, beside those of control windows without changes.
+/// A comparison of the probes that went wrong during changes with those that went wrong in control
+/// windows, in which no rule changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excess {
     /// The probes that were sent during changes.

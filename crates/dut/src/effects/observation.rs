@@ -32,8 +32,8 @@ pub struct Assessment {
     /// The rules as a batch; `None` unless there are two rules or more and all of them changed
     /// once.
     pub batch: Option<Batch>,
-    /// The classes of the probes that were sent so long before the request that they were processed
-    /// before it.
+    /// The classes of the probes that the switch processed before the request: they were sent
+    /// before it by more than the longest delay of a probe.
     pub control: Classes,
     /// The classes of all other probes.
     pub changes: Classes,
@@ -69,7 +69,8 @@ impl Observation {
         }
     }
 
-    /// Returns the longest time from the sending of a probe to its arrival.
+    /// Returns the longest time from the sending of a probe to its arrival, among the probes that
+    /// met the old or the new state; 0 if there are none.
     fn longest_delay(&self) -> Gap {
         let delays = self.rules.iter().flatten().filter_map(|probe| match probe.fate {
             Fate::Arrived { at, class: Class::Old | Class::New } => {
@@ -107,15 +108,15 @@ impl Assessment {
         self.transitions.iter().filter_map(Transition::once)
     }
 
-    /// Returns whether the answer came before or after packets obeyed, for each rule that changed
-    /// once.
+    /// Returns, for each rule that changed once, whether the answer came before or after packets
+    /// obeyed, or that this is undecided.
     pub fn timings(&self) -> impl Iterator<Item = Timing> {
         self.brackets().map(|bracket| Timing::of(bracket, self.answer))
     }
 
-    /// Returns the moment from which packets obeyed all rules of the request; `None` unless each of
-    /// them changed once. Rules of one request often change together, so their times are no
-    /// independent samples, and a request has only one.
+    /// Returns the moment from which packets obeyed all rules of the request, or `None` unless each
+    /// rule changed once. There is one such moment for a request, not one for a rule: rules of one
+    /// request often change together, so their moments are not independent samples.
     #[must_use]
     pub fn obeyed(&self) -> Option<Span> {
         let brackets: Option<Vec<Bracket>> =
@@ -127,20 +128,24 @@ impl Assessment {
         Some(Span { earliest, latest })
     }
 
-    /// Returns the time from the answer until packets obeyed all rules. It is negative if packets
-    /// obeyed first.
+    /// Returns bounds on the time from the answer until packets obeyed all rules. The time is
+    /// negative if packets obeyed before the answer. Returns `None` if [`Self::obeyed`] does.
     #[must_use]
     pub fn from_answer(&self) -> Option<Range> {
         Some(self.obeyed()?.since(self.answer))
     }
 
-    /// Returns the time from the request until packets obeyed all rules.
+    /// Returns bounds on the time from the moment at which the request was handed to the connection
+    /// until packets obeyed all rules of the request. Negative bounds are replaced by zero. Returns
+    /// `None` if [`Self::obeyed`] does.
     #[must_use]
     pub fn from_request(&self) -> Option<Range> {
         Some(self.obeyed()?.since(self.request).of_effect())
     }
 
-    /// Returns the comparison of lost probes, or `None` if losses look like the silence of a state.
+    /// Returns the comparison of the probes lost during changes with those lost in control windows.
+    /// Returns `None` if the switch drops probes in one state, so that losses cannot be told from
+    /// drops.
     #[must_use]
     pub fn losses(&self) -> Option<Excess> {
         self.shows_losses.then(|| Excess {

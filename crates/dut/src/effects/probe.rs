@@ -14,7 +14,8 @@ pub enum Class {
     Both,
     /// Several copies arrived, all for the same state.
     Repeated,
-    /// The probe left by a port of the old or the new state, with contents of neither.
+    /// The probe left by a port by which the old or the new state sends it, but its contents differ
+    /// from those that the state demands.
     Altered,
     /// The probe left by a port of neither state.
     Elsewhere,
@@ -23,8 +24,9 @@ pub enum Class {
 }
 
 impl Class {
-    /// Returns the class of a probe of this class after another copy of it arrived. `first` is the
-    /// class of its first copy. A copy that neither state demands decides the class.
+    /// Returns the class of a probe after a further copy of class `copy` has arrived; `self` is its
+    /// class before that, and `first` is the class of its first copy. If a copy left in a way that
+    /// neither state demands, the probe has the class of the first such copy.
     #[must_use]
     pub(crate) fn with_copy(self, first: Self, copy: Self) -> Self {
         let is_of_a_state = |class| matches!(class, Self::Old | Self::New);
@@ -52,8 +54,8 @@ pub enum Fate {
     },
 }
 
-/// A packet that was sent to find out which state of a rule it meets. The switch looks its rule up
-/// after it was sent and before it arrives.
+/// A packet that is sent to find out in which state the switch has a rule. The switch looks the
+/// rule up after the probe is sent and before the probe arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// The moment at which the probe was sent.
@@ -86,11 +88,11 @@ pub enum Silence {
 
 /// Attributes missing probes of one rule to the state in which the switch drops its probes.
 ///
-/// Silence is weaker evidence than an arrival, since a probe that the network lost looks alike. It
-/// is therefore believed only where it cannot contradict an arrival: a probe of a silent old state
-/// was sent before all probes that met the new state, and a probe of a silent new state after all
-/// that met the old one. Other missing probes stay lost. A probe that a silent new state dropped is
-/// assumed to have been processed within `longest` after it was sent, the longest delay of a probe
+/// A missing probe is weaker evidence than an arrival, since the network may have lost it. It is
+/// therefore attributed to a state only where this cannot contradict an arrival: to the old state
+/// if it was sent before all probes that met the new state, or to the new state if it was sent
+/// after all probes that met the old state. Other missing probes stay lost. An attributed probe
+/// counts as processed at most `longest` after it was sent; this is the longest delay of a probe
 /// that arrived.
 pub fn read_silence(probes: &mut [Probe], silence: Silence, longest: Gap) {
     let sent_of = |class: Class| {
@@ -114,15 +116,16 @@ pub fn read_silence(probes: &mut [Probe], silence: Silence, longest: Gap) {
 /// The number of probes of each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
-    /// The number of probes that met the old state.
+    /// The number of probes that were processed as the state before the update demands.
     pub old: u64,
-    /// The number of probes that met the new state.
+    /// The number of probes that were processed as the state after the update demands.
     pub new: u64,
     /// The number of probes of which copies left as both states demand.
     pub both: u64,
     /// The number of probes that arrived more than once, each time as the same state demands.
     pub repeated: u64,
-    /// The number of probes with contents of neither state.
+    /// The number of probes that left by a port by which the old or the new state sends them, but
+    /// with contents that differ from those that the state demands.
     pub altered: u64,
     /// The number of probes that left by a port of neither state.
     pub elsewhere: u64,

@@ -11,12 +11,12 @@ use super::time::{Gap, Range};
 /// A percentile of times of which each is known only as a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percentile {
-    /// The percentile of the lower ends and that of the upper ends. The percentile of these very
-    /// times lies between them.
+    /// Bounds on the percentile of the measured times: the percentile of their lower ends, and that
+    /// of their upper ends.
     pub of_samples: Range,
-    /// The interval that contains the percentile of the switch with 95 % confidence, whatever the
-    /// distribution: from an order statistic of the lower ends to one of the upper ends. `None` if
-    /// there are too few times.
+    /// Bounds on the percentile of the distribution from which the measured times come. They
+    /// contain it with 95 % confidence for every distribution, and are order statistics of the
+    /// lower and of the upper ends. `None` if there are too few times.
     pub interval: Option<Range>,
 }
 
@@ -44,35 +44,45 @@ pub struct Summary {
     pub rules: u64,
     /// The times from requests to their answers.
     pub answered: Vec<Range>,
-    /// The times from requests until packets obeyed all their rules, if each changed once.
+    /// The times from requests until packets obeyed all rules of the request, for the requests of
+    /// which each rule changed once.
     pub obeyed: Vec<Range>,
-    /// The times from answers until packets obeyed all rules of the request, if each changed once.
+    /// The times from answers until packets obeyed all rules of the request, for the requests of
+    /// which each rule changed once. A time is negative if packets obeyed before the answer.
     pub lags: Vec<Range>,
     /// The widths of the brackets of rules that changed once.
     pub widths: Vec<Gap>,
-    /// The number of rules that packets obeyed after the answer.
+    /// The number of rules that changed once and whose answer was early: packets still met the old
+    /// state of the rule after the answer had arrived.
     pub early: u64,
-    /// The number of rules that packets obeyed before the answer.
+    /// The number of rules that changed once and whose answer was late: packets obeyed the new
+    /// state of the rule before the answer arrived.
     pub late: u64,
     /// The number of rules whose answer came within the bracket of the change.
     pub undecided: u64,
     /// The number of rules that changed more than once.
     pub flapped: u64,
-    /// The number of rules of which no probe met the old state, or none the new one.
+    /// The number of rules whose moment of change has no bound on one side, because no probe was
+    /// processed in the old state, or none in the new state.
     pub unbounded: u64,
-    /// The number of requests with several rules of which each changed once.
+    /// The number of requests with two or more rules in which every rule changed exactly once.
     pub batches: u64,
-    /// The number of these requests that were visible in part.
+    /// The number of the requests in [`Self::batches`] of which packets met one rule in its new
+    /// state, and later another rule in its old state.
     pub torn: u64,
-    /// The times from the first to the last change of a rule, of these requests.
+    /// The times from the first to the last change of a rule, one for each request in
+    /// [`Self::batches`].
     pub spreads: Vec<Range>,
-    /// The sums of the least and of the greatest possible Kendall's tau, of these requests.
+    /// The sums of the least and of the greatest possible Kendall's tau over the requests in
+    /// [`Self::batches`], in this order.
     order: [f64; 2],
-    /// The classes of the probes that were processed before their request was sent.
+    /// The number of probes of each class among those sent before a request by more than the
+    /// longest delay of a probe, so that the switch had processed them before the request was sent.
     pub control: Classes,
     /// The classes of all other probes.
     pub changes: Classes,
-    /// The comparison of lost probes, over requests in whose states no probes are dropped.
+    /// The comparison of lost probes, over the requests whose probes leave the switch both before
+    /// and after the update.
     pub losses: Excess,
 }
 
@@ -111,8 +121,9 @@ impl Summary {
         }
     }
 
-    /// Returns the means, over requests with several rules, of the least and of the greatest
-    /// possible Kendall's tau. Returns `None` without such requests.
+    /// Returns bounds on the mean of Kendall's tau between the order of updates in a request and
+    /// the order in which they took effect, the lower bound first. The mean is over the requests
+    /// that [`Summary::batches`] counts. Returns `None` if there are none.
     #[must_use]
     pub fn order(&self) -> Option<[f64; 2]> {
         (self.batches > 0).then(|| self.order.map(|sum| sum / self.batches as f64))

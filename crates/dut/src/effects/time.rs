@@ -32,7 +32,7 @@ impl Gap {
     }
 }
 
-/// A moment of which only the two readings of the clock are known between which it lies.
+/// A moment that is known only to lie between two readings of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The last reading that was certainly not after the moment.
@@ -65,7 +65,8 @@ impl Range {
         self.least <= gap && gap <= self.most
     }
 
-    /// Returns the range without its negative part, for the time from a cause to its effect.
+    /// Returns the range with negative bounds replaced by zero. A time from a cause to its effect
+    /// cannot be negative.
     #[must_use]
     pub fn of_effect(self) -> Self {
         Self { least: self.least.max(Gap(0)), most: self.most.max(Gap(0)) }

@@ -12,8 +12,8 @@ use crate::error::DutError;
 use crate::outlet::Outlet;
 use crate::window::Operation;
 
-/// The time in nanoseconds, after the latest sending or arrival of a probe, after which missing
-/// probes are lost.
+/// The time in nanoseconds to wait for missing probes after a probe was last sent or arrived.
+/// Probes that are still missing then are lost.
 const GRACE: u64 = 20_000_000;
 
 /// The longest time in nanoseconds after an answer for which probes are sent until they show the
@@ -24,15 +24,15 @@ const LONGEST: u64 = 1_000_000_000;
 /// It is long enough to fill the queue of an interface.
 const TRIAL: Duration = Duration::from_millis(500);
 
-/// The time between an answer and that trial. A switch that answers before packets obey must not
-/// seem overloaded.
+/// The time between the answer to the inserts and the trial of the rate. Without it, a switch that
+/// answers before packets obey would seem overloaded.
 const SETTLES: Duration = Duration::from_millis(100);
 
 /// The greatest share of probes that may be lost at a rate that the switch forwards.
 const LOST: f64 = 0.01;
 
-/// The time between two probes, in nanoseconds, from which on the rate is not lowered further,
-/// since no switch is overloaded by it.
+/// The time between two probes, in nanoseconds, at which the rate is low enough: no switch is
+/// overloaded by it, so it is not halved again.
 const SLOWEST: u64 = 1_000_000;
 
 /// The interfaces and the clock.

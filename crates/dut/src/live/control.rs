@@ -36,7 +36,8 @@ pub(super) trait Control {
     /// Prepares a request, which the first turn sends.
     fn prepare(&mut self, operation: Operation, entries: &[&Self::Entry]) -> Result<(), DutError>;
 
-    /// Looks once whether the request was answered.
+    /// Makes one step of the prepared request without waiting: the first call sends it, and each
+    /// call checks whether its answer has arrived.
     async fn turn(&mut self, now: &dyn Fn() -> Moment) -> Result<(), DutError>;
 
     /// Returns the moments of the request that was prepared last.

@@ -22,7 +22,8 @@ pub enum Outcome {
     Leaves {
         /// The number of the port.
         port: u32,
-        /// The bytes of the packet. The last ones are those that were sent.
+        /// The bytes with which the packet leaves. The last 16, where probes carry their tag, do
+        /// not count in comparisons.
         packet: Vec<u8>,
     },
 }
@@ -38,8 +39,8 @@ pub struct Flow<E> {
     pub packet: Vec<u8>,
     /// The entry that is inserted.
     pub first: E,
-    /// The entry with the action to which it is modified; `None` if no modification changes the way
-    /// in which packets leave.
+    /// The entry after its modification, with its new action; `None` if no modification would
+    /// change how packets leave the switch.
     pub second: Option<E>,
     /// The outcome without the entry.
     pub absent: Outcome,
@@ -118,7 +119,7 @@ impl Ports {
     }
 }
 
-/// The two outcomes between which an update leads.
+/// The outcomes of a packet before and after an update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     pub(super) old: &'a Outcome,
@@ -126,8 +127,9 @@ pub(super) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Returns the state in which probes do not arrive; `None` if they arrive in neither state, or
-    /// look the same in both.
+    /// Returns the state in which probes do not arrive, or [`Silence::Neither`] if they arrive in
+    /// both. Returns `None` if the states cannot be distinguished: probes arrive in neither state,
+    /// or leave alike in both.
     pub(super) fn silence(&self) -> Option<Silence> {
         match (self.old, self.new) {
             (Outcome::Unseen, Outcome::Unseen) => None,
@@ -180,7 +182,7 @@ pub(super) struct Record {
     probes: Vec<Recorded>,
     /// The latest arrival of a probe that met the old state, of each rule.
     last_old: Vec<Moment>,
-    /// Whether a probe of each rule met the new state.
+    /// For each rule, whether a probe has arrived as the state after the update demands.
     is_shown: Vec<bool>,
     /// The number of probes that have not arrived.
     missing: usize,

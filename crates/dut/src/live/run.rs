@@ -67,8 +67,8 @@ pub(crate) struct Changes<'a> {
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// Measures from which moment packets obey updates of a P4Runtime switch, and which packets are
-/// lost or go astray during changes. The entries of the measurement are deleted in all cases.
+/// Measures when packets begin to obey updates of a P4Runtime switch, and which packets are lost or
+/// go astray while rules change. Deletes the entries of the measurement also if the test fails.
 pub(crate) async fn over_p4runtime(
     client: &Client,
     traffic: &Traffic,

@@ -98,7 +98,8 @@ impl OpenFlowChannel {
         self.connection.features().map(|features| features.datapath_id)
     }
 
-    /// Returns the manufacturer and the software of the switch, if it says so.
+    /// Returns the manufacturer, hardware and software that the switch reports, separated by
+    /// commas; `None` if it reports none.
     pub(crate) fn description(&self) -> Option<&str> {
         self.description.as_deref()
     }
@@ -224,9 +225,9 @@ impl OpenFlowChannel {
         Ok(connection.receive(&mut receive)?)
     }
 
-    /// Sends updates until all are answered, the time of the shape is over, or `stop` is set.
-    /// Answers of requests that were sent are waited for in all cases. Returns the phase, and the
-    /// number of requests that were sent.
+    /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
+    /// fails as a whole. Then waits for the answers of those that were sent. Returns the record of
+    /// the answered requests, and the number of requests that were sent.
     pub(crate) fn send(
         &mut self,
         work: Work<'_>,

@@ -106,9 +106,9 @@ impl P4RuntimeChannel {
         Ok(entries.collect())
     }
 
-    /// Sends updates until all are answered, the time of the shape is over, or `stop` is set.
-    /// Answers of requests that were sent are waited for in all cases. Returns the phase, and the
-    /// number of requests that were sent.
+    /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
+    /// fails as a whole. Then waits for the answers of those that were sent. Returns the record of
+    /// the answered requests, and the number of requests that were sent.
     pub(crate) async fn send(
         &self,
         work: Work<'_>,

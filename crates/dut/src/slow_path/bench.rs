@@ -246,8 +246,9 @@ impl<'a> Bench<'a> {
         Ok(has_received)
     }
 
-    /// Sends packets of a flow without a rule, and a rule for it as soon as the first of them comes
-    /// from the switch. Returns `None` if no packet was forwarded in time.
+    /// Measures the reaction to the first packet of a flow: sends packets of the flow, and inserts
+    /// its rule as soon as a packet-in arrives. Returns `None` if the packet-in, the barrier reply
+    /// or a forwarded packet did not arrive within a second, or if the test was stopped before.
     pub(super) fn reaction(&mut self, number: EntryNumber) -> Result<Option<Reaction>, DutError> {
         let mut packet = self.channel.maker().packet(number);
         let egress = self.outlets[1].number();

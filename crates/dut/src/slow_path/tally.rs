@@ -9,8 +9,8 @@ use crate::effects::Moment;
 pub struct Counts {
     /// The number of packets that were sent.
     pub sent: u64,
-    /// The number of packets that had not arrived a tenth of a second after they were sent, when
-    /// the trial ended.
+    /// The number of packets that had not arrived when the trial ended. A trial waits for each
+    /// packet until 100 ms after the moment at which it was due.
     pub lost: u64,
     /// The number of packets that arrived after one that was sent later.
     pub reordered: u64,
@@ -133,8 +133,8 @@ impl Tally {
         arrived.collect()
     }
 
-    /// Returns the arrivals per second between two packets of a trial that keeps the number of
-    /// packets on their way constant: from when the first one was sent to the last arrival.
+    /// Returns the arrivals per second in the time from when the first packet was due until the
+    /// last arrival. Returns `None` if no packet arrived, or if no time passed.
     pub(super) fn rate(&self) -> Option<f64> {
         let (first, end) = (self.packets.first()?.due, self.end?);
         let time = end.0.checked_sub(first.0).filter(|time| *time > 0)?;

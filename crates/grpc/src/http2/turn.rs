@@ -86,7 +86,8 @@ impl<C: Call> Calls<C> {
     }
 }
 
-/// A connection that is polled in its own task and, out of turn, through its [`Link`]s.
+/// A connection and its calls. The connection's own task polls them ([`Shared::poll`]). Between
+/// these polls, a call can have its waiting messages written at once ([`Link::write_out`]).
 pub(crate) struct Shared<C: Connection> {
     /// The connection and its calls, or `None` after the connection has ended.
     connection: Mutex<Option<(C, Calls<C::Call>)>>,

@@ -47,7 +47,8 @@ impl Expected {
     }
 }
 
-/// The identity of an entry: its table, its match in one order and form, and its priority.
+/// The key of an entry: the ID of its table, its match fields in ascending order of their IDs with
+/// values in the shortest form, and its priority.
 type EntryKey = (u32, Vec<(u32, Vec<u8>)>, i32);
 /// The identity of a member or a group: its profile and its number.
 type ProfileKey = (u32, u32);

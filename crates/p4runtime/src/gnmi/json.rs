@@ -92,7 +92,10 @@ struct Present {
     value: LeafValue,
 }
 
-/// Returns the requested leaves of a port below a node. A list entry always includes its key.
+/// Returns the leaves below the container `node` of a port that have a value and the data type and
+/// model that the client requested. `node` is the path from the port's entry in the list of
+/// interfaces. If it is empty, it means the entry itself, and the leaves include the key (`name`)
+/// even if the request does not.
 fn present(seen: &Seen, node: &[&str], form: &Form) -> Vec<Present> {
     let is_wanted = |leaf: &&Leaf| {
         let is_key = node.is_empty() && leaf.nodes == [NAME];

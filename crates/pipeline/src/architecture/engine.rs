@@ -27,7 +27,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Returns the initial value of a type.
     fn initial(&mut self, type_id: TypeId) -> Result<Self::Value, RunError>;
 
-    /// Returns a value that is no longer needed to the engine, which may reuse its memory for later
+    /// Takes back a value that is no longer needed. The engine may reuse its memory for later
     /// values of the same type.
     fn done_with(&mut self, type_id: TypeId, value: Self::Value);
 
@@ -62,8 +62,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Makes all headers in a value invalid.
     fn invalidate(&mut self, type_id: TypeId, value: &mut Self::Value);
 
-    /// Compares the two values of `change`, before and after a block, and copies the fields that
-    /// differ to `into`.
+    /// Copies to `into` the fields that differ between the two values of `change`, which are a
+    /// value before a block ran and the same value after the block.
     fn take_changes(
         &mut self,
         type_id: TypeId,
@@ -71,9 +71,9 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
         into: &mut Self::Value,
     );
 
-    /// Runs a parser of the package. It replaces the arguments of its `out` and `inout` parameters,
-    /// whether or not it accepts the packet. Returns whether it does, and the parser's error. Fails
-    /// if the packet cannot be processed.
+    /// Runs a parser of the package, and stores the results of its `out` and `inout` parameters in
+    /// `arguments`, whether or not the parser accepts the packet. Returns whether the packet was
+    /// accepted, and the parser's error. Fails if the packet cannot be processed.
     fn run_parser(
         &mut self,
         id: ParserId,

@@ -37,8 +37,8 @@ pub(crate) struct Glue {
     pub(crate) before_parser: &'static [Set],
     /// The assignments to the input metadata of ingress, before it runs.
     pub(crate) before_ingress: &'static [Set],
-    /// The assignments to the output metadata of ingress, before it runs. All other fields are set
-    /// to zero.
+    /// The assignments to the output metadata of ingress, made before ingress runs. Fields without
+    /// an assignment are set to zero.
     pub(crate) ingress_says: &'static [Set],
     /// The rules that decide about a packet after ingress, from the output metadata of ingress.
     pub(crate) after_ingress: Rules,
@@ -57,8 +57,8 @@ pub(crate) struct Glue {
 }
 
 impl Glue {
-    /// Returns what an architecture does between its blocks. Returns `None` for architectures whose
-    /// drivers do not use such rules.
+    /// Returns the assignments and rules of an architecture, or `None` if the driver of the
+    /// architecture does not use any.
     pub(crate) fn of(architecture: &Architecture) -> Option<&'static Self> {
         match architecture {
             Architecture::V1model => Some(&V1MODEL),
@@ -129,8 +129,9 @@ impl Known {
     }
 }
 
-/// The properties of one packet that assignments use. `N` is a number, or the value that represents
-/// a number in generated code.
+/// The numeric properties of one packet from which metadata fields are assigned. `N` is the number
+/// itself while a packet is processed, or the Cranelift value of the number while code is
+/// generated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inputs<N>([N; Known::COUNT]);
 
@@ -175,14 +176,15 @@ impl Inputs<u64> {
     }
 }
 
-/// Returns the number for [`Known::BehindDropPort`], which has 64 bits. A field to which it is
-/// assigned keeps the low bits.
+/// Returns the number for [`Known::BehindDropPort`]: the sum of `drop_port` and one, modulo 2^64. A
+/// narrower field to which it is assigned keeps only the low bits.
 pub(crate) fn beyond_drop_port(drop_port: u64) -> u64 {
     drop_port.wrapping_add(1)
 }
 
-/// The rules that decide about a packet after a block: whether it is copied, and what happens to
-/// it. The first case whose condition holds decides; if none holds, the packet goes to a port.
+/// The rules that decide, after a block, whether a packet is copied and what happens to the packet
+/// itself. The first of the `cases` whose condition holds decides the latter. If no condition
+/// holds, the packet goes to the port `otherwise`.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) copies: Copies,
@@ -209,15 +211,16 @@ pub(crate) enum Copies {
 /// A condition on a packet, and what happens to the packet if it holds.
 pub(crate) type Case<F = Of> = (Condition<F>, Outcome<F>);
 
-/// A condition on a packet after a block. `F` refers to a metadata field by its name, or by its
-/// offset in the frame of a program.
+/// A condition on a packet after a block. `F` is the type that identifies a metadata field: the
+/// field's name, or the field's place in the frame of a particular program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Condition<F = Of> {
     /// The metadata field is not zero.
     IsSet(F),
     /// The metadata field holds the number of the port to which dropped packets are sent.
     IsDropPort(F),
-    /// The metadata field holds a priority for which ports have no queue.
+    /// The number in the metadata field is at least the number of priority queues of a port, so
+    /// that no queue has this priority.
     HasNoQueue(F),
     /// The packet's output port is this one.
     GoesTo(u64),
@@ -340,7 +343,8 @@ impl Rules {
 
 /// The properties of a packet from which rules decide about it.
 pub(crate) struct Packet<'e, N> {
-    /// The requests that blocks have made, or `None` for rules that do not depend on them.
+    /// The requests that the blocks of the P4 program have made to the architecture for this
+    /// packet, such as to clone or to resubmit it. `None` counts as no requests.
     pub(crate) effects: Option<&'e Effects>,
     /// A function that returns the number in a metadata field.
     pub(crate) number: N,

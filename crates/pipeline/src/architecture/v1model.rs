@@ -48,8 +48,8 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
-    /// The fields of the user's metadata that each field list preserves, and those of the standard
-    /// metadata, which only lists of P4_14 programs contain.
+    /// The fields that each field list preserves: first those of the user's metadata, then those of
+    /// the standard metadata, which only lists of P4_14 programs contain.
     field_lists: [FieldLists; 2],
 }
 
@@ -674,8 +674,8 @@ impl Blocks {
     }
 }
 
-/// The metadata at the end of the control that requested a copy, whose fields the copy may
-/// preserve.
+/// The metadata as they are at the end of the control that requested a copy of the packet. The copy
+/// may preserve some of their fields.
 struct Kept<'v, V> {
     control: ControlId,
     metadata: &'v V,
@@ -691,7 +691,8 @@ struct Copy {
     port: u32,
 }
 
-/// Returns the number of earlier packets that wait for a port outside of this crate's queues.
+/// Returns the number of packets that the switch has already transmitted to a port and that still
+/// wait there, outside of this crate's queues.
 fn behind<'p, E: Engine<'p>>(engine: &E, port: u32) -> u64 {
     engine.state.waiting(port).into()
 }

@@ -112,8 +112,8 @@ pub(super) struct Burst {
 }
 
 /// The keys of all packets of a burst for one table, and the result of each lookup. For tables that
-/// match prefixes or rules, the result is the number of the entry. For exact keys, it says where
-/// the entry was found ([`Probe::FOUND`]).
+/// match prefixes or rules, the result is the number of the entry. For tables with exact keys, it
+/// is the entry's encoded position ([`Probe::FOUND`]), or zero if the position is not known.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Column {
@@ -138,7 +138,8 @@ pub(super) struct BatchLookup {
     pub(super) column: usize,
     /// Whether the entry with the longest prefix wins. Otherwise priorities decide.
     pub(super) by_prefix: bool,
-    /// The way to the memory of the entries' counters and timers. `None` if the entries have none.
+    /// The location of the address of the entries' counters and timers. `None` if the entries have
+    /// none that generated code uses.
     pub(super) owner: Option<Owner>,
 }
 
@@ -153,8 +154,8 @@ pub(super) struct Owned {
     pub(super) owner: Owner,
 }
 
-/// The way from an entry of a packed table to the memory that holds its counters and timer: the
-/// entry stores that memory's address.
+/// The location, in the entries of a packed table, of the address of the memory that holds an
+/// entry's counters and timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     /// The offset in bytes, in an entry's values, of the address of its counters and timer.
@@ -164,8 +165,8 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Returns the way to the counters, meters and timers of entries with this layout. Returns
-    /// `None` if they have none that generated code uses.
+    /// Returns where entries with this layout store the address of their counters, meters and
+    /// timers. Returns `None` if they have none that generated code uses.
     pub(super) fn of(layout: &EntryLayout) -> Option<Self> {
         let is_used = layout.counts || layout.meters || layout.ageing != Ageing::None;
         let place = layout.owner.filter(|_| is_used)?;
@@ -173,9 +174,9 @@ impl Owner {
     }
 
     /// Prefetches the counters, timers and meters of the entries with the given keys. `computed`
-    /// holds the addresses of the buckets of the first keys, as far as these were precomputed. The
-    /// function stores in `found` where it found the entry of each key, or zero if the keys are
-    /// entry numbers.
+    /// holds the bucket addresses of the first keys, as far as they were precomputed. For each key,
+    /// the function stores the encoded position of the entry ([`Probe::FOUND`]) in `found`, or zero
+    /// if the position is not known. It is always zero if the keys are entry numbers.
     ///
     /// # Safety
     ///
@@ -350,7 +351,8 @@ impl Run<'_, '_> {
     }
 
     /// Prefetches table buckets whose addresses the prefetch stage has computed. `buckets` holds
-    /// the addresses for one packet after another, one for each table.
+    /// one address for each table, first for the first packet, then for the second packet, and so
+    /// on.
     fn prefetch_computed(&self, accesses: &[TableAccess], buckets: &[u64]) {
         let tables = &self.code.machine_code.prefetched;
         for (position, table) in tables.iter().enumerate() {
@@ -373,9 +375,10 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Looks up all packets of a burst in the tables that match prefixes or rules. Prefetches the
-    /// entries that were found, and their counters and timers. `computed` holds the addresses of
-    /// the buckets of all packets, if the prefetch stage has computed them.
+    /// Looks up all packets of a burst in the tables that match prefixes or rules, and prefetches
+    /// the entries that were found, with their counters and timers. In tables with exact keys,
+    /// prefetches the counters and timers of entries and records where the entries are. `computed`
+    /// holds the bucket addresses of all packets, if the prefetch stage has computed them.
     fn look_up_all(&mut self, accesses: &mut [TableAccess], computed: &[u64], packets: usize) {
         for BatchLookup { table, column, by_prefix, owner } in &self.code.machine_code.batch_lookups
         {
@@ -433,8 +436,8 @@ impl Run<'_, '_> {
     }
 
     /// Processes the packets of a burst to completion with the given stage. A prefetch stage, if
-    /// there is one, runs before each group of packets, and its buckets are prefetched if the
-    /// tables exceed the cache.
+    /// there is one, runs ahead of the packets. If the tables exceed the cache, the buckets whose
+    /// addresses it computes are prefetched.
     fn passed(
         &mut self,
         plan: &Plan,
@@ -604,8 +607,8 @@ impl Run<'_, '_> {
         unsafe { Access::prefetch_overflow_buckets(computed) };
     }
 
-    /// Returns whether `address` is the address of a bucket of a table where the table is in memory
-    /// now, or that of the placeholder for "no bucket".
+    /// Returns whether `address` lies in the current memory of one of the tables for which the
+    /// prefetch stage computes bucket addresses, or is that of the placeholder for "no bucket".
     fn may_be_read(&self, address: u64, accesses: &[TableAccess]) -> bool {
         let is_in = |start: usize, bytes: u64| {
             (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
@@ -622,8 +625,8 @@ impl Run<'_, '_> {
         address == no_bucket() || buckets.any(|(start, bytes)| is_in(start, bytes))
     }
 
-    /// Runs the prefetch stage for the given packets, which end the burst. If they are the whole
-    /// burst, also searches the tables that match prefixes or rules.
+    /// Runs the prefetch stage for the given packets, which are the last ones of the burst. If they
+    /// are all packets of the burst, also looks them up in the tables that match prefixes or rules.
     fn prefetch_all(
         &mut self,
         prefetch_stage: Stage,
@@ -772,7 +775,8 @@ enum Reach {
     /// All entries are in the buckets of their tables, but some buckets are likely to be in memory
     /// or in the cache of another core.
     Far,
-    /// Some entries are outside of their tables' buckets, and only host calls find them.
+    /// The entries of some tables may not be used in their buckets by generated code, so that it
+    /// must call the tables' own function for lookups.
     Calls,
 }
 

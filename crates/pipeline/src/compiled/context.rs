@@ -126,12 +126,12 @@ pub(super) struct Context {
 /// The units of work that generated code takes between two checks of the stop flag.
 const SLICE: u64 = 1 << 16;
 
-/// The word to which `is_alone` points while the worker does not hold the tables in place (outside
-/// their gate). It cannot know outside the gate whether there are other workers.
+/// The word to which `is_alone` points while the worker is outside the gate of the tables. A worker
+/// cannot know there whether it is the only one, so the word says that it may not be.
 static ALONE_UNKNOWN: u64 = 0;
 
-/// The word to which `has_left` points while the worker does not hold the tables in place (outside
-/// their gate). Outside the gate, a table may change at any time.
+/// The word to which `has_left` points while the worker is outside the gate of the tables. Tables
+/// may change there at any time, so precomputed bucket addresses must not be used.
 static ALWAYS: u64 = 1;
 
 /// The generated function of a block. It takes the frame and the context, and returns a value of
@@ -221,8 +221,9 @@ impl Context {
         self.inside = std::ptr::from_mut(inside).cast();
     }
 
-    /// Returns the destination that blocks have set for the packet, and clears it. `None` means
-    /// that they have set none, and `Some(None)` that the packet is to be dropped.
+    /// Returns what blocks have decided about the packet's destination, and clears the decision.
+    /// The result is `Some(Some(port))` for an output port, `Some(None)` for a packet that is to be
+    /// dropped, and `None` if no block has decided.
     pub(super) fn take_destination(&mut self) -> Option<Option<u32>> {
         match std::mem::replace(&mut self.destination, UNTOUCHED) {
             UNTOUCHED => None,
@@ -479,9 +480,10 @@ pub(super) unsafe extern "C" fn default_action(
 }
 
 /// Ends a table action that has changed its own parameters, in a table whose entries generated code
-/// does not write itself. Writes them back to the entry outside the gate of the tables, or requests
-/// the change from a controller. `position` is the action's position in the table's list, `values`
-/// points to the old parameters in the entry, and `access` holds the new ones.
+/// does not write itself. The changed parameters are written back to the entry outside the gate of
+/// the tables, or a controller is requested to do so. `position` is the action's position in the
+/// table's list, `values` points to the old parameters in the entry, and `access` holds the new
+/// ones.
 pub(super) unsafe extern "C" fn defer(
     context: *mut Context,
     table: u64,
@@ -603,7 +605,7 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
-/// Looks up a table by the interpreter, for a table that is not packed. Returns the result of
+/// Looks up the packet in a table that is not packed, with the interpreter. Returns the result of
 /// [`Host::apply`], or `u64::MAX` if the lookup ended with a fault.
 pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, table: u64) -> u64 {
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
@@ -642,7 +644,7 @@ pub(super) unsafe extern "C" fn end_look_up(
 }
 
 /// Returns the hash of the fields that a gather (the list of a hash's inputs) names. If the gather
-/// verifies a checksum, records an error in the context if the hash differs from `found`.
+/// verifies a checksum and the hash differs from `found`, records a checksum error in the context.
 pub(super) unsafe extern "C" fn hash(
     frame: *mut u8,
     context: *mut Context,

@@ -243,7 +243,7 @@ impl FastPath {
     }
 }
 
-/// The reasons for which programs of several architectures have no fast path.
+/// The reason why a program that declares its architecture itself has no fast path.
 const OF_THE_USER: Refusal = "the program declares the architecture itself";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 
@@ -272,8 +272,9 @@ struct Places<'p> {
 }
 
 impl Places<'_> {
-    /// Returns the places in the frame of the metadata fields of the stage's parameter with the
-    /// given roles, indexed by the number of the field. `None` for a field that the program lacks.
+    /// Returns the place in the frame of each field of a metadata parameter, indexed by the field's
+    /// number. The parameter is the first one of the stage that has one of the given roles. The
+    /// place is `None` for a field that the program lacks.
     fn fields(&self, stage: Stage, roles: &[Role]) -> Result<Vec<Option<Field>>, Refusal> {
         let (block, position) = self.package.parameter(stage, roles).ok_or(MISSING)?;
         let (type_id, place) = self.parameter(block, position).ok_or(MISSING)?;

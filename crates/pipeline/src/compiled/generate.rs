@@ -100,8 +100,8 @@ pub(super) struct MachineCode {
     /// The packed tables whose counters and timers are prefetched for all packets of a burst.
     pub(super) owned: Vec<Owned>,
     /// Whether the buckets or keys that packets need can be computed before the packets are parsed.
-    /// If there is a fused function, there is a prefetch stage then, except in a program without
-    /// lookups.
+    /// If so, a program with a fused function also has a prefetch stage, unless it is compiled
+    /// without lookups.
     pub(super) prefetches: bool,
     /// The tables for which the prefetch stage computes buckets, so that they can be prefetched
     /// before the fused function runs.

@@ -38,8 +38,8 @@ const READ_AND_WRITE: c_int = 3;
 const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
 const PAGE: usize = 4096;
 
-/// The guard page that the memory touches. Unless the length of the memory is a multiple of the
-/// page size, it can touch only one of the two.
+/// The guard page that borders directly on the memory. Unless the length of the memory is a
+/// multiple of the page size, only one of the two guard pages can.
 #[derive(Clone, Copy)]
 enum Edge {
     /// The guard page before the memory.

@@ -54,9 +54,9 @@ pub(super) struct Plan {
     pub(super) requests: bool,
     /// Whether packets may be truncated.
     pub(super) truncates: bool,
-    /// Whether a packet may have tables changed while it is processed: to add an entry, to change
-    /// one, or to remove one that has timed out. The worker leaves the gate of the tables
-    /// meanwhile, so other threads may change and move their entries.
+    /// Whether the processing of a packet may change tables: add an entry, change one, or remove
+    /// one that has timed out. The worker leaves the gate of the tables for this, so other threads
+    /// may change and move the tables' entries meanwhile.
     pub(super) leaves_gate: bool,
     /// Whether actions change entries of some tables by an update method that does not write in
     /// place. The worker leaves the gate of the tables for such a change.
@@ -245,7 +245,7 @@ struct Walk<'b> {
     /// The numbers that may become nonzero, by their offsets in the frame.
     changed: BTreeSet<Offset>,
     moves: Vec<Moved>,
-    /// The total of the accessed bytes of all headers that the walk has found so far.
+    /// The sum of [`PlannedHeader::bytes`] over the headers that the plan contains so far.
     header_bytes: u64,
 }
 
@@ -834,8 +834,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a counterpart on the other side for each number, header and flag on one side of a
-    /// recorded move.
+    /// Adds values to the plan until the source and the target of each recorded move have the same
+    /// numbers and headers, including validity flags.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
         // A move is processed again when another move has added values to one of its sides.
@@ -957,9 +957,9 @@ impl Walk<'_> {
     }
 }
 
-/// Returns whether a statement only reads and writes the packet and its values, and always ends.
-/// This is required of the parser, because a whole burst is parsed before the first packet
-/// continues.
+/// Returns whether a statement always ends, and reads and writes only the packet and the packet's
+/// values. The parser may only have such statements, because a whole burst is parsed before the
+/// first packet continues.
 fn is_of_packet(statement: &Statement) -> bool {
     !matches!(
         statement,

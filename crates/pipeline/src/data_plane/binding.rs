@@ -177,8 +177,8 @@ fn bound_table(
 }
 
 /// Returns the widths in bits of the fields of a controller header, given the name in its
-/// `@controller_header`. If a program has lost its annotations, as in BMv2 JSON, the header is the
-/// only one with fields of these names.
+/// `@controller_header`. If no header has this annotation, as in programs from BMv2 JSON, takes the
+/// only header whose fields have exactly these names. Returns `None` if that is not unique.
 pub(super) fn controller_header(
     program: &Program,
     name: &str,

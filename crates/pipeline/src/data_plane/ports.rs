@@ -155,8 +155,9 @@ impl Ports {
         self.set_notified(&settings);
     }
 
-    /// Returns [`Core::packed_changes`] of the program that was committed last, or zero if there is
-    /// none.
+    /// Returns the number of insertions, changes, removals and copies of entries in the storage
+    /// that machine code reads, for the program that was committed last. Returns zero if there is
+    /// no such program (see [`Core::packed_changes`]).
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.running().map_or(0, |shared| shared.core.packed_changes())
@@ -169,9 +170,10 @@ impl Ports {
         self.running().map_or_else(Vec::new, |shared| shared.digests.take())
     }
 
-    /// Makes a change that a packet requested for an entry, like
-    /// [`Core::apply_change`](crate::Core::apply_change). The change is refused if it belongs to
-    /// another program.
+    /// Carries out a change that a packet has requested for its table entry. `message` contains the
+    /// change in the encoding of [`EntryChange::to_bytes`]. The change is refused if no program has
+    /// been committed, or if [`Core::apply_change`](crate::Core::apply_change) of the program that
+    /// was committed last refuses it.
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))

@@ -298,8 +298,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns what an entry is to run, after checking that the members and groups to which it
-    /// refers exist. `replaced` is the size of the one-shot group that the entry had before.
+    /// Returns the action of an entry in the form of the program's tables, after checking that the
+    /// members and groups to which it refers exist. `replaced` is the size of the one-shot group
+    /// that the entry had before.
     fn entry_action(
         &self,
         table: &Table,

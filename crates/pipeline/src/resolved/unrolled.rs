@@ -171,9 +171,10 @@ impl Resolver<'_> {
         })
     }
 
-    /// Increments the next index of a header stack after an extraction. Returns the statement that
-    /// stores the new index in the frame, or `None` if the index is not known while parsers are
-    /// resolved.
+    /// Increments the next index of a header stack when a parser that is being unrolled extracts
+    /// the stack's next element. Returns the statement that stores the new index, a constant, in
+    /// the frame. Returns `None` if no parser is being unrolled, or if the index of the stack is
+    /// not known.
     pub(super) fn counted_up(&mut self, stack: Offset) -> Option<Statement> {
         let index = self.next.as_mut()?.get_mut(&stack)?;
         *index += 1;

@@ -204,8 +204,8 @@ impl Runs {
         Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
     }
 
-    /// Returns the action, member or group in the form in which the control plane wrote it. An
-    /// action has the arguments that packets have changed since.
+    /// Returns what the entry runs, in the form in which the control plane wrote it. The arguments
+    /// of actions, however, have their current values, which packets may have changed.
     pub(crate) fn shown(&self) -> EntryAction {
         match self {
             Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),

@@ -115,8 +115,8 @@ struct At {
 }
 
 impl At {
-    /// Returns whether all flows were bounded. An interrupted analysis leaves flows out, and the
-    /// rows of the others then no longer stand at the places of their flows.
+    /// Returns whether the results contain all `flows` flows. An interrupted analysis omits flows,
+    /// so that the index of a row is no longer the index of its flow.
     fn is_complete(&self, flows: usize) -> bool {
         self.applied.flows.len() == flows
     }

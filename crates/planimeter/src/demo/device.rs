@@ -41,15 +41,17 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
     })
 }
 
-/// The measurements that distinguish errors of predictions from errors that stalls of the host
-/// cause.
+/// A campaign and the stalls of the host during it, which show at which levels the stalls, and not
+/// the model, determine the errors of predictions.
 struct Errors<'e> {
     all: &'e Campaign,
     stalls: Option<&'e Stalls>,
 }
 
 impl Errors<'_> {
-    /// Returns a table of the errors at each level. The maximum is that of the largest packet.
+    /// Returns a table of the errors of predictions at each level. Instead of the maximum, the
+    /// table contains the error for the packet that takes the device longest. Levels at which
+    /// stalls of the host determine the delays have no error.
     fn table(&self, verification: &Verification) -> Table {
         let mut errors = Table::of_values(
             "Predictions against cells that the model was not made of: absolute relative errors",

@@ -21,20 +21,22 @@ use crate::environment::seconds;
 use crate::failure::Failure;
 use crate::invocation;
 
-/// The smallest rate of the host's envelope, as a share of time.
+/// The smallest rate `rho` of the host's envelope, as a share of time. By this envelope, the host
+/// takes at most `sigma + rho t` in any time `t`.
 const LEAST_RHO: f64 = 0.05;
-/// The largest rate of the host's envelope, as a share of time, for which the pipeline still serves
-/// the network's flows. They load each of its two sides by a quarter.
+/// The limit below which the rate of the host's envelope must stay, as a share of time. The rest
+/// suffices for the network's flows, which use at most a quarter of each of the pipeline's two
+/// sides.
 const MAX_RHO: f64 = 0.7;
 
 /// The time that the host takes from the pipeline, as it was observed.
 struct Host {
     gaps: Gaps,
     envelope: Envelope,
-    /// The number of gaps of the second half of the observation at which the envelope of the first
-    /// half is exceeded.
+    /// The number of gaps in the second half of the observation at whose end the envelope that was
+    /// fitted to the first half is exceeded.
     beyond: usize,
-    /// The number of gaps of the second half.
+    /// The number of gaps in the second half of the observation.
     tested: usize,
 }
 
@@ -206,7 +208,8 @@ fn time(bound: &Extended) -> Option<Value> {
     bound.finite().map(|bound| Value::new(bound.to_f64_up(), Unit::Seconds))
 }
 
-/// The bounds of the network with the pipeline alone, and with the share of the host.
+/// The bounds of the network for the pipeline alone, and for the pipeline with the time that the
+/// host takes from it.
 struct Both<'b> {
     program: &'b Bounded,
     host: Option<(&'b Host, &'b Bounded)>,
@@ -263,7 +266,7 @@ impl Both<'_> {
         table
     }
 
-    /// Returns a table of the longest stalls of the host, from which its share is made.
+    /// Returns a table of the five longest observed stalls of the host.
     fn stalls(host: &Host) -> Table {
         const LONGEST: usize = 5;
         let mut table = Table::of_values(

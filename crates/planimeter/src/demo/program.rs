@@ -155,7 +155,8 @@ fn in_words(design: &Design) -> String {
     format!("{entries}, {cores}, written in place,")
 }
 
-/// Returns the measured updates per second of a table design, by the clock that suits the design.
+/// Returns the measured updates per second of a table design: per second of processor time, or per
+/// second of wall-clock time if the design waits.
 fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }

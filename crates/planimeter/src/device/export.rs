@@ -145,8 +145,8 @@ fn of_controller(path: &Path, arguments: &Arguments) -> Result<Server, Failure> 
     Ok(Server::of_messages(&arguments.name, &service, &what))
 }
 
-/// Returns the server that stands for one direction of the slow path that `planimeter dut` measured:
-/// the highest load at which no packet was lost, and the longest delay at it.
+/// Returns the server that stands for one direction of a slow path. It is derived from the highest
+/// load at which `planimeter dut` measured no loss, and from the longest delay at that load.
 fn of_slow_path(path: &Path, arguments: &Arguments) -> Result<Server, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -188,7 +188,8 @@ fn without_loss(result: &Value, direction: Crossing) -> Option<MessageService> {
     Some(MessageService { packets_per_second, slowest_ns, packet_bytes, kind })
 }
 
-/// The rows of a table of a report that begin with the same word.
+/// The rows of a report's table whose first cell contains a given word, and the names of the
+/// table's columns.
 struct Rows<'a> {
     columns: &'a Vec<Value>,
     rows: Vec<&'a Vec<Value>>,
@@ -201,7 +202,8 @@ impl<'a> Rows<'a> {
         Some(Self { columns: table["columns"].as_array()?, rows })
     }
 
-    /// Returns the number in a column of a row.
+    /// Returns the number in the column of a row with the name `column`, or `None` if there is no
+    /// such column, or no number in it.
     fn number(&self, row: &[Value], column: &str) -> Option<f64> {
         let place = self.columns.iter().position(|name| name == column)?;
         row.get(place)?["value"].as_f64()

@@ -107,8 +107,9 @@ fn condition(text: &str) -> Result<Condition, ConditionError> {
     Condition::parse(text, names, false)
 }
 
-/// Checks a condition of `--threshold`. It must hold in the verification of the model under every
-/// setting, and does not hold if its figure is missing in one.
+/// Checks a condition of `--threshold`. The condition holds only if the verification of each
+/// setting of the model contains the figure that the condition names, and this figure meets the
+/// condition.
 fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
     let named = METRICS.iter().find_map(|(name, metric, unit)| {
         let level = condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;

@@ -141,7 +141,8 @@ fn protocol_note(protocol: &Protocol) -> String {
     }
 }
 
-/// Returns a finding if a switch did not have flows that it had accepted.
+/// Returns a finding about flows that a switch accepted, but that were missing from its table a
+/// second after the barrier's reply. Returns `None` if no flow was missing.
 fn missing(measured: &[Measured]) -> Option<String> {
     let missing: u64 = measured.iter().filter_map(Measured::missing).sum();
     let rounds = measured.iter().filter(|one| one.operation == Operation::Insert);
@@ -159,8 +160,8 @@ fn rate(rates: &[f64]) -> Option<Value> {
     Estimate::of(rates).map(|rate| Value::estimate(&rate, Unit::PerSecond))
 }
 
-/// Returns a percentile of the latency: the mean over rounds, whose percentiles are samples.
-/// Returns `None` if a round has too few requests to state it.
+/// Returns a percentile of the latency, estimated as the mean of the percentiles of all rounds.
+/// Returns `None` if a round has too few requests to state its percentile.
 fn latency(measured: &Measured, share: f64) -> Option<Value> {
     let each = measured.rounds.iter().map(|phase| phase.latencies().tail_at(share));
     let each: Option<Vec<f64>> = each.map(|time| time.map(|time| time.as_secs_f64())).collect();
@@ -175,7 +176,8 @@ fn limit_words(limit: Limit) -> &'static str {
     }
 }
 
-/// Returns a finding for each operation: the load with the highest rate.
+/// Returns a finding for each operation, which states the highest rate and the load at which it was
+/// measured.
 fn fastest(measured: &[Measured]) -> Vec<String> {
     let best = |operation: Operation| {
         let own = measured.iter().filter(|one| one.operation == operation);

@@ -28,7 +28,8 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns a sentence that says whether the barrier of an OpenFlow switch tells the truth.
+/// Returns a sentence that says whether an OpenFlow switch replied to a barrier before packets
+/// obeyed a rule. Returns `None` if this is undecided for all rules.
 pub(super) fn barriers(found: &Measured) -> Option<String> {
     let summaries = found.kinds.iter().map(|kind| &kind.summary);
     let sum = |count: fn(&Summary) -> u64| -> u64 { summaries.clone().map(count).sum() };
@@ -82,7 +83,8 @@ fn name(kind: &Kind) -> String {
     format!("{} of {} {rules}", kind.operation.verb(), kind.rules)
 }
 
-/// Returns the median of times with its interval, which contains their uncertainty.
+/// Returns the median of times that are each known as a range. Its spread is the wider half of the
+/// median's confidence interval, which accounts for the width of the ranges.
 fn median(times: &[Range]) -> Option<Value> {
     let median = Percentile::of(times, 0.5)?;
     let [least, most] =

@@ -151,7 +151,8 @@ fn steps(finding: &Finding) -> Section {
     }
 }
 
-/// Returns a sequence as lines of JSON, the first of which says where it is from.
+/// Returns the requests that show a fault as lines of JSON. The first line contains the version of
+/// Planimeter, the title of the test and the fault; each further line contains one request.
 fn sequence(finding: &Finding, title: &str) -> String {
     let head = json!({
         "planimeter": env!("CARGO_PKG_VERSION"),

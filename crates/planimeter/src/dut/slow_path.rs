@@ -9,7 +9,8 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Ordered, Unit};
 
-/// Returns a sentence for each direction, one for the reaction, and one for each fault.
+/// Returns sentences about the rate in each direction, the faults of its packets, and the time
+/// until the switch forwards a packet by a new flow entry.
 pub(super) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     for crossing in &found.crossings {
@@ -40,8 +41,9 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the faults that packets showed below the measured rate. With a constant number of
-/// packets on their way, a switch may drop packets because it is overloaded.
+/// Returns a text for each kind of fault (loss, reordering, repetition) of the packets that were
+/// sent at loads below the measured rate. Faults while the rate itself was measured are not
+/// included, because the switch may then drop packets in overload.
 fn faults(crossing: &Crossing) -> Vec<String> {
     let mut all = Counts::default();
     for load in &crossing.loads {
@@ -70,8 +72,8 @@ fn limit(crossing: &Crossing) -> &'static str {
     }
 }
 
-/// Returns a percentile: the mean over rounds, whose percentiles are samples. Returns `None` if a
-/// round has too few samples to state it.
+/// Returns a percentile, estimated as the mean of the percentiles of all rounds. Returns `None` if
+/// a round has too few samples to state its percentile.
 fn percentile<'a>(
     rounds: impl Iterator<Item = &'a Ordered<Duration>>,
     share: f64,

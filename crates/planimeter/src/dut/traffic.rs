@@ -19,8 +19,9 @@ const PACKET_SIZE: usize = 128;
 /// The number of bytes at the end of a packet that must pass through the program unchanged.
 const TAG: usize = 16;
 
-/// Makes packets and entries for a program, with `rules` rules in the table of this name, or in the
-/// table of which most rules can be observed.
+/// Makes packets and entries for a program, with at most `rules` entries in the table under test.
+/// This is the table with the name `table` or, without a name, the table for which packets show the
+/// most entries. Returns an error if packets show no entry.
 pub(super) fn make(
     program: Program,
     wires: Vec<Wire>,
@@ -60,7 +61,8 @@ pub(super) fn make(
     Ok(Traffic { p4info, table, wires, beside, flows })
 }
 
-/// The trials of packets on the reference interpreter.
+/// A workload whose packets are run on the reference interpreter, to find out how a switch must
+/// treat them.
 struct Trial<'a> {
     workload: &'a Workload,
     schema: &'a Schema,
@@ -119,8 +121,9 @@ impl Trial<'_> {
         })
     }
 
-    /// Returns an entry with one other parameter by which a packet has another outcome, and that
-    /// outcome. An entry by which the packet still leaves is preferred to one by which it does not.
+    /// Returns a copy of `entry` in which one action parameter differs, so that `packet` has
+    /// another outcome than `inserted`, and that outcome. Prefers a copy with which the packet
+    /// still leaves the switch. Returns `None` if no copy changes the outcome.
     fn second(
         &self,
         position: usize,
@@ -156,7 +159,8 @@ impl Trial<'_> {
         unseen
     }
 
-    /// Returns a switch with all entries, of which one is replaced or left out.
+    /// Returns a switch with all entries of the workload, except that the entry at `position` is
+    /// `replacement`, or left out if that is `None`. Returns `None` if the switch refuses an entry.
     fn switch(&self, position: usize, replacement: Option<TableEntry>) -> Option<Switch> {
         let switch = Switch::new(self.workload.program().clone()).ok()?;
         for (number, (table, entry)) in self.workload.entries().enumerate() {
@@ -170,8 +174,9 @@ impl Trial<'_> {
         Some(switch)
     }
 
-    /// Returns what becomes of a packet. Returns `None` if it leaves more than once, or if the
-    /// outcome depends on the bytes that identify a probe.
+    /// Returns whether, where and how a packet leaves the switch. Returns `None` if the packet
+    /// cannot be processed or leaves more than once. Also returns `None` if the program changes the
+    /// last [`TAG`] bytes, which identify a probe, or if the outcome depends on them.
     fn outcome(&self, switch: &Switch, packet: &[u8]) -> Option<Outcome> {
         let with_end = |byte| {
             let mut packet = packet.to_vec();
@@ -254,8 +259,9 @@ impl Trial<'_> {
     }
 }
 
-/// Returns whether the packets of a flow are seen without its entry, with it and after its
-/// modification, and whether the entry can be modified.
+/// Returns four properties of a flow. The first three are whether its packets are seen before its
+/// entry is inserted, after that, and after the entry is modified. The fourth is whether the entry
+/// can be modified.
 fn shape(flow: &Flow<v1::TableEntry>) -> (bool, bool, bool, bool) {
     let is_seen = |outcome: &Outcome| *outcome != Outcome::Unseen;
     (is_seen(&flow.absent), is_seen(&flow.inserted), is_seen(&flow.modified), flow.second.is_some())

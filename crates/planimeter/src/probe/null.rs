@@ -9,16 +9,17 @@ use probe::config::{Config, Load, Mode, Protocol};
 use crate::embedded::Controller;
 use crate::failure::Failure;
 
-/// The offered rate of packet-ins per second from which the null controller collects packet-ins and
-/// answers them together. If it answered each immediately, it would fall behind before the probe
-/// does, at about twice this rate.
+/// The offered rate, in packet-ins per second, from which on the null controller collects
+/// packet-ins and answers them together. If it answered each packet-in immediately, it would fall
+/// behind at about twice this rate, before the probe does.
 const GATHER_FROM: f64 = 50_000.0;
 /// The time for which the null controller collects packet-ins at rates of [`GATHER_FROM`] or more.
 const GATHER: Duration = Duration::from_micros(50);
 
-/// Starts the null controller. Over P4Runtime it dials the emulated switches, so their ports are
-/// reserved before it starts and until the run ends, and its own connections do not use them.
-/// Returns an error if the load is not of packet-ins.
+/// Starts the null controller, and returns it with the reserved ports of the emulated switches.
+/// Over P4Runtime the controller dials these ports. They stay reserved until the run ends, so that
+/// connections of the controller do not use them. Over OpenFlow no ports are reserved. Returns an
+/// error if the load is not of packet-ins.
 pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
     if config.traffic.load != Load::PacketIn {
         return Err(Failure::input(

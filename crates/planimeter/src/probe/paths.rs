@@ -67,8 +67,8 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
 /// The results of the paths that were measured.
 struct Kept {
     measured: Measured,
-    /// The reason why the paths after them were not measured; `None` if all were, or the user
-    /// interrupted the command after a path.
+    /// The reason why a path could not be measured, after which no further path was tried. It is
+    /// `None` if all paths were measured, or if the user interrupted the command after a path.
     failure: Option<Failure>,
 }
 

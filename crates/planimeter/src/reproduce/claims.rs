@@ -136,8 +136,8 @@ impl System {
 pub(super) enum Strongest {
     Reproduced,
     InShape,
-    /// The system is a model, whose figures are known in advance: measurements of it show that the
-    /// probe finds them, and nothing on the paper.
+    /// The system is a model, whose figures are known in advance. Its measurements show whether the
+    /// probe recovers these figures, and nothing about the paper.
     RecoversModel,
 }
 
@@ -190,9 +190,9 @@ pub(super) struct Part {
     model: Option<OfModel>,
 }
 
-/// A figure of the modelled controller that a measurement must recover. A data file names it by its
-/// kind (`rate` or `time`), followed by a colon and the name of the figure if that is not the
-/// figure of the part itself.
+/// A figure of the modelled controller that a measurement must recover. In a data file, it is a
+/// kind (`rate` or `time`), which determines the permitted deviation. A colon and a name follow if
+/// the figure is not that of the part of the claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct OfModel {
@@ -221,8 +221,8 @@ impl TryFrom<String> for OfModel {
 }
 
 impl Part {
-    /// Returns the part as a measurement of `system` is judged by it; `None` if no such measurement
-    /// says anything on the part.
+    /// Returns the part with the criterion for measurements of `system`, or `None` if such
+    /// measurements say nothing about the part.
     pub(super) fn for_system(&self, system: System) -> Option<Self> {
         if system != System::Model {
             return Some(self.clone());

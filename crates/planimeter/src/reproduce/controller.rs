@@ -95,9 +95,9 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
 }
 
 /// Measures the reference controller by `measure`, then the model of the paper's controller by
-/// `recover`, and then further controllers by `measure`: those of package registries in full runs,
-/// and the user's if the user names one. Their values are put beside those of the reference
-/// controller.
+/// `recover`, and then further controllers by `measure`. In full runs, these are the controllers of
+/// package registries; in all runs, the user's controller if the user names one. The values of
+/// further controllers are shown beside those of the reference controller.
 fn each_controller(
     environment: &Environment<'_>,
     measure: fn(&Environment<'_>, Subject<'_>) -> Result<Measured, Failure>,
@@ -120,8 +120,8 @@ fn each_controller(
     Ok(measured)
 }
 
-/// Adds the results of a further controller to those of the reference controller, or the reason why
-/// there are none.
+/// Adds the results of a further controller, which is called `name`, to those of the reference
+/// controller. If the further controller could not be measured, adds the reason as a remark.
 fn put_beside(measured: &mut Measured, name: String, own: Result<Measured, Failure>) {
     let own = match own {
         Ok(own) => own,

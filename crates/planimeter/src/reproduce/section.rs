@@ -19,7 +19,8 @@ use crate::invocation;
 pub(super) struct Measured {
     /// The measured values, by the keys of the published values with which they are compared.
     pub(super) values: BTreeMap<String, Cell>,
-    /// The values of other systems that were measured, which are shown beside those of the first.
+    /// The measured values of further systems, which are shown in columns of their own beside
+    /// `values`.
     pub(super) beside: Vec<Beside>,
     /// The measured figures by which the claims of papers are judged.
     pub(super) evidence: Vec<Evidence>,

@@ -44,7 +44,8 @@ pub(super) fn update_methods(environment: &Environment<'_>) -> Result<Measured, 
     let (bytes, cache) = last_cache(environment.interrupt);
     let sizes = Sizes::of(bytes, environment.quick);
     const SMALL: usize = 1 << 14;
-    /// Without optimisation, entries take long to generate, and no figure says anything.
+    /// The number of entries in quick runs of builds without optimisation. In such builds, entries
+    /// take long to generate, and the figures mean nothing.
     const LEAST: usize = 1 << 12;
     let entries = match environment.quick {
         true if cfg!(debug_assertions) => MethodSizes { methods: LEAST, accesses: LEAST },

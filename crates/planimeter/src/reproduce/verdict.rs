@@ -146,9 +146,11 @@ struct Agreements {
     with_value: Vec<Agreement>,
 }
 
-/// Derives the verdict on a claim from its parts, all of which must hold. One contradicted part
-/// refutes the claim. Parts with a published value must be equivalent to it for the verdict
-/// "reproduced"; for other parts, the right shape is enough.
+/// Derives the verdict on a claim from its parts. One contradicted part refutes the claim, unless
+/// the measured system is a model: then the verdict is inconclusive. Without contradicted parts,
+/// one undecided part makes the verdict inconclusive for `reason`. The verdict "reproduced"
+/// requires, in addition to `strongest`, that some parts have published values and all of these are
+/// equivalent to them.
 fn verdict(agreements: &Agreements, strongest: Strongest, reason: &str) -> Verdict {
     let any = |one: Agreement| agreements.all.contains(&one);
     let values = &agreements.with_value;

@@ -214,8 +214,9 @@ impl Planned {
     }
 }
 
-/// Returns the path of a file that a `runtime.json` file names. In the p4lang tutorials, such names
-/// are relative to the directory in which the user runs them, which is one of those above `file`.
+/// Returns the path of a file that the `runtime.json` file `file` names. The name may be relative
+/// to the current directory or to a directory above `file`: in the p4lang tutorials, it is relative
+/// to the directory in which the user runs them. Returns the name itself if there is no such file.
 fn beside(file: &Path, named: &str) -> PathBuf {
     let here = PathBuf::from(named);
     if here.exists() {

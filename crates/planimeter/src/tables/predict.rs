@@ -262,9 +262,9 @@ fn packed(layout: Layout) -> Result<Layout, String> {
     ExactTable::check(&layout).map(|()| layout).map_err(|error| error.to_string())
 }
 
-/// Returns the caches of this machine with their names, or the given one. The size of this
-/// machine's last cache is measured. Prints a message if it differs clearly from the size that the
-/// processor reports.
+/// Returns each cache of this machine with its name and its size in bytes, or only a cache of the
+/// size `given`. The size of the machine's last cache is measured; if it clearly differs from the
+/// size that the processor reports, prints a message.
 fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
     if let Some(bytes) = given {
         return vec![("cache".to_owned(), bytes)];

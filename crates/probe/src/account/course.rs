@@ -19,8 +19,8 @@ use crate::ledger::Window;
 /// The numbers of blocks into which the window is divided, so that the spread of the growth from
 /// block to block distinguishes a steady growth from a fluctuation.
 pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
-/// The one-sided confidence of a bound on a mean. It holds for the bounds of all [`BLOCKS`]
-/// together.
+/// The one-sided confidence with which the bounds for all numbers of [`BLOCKS`] are correct
+/// simultaneously. Each single bound has a higher confidence (Bonferroni correction).
 const CONFIDENCE: f64 = 0.995;
 
 /// Counts over the window, and over each of the short intervals into which a trial is divided.
@@ -38,16 +38,19 @@ pub(crate) struct Course {
     pub(crate) cut_off: u64,
     /// The number of first answers to packet-ins that arrived in the window.
     pub(crate) answers: u64,
-    /// The number of packet-ins that were passed over in the window, and the number of those that
-    /// were passed over in intervals that no late burst disturbed.
+    /// The number of packet-ins that became passed over in the window: in all of its intervals
+    /// (`passed_over`), and in its undisturbed intervals (`passed_over_undisturbed`). In an
+    /// undisturbed interval, no late burst lengthens the controller's queue, and `is_hidden` is
+    /// false.
     pub(crate) passed_over: u64,
     pub(crate) passed_over_undisturbed: u64,
     /// The number of packet-ins in late bursts that may have disturbed the window.
     pub(crate) late: u64,
-    /// The number of packet-ins due in intervals that no late burst disturbed.
+    /// The number of packet-ins due in undisturbed intervals of the window (see `passed_over`).
     pub(crate) due_undisturbed: u64,
-    /// The largest number of packet-ins that were due and had not left at one moment, counted from
-    /// when the queue was last empty before the end of the window.
+    /// The largest number of packet-ins that were held at one moment. The count begins when no
+    /// packet-in was held, refused or outstanding for the last time before the end of the window,
+    /// and stops at that end.
     pub(crate) held_most: u64,
     /// The number of packet-ins that were due and had not left, at the edges of the window.
     /// `refused` counts those that their connection did not accept, and `held` counts the others.
@@ -65,8 +68,8 @@ pub(crate) struct Course {
     pub(crate) growth_low: f64,
     /// The counts of each interval of the trial.
     pub(crate) intervals: Vec<Interval>,
-    /// Whether, in each interval, the TCP receive windows of the probe were closed or may have
-    /// been.
+    /// Whether the TCP receive windows of the probe were closed, or may have been closed, at some
+    /// time in each interval, by index of the interval.
     pub(crate) is_hidden: Vec<bool>,
     pub(crate) hidden: Hidden,
     pub(crate) undisturbed: Undisturbed,
@@ -77,8 +80,9 @@ pub(crate) struct Course {
 /// answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hidden {
-    /// The growth of the number of outstanding packet-ins while the probe's receive windows were
-    /// closed or may have been, and the growth while they were certainly closed.
+    /// The growth of the number of outstanding packet-ins in the intervals in which the probe's
+    /// receive windows may have been closed (`growth`), and in those in which they were certainly
+    /// closed (`sure_growth`).
     pub(crate) growth: u64,
     pub(crate) sure_growth: u64,
     pub(crate) passed_over: u64,
@@ -198,8 +202,9 @@ impl Course {
         self.due.saturating_sub(self.answers)
     }
 
-    /// Returns the backlog at both edges of the window: the packet-ins that left and were neither
-    /// answered nor passed over, and those that their connection did not accept.
+    /// Returns the backlog at both edges of the window. It is the number of outstanding packet-ins,
+    /// which left and were neither answered nor passed over, plus the number that their connections
+    /// refused.
     pub(crate) fn backlog(&self) -> Edges {
         Edges {
             start: self.outstanding.start + self.refused.start,
@@ -208,7 +213,8 @@ impl Course {
     }
 }
 
-/// The numbers of packet-ins in three states at the end of each interval; see [`Course`].
+/// The numbers of outstanding, held and refused packet-ins at the end of each interval; [`Course`]
+/// explains these states.
 struct Series {
     outstanding: Vec<u64>,
     held: Vec<u64>,
@@ -238,8 +244,8 @@ fn series(entries: &[Interval]) -> Series {
     series
 }
 
-/// Returns for each interval whether a late burst disturbs the controller's queue. A burst does so
-/// until no more packet-ins are outstanding than before it.
+/// Returns for each interval whether a late burst lengthens the controller's queue in it. The
+/// effect of a burst ends when no more packet-ins are outstanding than before the burst.
 fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     let mut disturbed = vec![false; entries.len()];
     let mut base = None;
@@ -295,9 +301,9 @@ fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     held.map(|(one, at_end)| one.held.max(*at_end)).max().unwrap_or(0)
 }
 
-/// Returns a lower bound on the growth from the first value to the last: the lower bound on the
-/// mean growth from block to block, times the number of blocks. Of the bounds for all [`BLOCKS`],
-/// the largest is returned.
+/// Returns a lower bound on the growth from the first value to the last, or 0 if there are too few
+/// values. For each number of blocks in [`BLOCKS`], the bound is the lower bound on the mean growth
+/// of a block times the number of blocks. The largest of these bounds is returned.
 fn growth_low(values: &[f64]) -> f64 {
     let bounds = BLOCKS.iter().filter_map(|blocks| {
         let steps = values.len().checked_sub(1)?;
@@ -328,8 +334,8 @@ fn margin(values: &[f64]) -> Option<f64> {
     Some(t * deviation / (values.len() as f64).sqrt())
 }
 
-/// Student's quantiles, indexed by the degrees of freedom, up to the largest number of blocks. They
-/// are cached because each takes long to compute.
+/// The quantiles of Student's t distribution, indexed by the degrees of freedom, which are fewer
+/// than the largest number of blocks. They are cached because each takes long to compute.
 static QUANTILES: LazyLock<Vec<f64>> = LazyLock::new(|| (0..BLOCKS[0]).map(quantile).collect());
 
 fn quantile(freedom: usize) -> f64 {

@@ -40,7 +40,8 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Returns the verdict on a trial for which no account can be drawn up, or `None` if one can.
+/// Returns the verdict that follows without an [`Account`], for example if no packet-in was due or
+/// none was answered. Returns `None` if no such case applies.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
     // A flood whose connections are blocked has a limit even if no packet-in leaves in the
@@ -68,8 +69,8 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Returns whether the packet-ins that were refused by connections, or had no connection, are more
-/// than a verdict may ignore.
+/// Returns whether the packet-ins that left late or never, because their connection refused them or
+/// their switch had no connection, exceed the share [`NOTABLE`] of the due packet-ins.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;
@@ -130,10 +131,10 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.untold())
 }
 
-/// Returns whether late bursts of the probe may explain the losses of the switches in `apart`.
-/// `late` is the number of packet-ins in such bursts. A controller may drop the last packet-ins of
-/// a burst, which may all belong to a few switches. Each of these switches then loses no more than
-/// about its share of `late`. A switch that was never answered is not explained.
+/// Returns whether late bursts of the probe may explain the losses of all switches in `apart`.
+/// `late` is the number of packet-ins in late bursts. A controller may drop the last packet-ins of
+/// a burst, and these may belong to a few switches. Bursts explain the loss of a switch if it is at
+/// most twice an equal share of `late`, unless the switch was never answered.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
     /// The factor by which a switch may exceed its share by chance.
     const UNEVEN: f64 = 2.0;
@@ -146,8 +147,9 @@ fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64
     apart.iter().all(within)
 }
 
-/// Returns whether the side `saturated` was the limit for certain: its lower bound exceeds the sum
-/// of the upper bounds of the other sides. `None` if no side was the limit.
+/// Returns [`Certainty::Sure`] if the lower bound of the side `saturated` exceeds the sum of the
+/// upper bounds of the other two sides, and [`Certainty::Likely`] otherwise. Returns `None` if the
+/// verdict names no side.
 fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     let Account { controller, probe, network, .. } = account;
     let (low, others) = match saturated {
@@ -159,9 +161,11 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     Some(if low > others { Certainty::Sure } else { Certainty::Likely })
 }
 
-/// Returns the rate that the controller could reach if its threads never waited for a core, or
-/// `None` if this rate is below the load. Each second of work would be shorter by the time for
-/// which the threads waited, but by at most the share waiting / (waiting + running).
+/// Returns an estimate of the rate, in answers per second, that the controller could reach if its
+/// threads never waited for a core and no CPU time of its host were stolen. Without waiting, the
+/// rate grows by the smaller of the factors 1 / (1 - w) and 1 + w / c, where w is the waiting time
+/// and c the CPU time, relative to the elapsed time. Returns `None` if these times are unknown, or
+/// if the rate is below the load.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);
@@ -190,11 +194,12 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
         && share.is_some_and(|share| share.high <= NOTABLE)
 }
 
-/// Returns the switches that lost a far larger share than the others did. The list is empty if
-/// losses are even, and contains at most a third of all switches.
+/// Returns the switches that each lost a far larger share of their packet-ins than the remaining
+/// switches, ordered by index. At most a third of the switches that sent packet-ins are returned,
+/// and none if the losses are even.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
-    /// The least distance between the two groups: `POINTS` is a difference of loss shares, and
-    /// `ERRORS` is a number of standard errors.
+    /// The least distance between the losses of the returned switches and of the others. `POINTS`
+    /// is a difference of loss shares, and `ERRORS` is a number of standard errors.
     const POINTS: f64 = 0.05;
     const ERRORS: f64 = 5.0;
     let share = |lost: u64, sent: u64| lost as f64 / sent.max(1) as f64;

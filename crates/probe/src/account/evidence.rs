@@ -43,8 +43,9 @@ pub(crate) struct InSockets {
 }
 
 impl InSockets {
-    /// Converts bytes in sockets to packet-ins and answers. The mean size of a message is all bytes
-    /// that the connections carried in the window, divided by the packet-ins or answers in it.
+    /// Converts numbers of bytes in sockets to numbers of packet-ins and answers. The mean size of
+    /// a packet-in is the number of bytes written in the window divided by the number of packet-ins
+    /// that left in it, and the mean size of an answer is likewise computed from the bytes read.
     pub(crate) fn of(summary: &Summary, in_window: InWindow, window: Window) -> Self {
         let scaled = |edges: Edges, bytes: u64, count: u64| {
             let part = |held: u64| {
@@ -87,14 +88,15 @@ pub(crate) struct Observed {
     /// it.
     pub(crate) read_after: Edges,
     pub(crate) hindered: Hindered,
-    /// The longest time in nanoseconds for which an engine thread did not run, or 0 if all were
-    /// short.
+    /// The longest absence of an engine thread, in nanoseconds, or 0 if no absence was as long as
+    /// `recorder::ABSENCE`.
     pub(crate) absent: u64,
-    /// The number of packet-ins that became due while their thread did not run, over the threads
-    /// that did not run at the end of the window.
+    /// The number of packet-ins of the window that became due during an absence that lasted to the
+    /// end of the window, summed over the engine threads.
     pub(crate) due_while_away_at_end: u64,
-    /// The longest time between two answers of one thread, in nanoseconds. The shortest of these
-    /// times over all threads is kept, because a pause of the controller is seen by every thread.
+    /// The longest pause in answers that every engine thread saw, in nanoseconds. It is the minimum
+    /// over all threads of the thread's longest time between two answers, because a pause of the
+    /// controller is seen by every thread. Threads without such a time are ignored.
     pub(crate) longest_gap: u64,
     /// The number of first answers to packet-ins over the whole trial.
     pub(crate) ever_answered: u64,
@@ -196,7 +198,8 @@ pub(crate) struct HostWork {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times<'a> {
     pub(crate) all: &'a Latency,
-    /// The round-trip times of the packet-ins that the probe did not delay.
+    /// Lower bounds on the round-trip times of the packet-ins that were answered while no late
+    /// burst of the probe lengthened the controller's queue.
     pub(crate) undisturbed: &'a Latency,
 }
 
@@ -246,8 +249,8 @@ impl Evidence<'_> {
         self.counts.unsent.saturating_sub(refused + cut_off)
     }
 
-    /// Returns upper bounds on the number of answers that had arrived and were not read, at both
-    /// edges of the window.
+    /// Returns an upper bound, for each edge of the window, on the number of answers that had
+    /// arrived and that the probe had not read.
     pub(crate) fn unread(&self) -> Edges {
         let by_look = self.observed.read_after;
         let sockets = self.sockets.map(|sockets| sockets.unread).unwrap_or_default();

@@ -252,8 +252,9 @@ impl Words<'_> {
         )
     }
 
-    /// Returns whether the backlog is larger than the probe, the network, a pause of the
-    /// controller, its host and chance together explain.
+    /// Returns whether the growth of the backlog exceeds the tolerance, plus what chance explains,
+    /// plus the larger of two explanations: a pause of the controller, or the probe, the network
+    /// and stalls of the controller's host together.
     pub(super) fn is_unexplained(&self) -> bool {
         let course = &self.explained.course;
         let Edges { start, end } = course.backlog();

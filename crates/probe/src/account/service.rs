@@ -5,8 +5,9 @@ use super::{Course, Evidence};
 
 /// The least share of the window for which a backlog must have existed.
 const LONG: f64 = 0.5;
-/// The least share of the round-trip times that must match the queue, and how closely. A round-trip
-/// time matches if it is the time in which the controller serves the packet-ins that were ahead.
+/// A round-trip time matches the queue if it is the time in which the controller serves the
+/// packet-ins that were ahead, with a relative error of at most `WITHIN`. The service rate is used
+/// only if at least the share `MAX_FIT` of the round-trip times match.
 const MAX_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
 /// The number of waiting packet-ins that an interval needs at its start so that the queue does not
@@ -25,8 +26,9 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Returns the service rate, or `None` if no backlog lasted long enough to show it. `elsewhere`
-    /// is the number of outstanding packet-ins that may not have been at the controller.
+    /// Returns the service rate, or `None` if no backlog lasted long enough to show it or if the
+    /// round-trip times do not match the queue (see `fits`). `elsewhere` is the number of
+    /// outstanding packet-ins that may not have been at the controller.
     pub(super) fn of(evidence: &Evidence<'_>, course: &Course, elsewhere: u64) -> Option<Self> {
         let guess = course.answers as f64 / evidence.seconds();
         let trip = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64 / 1e9;

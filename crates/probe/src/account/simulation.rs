@@ -170,15 +170,15 @@ pub(super) struct Outcome {
     pub(super) left_in_window: u64,
     pub(super) passed_over_in_window: u64,
     pub(super) undisturbed: Undisturbed,
-    /// The true numbers at both edges of the measured window: of packet-ins that left and were not
-    /// answered, and of packet-ins that were due and had not left.
+    /// The exact numbers of packet-ins at both edges of the window: those that left and were not
+    /// answered (`outstanding`), and those that were due and had not left (`not_left`).
     pub(super) outstanding: Edges,
     pub(super) not_left: Edges,
 }
 
-/// An event of the simulation: a packet-in arrives at the controller, the server of a station has
-/// finished one, an answer arrives at the probe, the controller closes its connections, or an
-/// engine thread has something to do.
+/// An event of the simulation: a packet-in arrives at the controller, the server of a station
+/// finishes a packet-in, an answer arrives at the probe, the controller closes its connections, or
+/// an engine thread wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// An edge of the window, at which the simulation counts the outstanding packet-ins.
@@ -219,8 +219,8 @@ struct Thread {
     alarm: u64,
 }
 
-/// A queue and its server. Of the two stations, the last one serves the switch with a server of its
-/// own.
+/// A queue of the controller and its server. The controller has two stations: the first one serves
+/// all switches but `Controller::capped`, and the second one serves that switch.
 #[derive(Default)]
 struct Station {
     queue: VecDeque<(usize, u64)>,

@@ -254,8 +254,8 @@ fn too_many_links(topology: &TopologySource, switches: u32) -> Option<String> {
     })
 }
 
-/// Checks the largest network of the search for the network discovery size (RFC 8456, section
-/// 5.2.2), so that it does not end a run after other tests.
+/// Checks that the largest network in the search for the network discovery size (RFC 8456, section
+/// 5.2.2) can be built. Otherwise the run would fail after its other tests.
 fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
     match draft.plan.kind {
         PlanName::Rfc8456(tests) if tests.contains(Test::DiscoverySize) => {}
@@ -283,8 +283,9 @@ fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
     report.conflict_without_remedy(keys, message);
 }
 
-/// Refuses a rate of connections that the network topology discovery time (RFC 8456, section 5.1.1)
-/// would include.
+/// Reports a conflict if a limit on the connection rate is set and the test of the network topology
+/// discovery time (RFC 8456, section 5.1.1) is planned. The measured time would include the delays
+/// that the limit causes.
 fn discovery_time(draft: &Draft, report: &mut Report<'_>) {
     let measures = |kind| match kind {
         PlanName::Rfc8456(tests) => tests.contains(Test::TopologyDiscoveryTime),

@@ -90,8 +90,9 @@ impl Settings {
         self.given_by(setting, origin);
     }
 
-    /// Returns the values for a key to which `origin` may add. They are emptied first if a source
-    /// with lower precedence set them. Returns `None` if a source with higher precedence did.
+    /// Returns the values for a key, to which the caller may add values of `origin`. The values
+    /// from a source with lower precedence are removed first. Returns `None` if a source with
+    /// higher precedence than `origin` set the key.
     fn given_by(&mut self, setting: &'static Setting, origin: &Origin) -> Option<&mut Given> {
         let empty = || Given { origin: origin.clone(), entries: Vec::new() };
         let given = self.given.entry(setting.key).or_insert_with(empty);

@@ -229,11 +229,11 @@ impl Draft {
         self.switch_counts().into_iter().min().unwrap_or_default()
     }
 
-    /// Returns the number of ports of each switch: the configured one, or one for each link and one
-    /// for each host up to a limit, but at least four. Two hosts of a switch should not share a
-    /// port, since no switch would see the packets between them. Beyond the limit, hosts share
-    /// ports nevertheless, and send only to hosts behind other ports. The limit exists because
-    /// controllers send discovery frames to every port.
+    /// Returns the number of ports of each switch. If none is configured, a switch has a port for
+    /// each link and for each of its hosts up to a limit, and at least four ports. Two hosts of a
+    /// switch should not share a port, because no switch would see the packets between them. Beyond
+    /// the limit, hosts share ports nevertheless, and send only to hosts behind other ports. The
+    /// limit exists because controllers send discovery frames to every port.
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
         const MAX_FOR_HOSTS: u32 = 16;
@@ -245,8 +245,9 @@ impl Draft {
         u16::try_from((linked + for_hosts).clamp(LEAST, MAX_PORTS.into())).unwrap_or(u16::MAX)
     }
 
-    /// Returns the topology: the configured one, or for RFC 8456 by default a leaf-spine network
-    /// with two spines (RFC 8456, section 4.1), and a linear one for fewer than four switches.
+    /// Returns the configured topology. If none is configured, a plan of RFC 8456 has a leaf-spine
+    /// network with two spines (RFC 8456, section 4.1), or a linear one with fewer than four
+    /// switches.
     pub(super) fn topology(&self) -> TopologySource {
         match (&self.switches.topology, self.plan.kind) {
             (TopologySource::None, PlanName::Rfc8456(_)) if self.switches.count >= 4 => {

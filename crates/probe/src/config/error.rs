@@ -10,8 +10,8 @@ use thiserror::Error;
 pub enum Origin {
     /// The default; no source set the value.
     Default,
-    /// A line of a peer's `.ini` file. Paths in the value are used unchanged, because the reader of
-    /// the file has resolved them.
+    /// A line of an `.ini` file of OFCProbe or P4RCProbe. Paths in the value are used unchanged,
+    /// because the reader of the file has resolved them.
     Legacy {
         /// The file, as the user named it.
         file: PathBuf,

@@ -177,8 +177,9 @@ pub struct P4Runtime {
     /// The ports from `first_port` on that are left out because other processes use them, in
     /// ascending order. Empty until a run has searched for such ports.
     pub passed_over: Vec<u16>,
-    /// The address of the switches of each process, in the order of the processes, if the switches
-    /// are divided among several; otherwise empty. A run determines the addresses when it begins.
+    /// The address that controllers dial for the switches of each process, in the order of the
+    /// processes. Empty if one process runs all switches. A run determines the addresses when it
+    /// begins.
     pub ranks: Vec<IpAddr>,
     /// The number of device ids behind each port.
     pub devices_per_port: u32,
@@ -400,8 +401,9 @@ pub enum Matching {
     /// Matches the OpenFlow transaction id, for controllers that echo it. With other controllers,
     /// ids may match by accident.
     Xid,
-    /// Matches the flow rule that replaces the one which sent the packet-in, for controllers that
-    /// answer with rules alone.
+    /// Matches the first flow-mod whose rule the packet matches, in the table that sent the
+    /// packet-in and with at least the priority of the rule that sent it. This is for controllers
+    /// that answer with rules instead of packet-outs.
     Rule,
     /// Matches by order: each answer belongs to the oldest packet-in of its switch that has no
     /// answer. This is for controllers that discard the payload.
@@ -411,10 +413,11 @@ pub enum Matching {
 /// The wait for answers after the last packet-in of a trial, with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
-    /// A wait until every packet-in was answered.
+    /// A wait until every packet-in was answered, but at most for this duration.
     For(Duration),
-    /// A wait until no packet-in remains at the controller: each was answered, or was passed over
-    /// because a later packet-in of its switch was answered.
+    /// A wait until no packet-in remains at the controller, but at most for this duration. A
+    /// packet-in no longer remains if it was answered, or if a later packet-in of its switch was
+    /// answered.
     UntilEmpty(Duration),
 }
 

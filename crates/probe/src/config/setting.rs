@@ -31,7 +31,7 @@ pub struct Setting {
     pub manual: &'static str,
     /// The range of every number in the value.
     pub(super) limits: Limits,
-    /// Returns the field of the draft that holds the value.
+    /// The function that returns the field of the draft that holds the value.
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 

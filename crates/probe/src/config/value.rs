@@ -58,7 +58,7 @@ pub(super) enum Remedy {
     Example,
     /// The given text.
     Write(String),
-    /// No advice in addition to the message, which contains it.
+    /// No further advice, because the message already contains it.
     Said,
 }
 

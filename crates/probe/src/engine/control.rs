@@ -187,8 +187,8 @@ impl Orders {
         Running(self.clone())
     }
 
-    /// Reports whether an engine thread has finished its part of the trial. `before` holds the
-    /// thread's previous report, and is updated.
+    /// Counts whether an engine thread has finished its part of the trial. `now` is the thread's
+    /// current report. `before` holds its previous report and is set to `now`.
     pub(crate) fn satisfied(&self, before: &mut bool, now: bool) {
         match (std::mem::replace(before, now), now) {
             (false, true) => self.satisfied.fetch_add(1, Ordering::AcqRel),

@@ -11,9 +11,9 @@ use super::nanos;
 use crate::config::Drain;
 use crate::ledger::Tally;
 
-/// The time, in nanoseconds, to wait for repeated answers once every packet-in is answered.
+/// The time in nanoseconds to wait for further answers once no packet-in is waited for any more.
 const LINGER: u64 = 300_000_000;
-/// The least number of polls in any wait, however long each poll takes.
+/// The least number of polls in a wait of the full `patience`, however long each poll takes.
 const LOOKS: u64 = 8;
 /// The longest time between two polls that counts in full as waiting, in nanoseconds. If more time
 /// passes, the thread was paused, and only this much of it counts.
@@ -26,8 +26,8 @@ pub(crate) struct Ending {
     from: u64,
     /// Whether the thread stops waiting for a packet-in once a later one of its switch is answered.
     until_empty: bool,
-    /// The longest wait for due packet-ins to leave, and the longest wait for answers, in
-    /// nanoseconds.
+    /// The limit, in nanoseconds, on the wait for due packet-ins to leave, and likewise on the wait
+    /// for answers.
     patience: u64,
     looked: u64,
     waited_to_leave: u64,

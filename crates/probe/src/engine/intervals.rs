@@ -30,18 +30,19 @@ pub(crate) struct Interval {
     pub(crate) cut_off: u64,
     /// The number of packet-ins that left in the interval, whenever they were due.
     pub(crate) left: u64,
-    /// The number of packet-ins that left late, together with others.
+    /// The number of packet-ins that left in the interval as part of a late burst.
     pub(crate) late: u64,
-    /// The largest number of packet-ins, at any departure of a late one, that were due, had not
-    /// left, and had not been refused by their connection.
+    /// The largest number of packet-ins that were due, had not left and were not refused by their
+    /// connection, measured whenever a late packet-in left in the interval.
     pub(crate) held: u64,
     /// The number of packet-ins that connections had refused when the last due packet of the
     /// interval became due.
     pub(crate) refused: u64,
     /// The number of first answers that arrived in the interval, whenever their packet-in was due.
     pub(crate) answers: u64,
-    /// The number of answers to packet-ins whose departure time is known, and the sum of their
-    /// round-trip times since the departure, in nanoseconds.
+    /// The number of answers in the interval whose packet-in has a known departure time (`timed`),
+    /// and the sum of the round-trip times of these answers in nanoseconds, counted from the
+    /// departure (`rtt`).
     pub(crate) timed: u64,
     pub(crate) rtt: u64,
     /// The number of packet-ins that became passed over in the interval, because a later packet-in

@@ -40,8 +40,8 @@ pub(crate) enum Slot {
         /// The event that wakes the thread.
         wake: Arc<OwnedFd>,
     },
-    /// The receiving thread's record is protected by a lock, so the sending thread updates it
-    /// itself.
+    /// The sender delivers notes by calling the receiver directly, which is possible because a lock
+    /// protects the record of the receiving thread.
     Direct(Arc<dyn Deliver>),
 }
 

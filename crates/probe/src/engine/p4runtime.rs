@@ -65,8 +65,8 @@ pub(crate) fn advertised(config: &Config) -> IpAddr {
     config.p4runtime.advertise.unwrap_or(config.p4runtime.listen)
 }
 
-/// Returns the first switch and the address of each process that runs a part of the switches, in
-/// order.
+/// Returns, for each process in order, the index of its first switch and the address at which
+/// controllers find its switches.
 fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     let group = config.p4runtime.devices_per_port.max(1);
     let ranks = &config.p4runtime.ranks;
@@ -226,9 +226,10 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
     Ok(listener)
 }
 
-/// Puts several devices behind each port if one port per device would need more files than this
-/// process may open. Returns a note for the report if it did. A listener, the socket that reserves
-/// its port and a connection take one file each.
+/// Raises the limit of open files, and puts more devices behind each port if the configured number
+/// would still need more files than this process may open. Returns a note for the report if it
+/// changed that number, and `None` otherwise. A listener, the socket that reserves its port, and a
+/// connection take one file each.
 pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(config.most_switches());

@@ -54,8 +54,8 @@ pub(crate) struct Recorder {
     /// reports were last updated.
     unpublished: (u64, u64),
     closed_at: Option<u64>,
-    /// The longest time in the window for which the thread did not poll its sockets, if it was
-    /// notable.
+    /// The longest absence of the thread that ended after the window began, in nanoseconds, or 0 if
+    /// none was as long as [`ABSENCE`].
     absent: u64,
     /// The time before the end of the window for which the thread did not poll its sockets.
     away_at_end: u64,
@@ -193,9 +193,10 @@ impl Recorder {
         self.had_turns(from, until, to);
     }
 
-    /// Records that a wait that began at `from` ended at `at`. If the wait was long, no data can
-    /// have been there when it began. Data found after a short wait may have arrived since
-    /// `before`, the end of the previous wait.
+    /// Records the moment by which no answer that is read from now on can have arrived, after a
+    /// wait from `from` to `at`. After a long wait, this moment is `at`, because data would have
+    /// ended the wait earlier. After a short wait, it is `before`, the end of the previous wait,
+    /// because data may have arrived since then.
     pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
         let slept = at.saturating_sub(from) > SLEPT;
         self.tally.missed(if slept { at } else { before });

@@ -88,9 +88,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Returns whether the peer's receive window keeps back bytes that could leave otherwise.
-    /// `limited` is the share of the time since an earlier sample in which the window kept bytes
-    /// back. It decides if the kernel does not report the window.
+    /// Returns whether the peer's receive window prevents the kernel from sending bytes that were
+    /// written. `limited` is the share of the time since an earlier sample in which the window did
+    /// so. It is used only if the kernel does not report the size of the window.
     pub(super) fn is_kept_back(&self, limited: f64) -> bool {
         if self.not_sent == 0 {
             return false;

@@ -25,15 +25,16 @@ pub(crate) struct Spell {
 pub(crate) struct Summary {
     /// The number of connections at the end of the window.
     pub(crate) connections: u64,
-    /// Answers that had arrived and that the probe had not read.
+    /// Bytes that had arrived and that the probe had not read.
     pub(crate) unread: Edges,
     /// Bytes that were not acknowledged, on connections whose peer accepted more.
     pub(crate) on_their_way: Edges,
     /// Bytes written and read in the window.
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// Bytes that had been written and never sent, summed over all samples: those that the peers'
-    /// receive windows kept back, and those that were delayed for other reasons.
+    /// Bytes that had been written and never sent, summed over the samples in the window: those
+    /// that the peers' receive windows kept back (`window_limited_bytes`), and those that were
+    /// delayed for other reasons (`delayed`).
     pub(crate) window_limited_bytes: u64,
     pub(crate) delayed: u64,
     /// The time for which the peers' receive windows kept data back, in nanoseconds, over all

@@ -59,8 +59,7 @@ pub(crate) struct Tally {
     /// The moment at which the last late packet-in left, and whether that packet-in belongs to a
     /// burst.
     last_late: Option<(u64, bool)>,
-    /// The moment of the last poll that did not return the answers that are being read now. They
-    /// arrived later.
+    /// The latest moment by which none of the answers that are being read now had arrived.
     missed_at: u64,
     /// The numbers of answers that may have waited in sockets at the start and at the end of the
     /// window.

@@ -16,8 +16,8 @@ const ANNOUNCEMENT: u64 = 10_000_000;
 /// The time without any session after which the controller counts as lost, in nanoseconds. It is
 /// short, because a controller that ends sessions on purpose accepts new ones immediately.
 const GONE: u64 = 1_000_000_000;
-/// The mean number of times that an announcement crosses each link, beyond which announcements must
-/// be circulating. A flooded announcement crosses each link once.
+/// The mean number of times that each announcement crosses each link, above which announcements
+/// must be circulating in a loop. A flooded announcement crosses each link once.
 const CIRCLES: u64 = 64;
 
 /// The result of a trial.
@@ -67,26 +67,27 @@ impl Measured {
 
 /// The procedure of a test, as a state machine.
 pub(crate) trait Procedure {
-    /// Returns whether the procedure begins before any switch is connected, because it orders the
-    /// connections itself.
+    /// Returns whether the procedure begins before any switch is connected. Such a procedure orders
+    /// the connections itself.
     fn begins_unconnected(&self) -> bool {
         false
     }
 
-    /// Returns whether the procedure continues when all sessions end, because it stops a controller
-    /// on purpose.
+    /// Returns whether the procedure continues when all sessions have ended. Such a procedure stops
+    /// a controller on purpose.
     fn outlives_controller(&self) -> bool {
         false
     }
 
-    /// Begins the test once the network is ready, and appends the orders of its procedure to
-    /// `orders`.
+    /// Begins the test, and appends its first orders to `orders`. The network is ready by then,
+    /// unless [`Procedure::begins_unconnected`] returns true.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
     /// Reacts to an observed event.
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>);
 
-    /// Acts because the time that [`Procedure::due`] returned has come.
+    /// Continues the test at the time that [`Procedure::due`] returned, and appends further orders
+    /// to `orders`.
     fn wake(&mut self, now: u64, orders: &mut Vec<Order>);
 
     /// Returns the time at which [`Procedure::wake`] must be called next.
@@ -106,7 +107,7 @@ pub(crate) struct Preparation {
     /// The time that the controller has to discover the topology before hosts announce themselves.
     /// After the announcements, it has half of this time to learn of the hosts.
     pub(crate) settle: u64,
-    /// The least time between two connections that begin, or 0 if all begin at once.
+    /// The least time between the starts of two connections, or 0 if all start at once.
     pub(crate) connect_spacing: u64,
     /// Whether hosts announce themselves.
     pub(crate) announces: bool,
@@ -171,7 +172,8 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Performs everything that is due at `now`, and appends orders for the edge.
+    /// Performs everything that is due at `now`, and appends to `edge` the orders that the edge
+    /// must carry out.
     pub(crate) fn turn(&mut self, now: u64, edge: &mut Vec<Order>) {
         let mut orders = Vec::new();
         loop {
@@ -190,7 +192,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Lets the switches connect whose turn has come.
+    /// Appends to `edge` an order to connect for each waiting switch whose time has come.
     fn connect(&mut self, now: u64, edge: &mut Vec<Order>) {
         while self.connect_at <= now
             && let Some(switch) = self.waiting.pop_front()
@@ -200,7 +202,8 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns the time by which [`Bench::turn`] must be called again.
+    /// Returns the time by which [`Bench::turn`] must be called again: 0 if immediately, or
+    /// `u64::MAX` if the trial is over.
     pub(crate) fn due(&self) -> u64 {
         match &self.phase {
             _ if self.emulator.has_seen() => 0,
@@ -210,12 +213,13 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns the time at which the next switch connects, if any is waiting.
+    /// Returns the time at which the next switch connects, or `u64::MAX` if no switch is waiting.
     fn connection_at(&self) -> u64 {
         if self.waiting.is_empty() { u64::MAX } else { self.connect_at }
     }
 
-    /// Returns the time at which the controller counts as lost if no session is opened before.
+    /// Returns the time at which the controller counts as lost unless a session is opened before,
+    /// or `u64::MAX` if there is no such time.
     fn gone_at(&self) -> u64 {
         self.gone_since.map_or(u64::MAX, |since| since.saturating_add(GONE))
     }

@@ -36,7 +36,8 @@ pub(super) struct EdgeContext<'a> {
     pub(super) clock: Clock,
     pub(super) interrupt: &'a AtomicBool,
     desk: Desk,
-    /// Whether flow entries are counted by the northbound interface instead of the switches.
+    /// Whether the number of flow entries is read from the northbound interface rather than from
+    /// the switches.
     counts_flows: bool,
 }
 
@@ -55,8 +56,8 @@ impl<'a> EdgeContext<'a> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Lets the bench perform everything that is due, hands slow work to its thread, and returns
-    /// the remaining orders.
+    /// Lets the bench perform everything that is due, hands slow orders to the [`Desk`], and
+    /// returns the remaining orders.
     fn turn<D: Device>(&mut self, bench: &mut Bench<D>) -> Vec<Order> {
         while let Some(seen) = self.desk.answer() {
             bench.emulator.note(seen.at, seen.what);

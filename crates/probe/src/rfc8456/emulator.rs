@@ -41,7 +41,7 @@ pub(crate) struct Emulator<D> {
     topology: Topology,
     hosts: Hosts,
     key: RunKey,
-    /// Both ends of each link that is down.
+    /// The ends of all links that are down. The set contains both ends of each such link.
     down: BTreeSet<(SwitchIndex, Port)>,
     /// The switches that are switched off.
     off: BTreeSet<u32>,

@@ -35,7 +35,8 @@ pub(super) struct Terms {
     pub(super) northbound: bool,
 }
 
-/// The number of equal answers in a row after which the answer counts as final (5.1.1, 5.2.3).
+/// The number of equal answers in a row after which the answer counts as final (RFC 8456, sections
+/// 5.1.1 and 5.2.3).
 const SAME_ANSWERS: u32 = 3;
 /// The time in nanoseconds without a message after which the controller is assumed to have
 /// finished.

@@ -26,7 +26,8 @@ use crate::run::{RunContext, RunError, Watcher, between};
 use crate::topology::{Topology, switches_described};
 use crate::trial::{TrialError, address, announce};
 
-/// The shares of invalid messages that section 5.3.1 requires.
+/// The shares of invalid messages that RFC 8456, section 5.3.1, requires, each with its
+/// description.
 const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
 /// The ratio of attacks to paths (5.3.2).
 const ATTACKS: f64 = 10.0;
@@ -443,7 +444,8 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the result of a trial in which the packet-in measurement had no figure, with the reason.
+/// Returns the result of a trial in which the packet-in measurement yielded no figure. The remark
+/// of the result states the reason.
 fn unanswered(result: RunResult) -> Measured {
     let reach = match result.controller_was_out_of_reach() {
         true => Reach::NotReached,

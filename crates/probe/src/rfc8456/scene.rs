@@ -30,8 +30,8 @@ impl Pair {
 }
 
 impl Scene {
-    /// Creates a scene whose pairs of hosts have a path between them: their switches are the largest
-    /// connected part of the topology.
+    /// Creates a scene in which a path leads between the hosts of every pair. The hosts are those
+    /// of the largest connected part of the topology.
     pub(crate) fn new(hosts: Hosts, topology: Topology, frames: PathFrames) -> Self {
         let switches = topology.largest_part().into();
         Self { hosts, topology, frames, switches }
@@ -50,9 +50,9 @@ impl Scene {
             .saturating_mul(self.hosts.per_switch())
     }
 
-    /// Returns an ordered pair of hosts behind different switches. Different numbers return
-    /// different pairs; `None` is returned beyond the last pair. If a switch has several hosts,
-    /// some pairs of adjacent switches are left out.
+    /// Returns an ordered pair of hosts behind different switches, or `None` if `number` is beyond
+    /// the last pair. Different numbers yield different pairs. If a switch has several hosts, some
+    /// pairs of adjacent switches are left out.
     pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
         let (count, per_switch) = (self.count(), self.hosts.per_switch());
         let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
@@ -93,7 +93,8 @@ impl Scene {
         Order::Send { host: pair.from, frame: self.frames.between(&from, &pair.to, id) }
     }
 
-    /// Returns whether a packet that left by this port to this address has reached its destination.
+    /// Returns whether a packet to the address `to` that left the switch by `port` has reached
+    /// `host`.
     pub(crate) fn is_at(&self, host: &Host, switch: u32, port: u16, to: [u8; 6]) -> bool {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }

@@ -9,12 +9,14 @@ use super::bench::Measured;
 pub(super) struct Largest {
     /// The maximum number of switches whose topology was discovered, or 0 if none was.
     pub(super) known: u32,
-    /// The smallest number of switches whose topology was not discovered, and the reason.
+    /// The smallest number of switches whose topology was not discovered, with the remark on that
+    /// trial, if there is one; `None` if every topology was discovered.
     pub(super) unknown: Option<(u32, Option<String>)>,
 }
 
-/// Searches between `least` and `most` switches. `trial` runs a trial with a given number of
-/// switches. If it returns `None`, the run is to end, and the search returns `None` as well.
+/// Searches for the largest number of switches, from `least` to `most`, whose topology is
+/// discovered. `trial` runs a trial with a given number of switches. It returns `None` if the run
+/// is to end, and the search then returns `None` as well.
 ///
 /// # Errors
 ///

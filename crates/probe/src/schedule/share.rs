@@ -43,8 +43,8 @@ impl Share {
     }
 
     /// Returns the starting point of the switch in a recording: the index of the time that comes
-    /// first, and the part of this time that is left, or `None` if it is whole. `ends` are the
-    /// cumulative sums of the times between frames.
+    /// first, and the remaining part of this time. The part is `None` if the time applies in full.
+    /// `ends` are the cumulative sums of the times between frames.
     pub(crate) fn begin(self, ends: &[f64]) -> (usize, Option<f64>) {
         let (Some(total), 1..) = (ends.last(), self.number) else { return (0, None) };
         let offset = total * f64::from(self.number) / f64::from(self.of.max(1));

@@ -175,14 +175,16 @@ pub(super) struct Bracket {
     /// The rate to try next, and the votes on it so far.
     rate: f64,
     votes: Votes,
-    /// The highest rate that counts as loss-free, and the lowest rate above it that does not.
+    /// The highest rate that counts as loss-free, if there is one; `lossy` is the lowest rate above
+    /// it that does not count as loss-free, if there is one.
     free: Option<f64>,
     lossy: Option<f64>,
     /// Whether the lossy rate failed because of the probe.
     pub(super) by_probe: bool,
     /// The answers per second and switch at the rate that failed.
     answered: f64,
-    /// Whether votes have confirmed the loss-free and the lossy rate.
+    /// Whether votes have confirmed the loss-free rate; `high_holds` is whether they have confirmed
+    /// the lossy rate.
     low_holds: bool,
     high_holds: bool,
     /// Whether a rate that failed was already tried again.
@@ -576,7 +578,7 @@ impl Bracket {
         }
     }
 
-    /// Returns how far an end moves, as a share of its rate.
+    /// Returns the distance by which an end is moved outwards, as a share of its rate.
     fn step(&self) -> f64 {
         (self.range.precision * 2f64.powi(self.moves.min(8))).min(0.5)
     }

@@ -131,12 +131,14 @@ struct Run {
     /// still to come.
     free_at: f64,
     departures: std::collections::VecDeque<f64>,
-    /// The packet-ins that wait for the batch to be full.
+    /// The packet-ins that wait for the batch to be full: the due time, the departure time and the
+    /// service time of each.
     batch: Vec<(f64, f64, f64)>,
     /// The dropped packet-ins that no later answer has passed over.
     dropped: i64,
     last_answer: Option<f64>,
-    /// The number of late packet-ins of the current burst, and the time of the last of them.
+    /// The time at which the packet-ins of the current burst left, and the number of late ones
+    /// among them.
     burst: (f64, u64),
 }
 
@@ -217,7 +219,8 @@ impl Run {
         }
     }
 
-    /// Returns when work of a given length that begins at a given moment is done.
+    /// Returns the time at which `work` seconds of work that begin at `begin` are done. The
+    /// controller does not work during its pauses.
     fn works(&self, begin: f64, mut work: f64) -> f64 {
         let Some((rest, period)) = self.kind.rests else { return begin + work };
         let mut at = begin;

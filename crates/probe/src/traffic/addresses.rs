@@ -44,9 +44,9 @@ const OTHER_ADDRESSES: u32 = 0x2000_0000;
 /// Half of the number of IPv4 addresses from 32.0.0.0 to 95.255.255.255.
 const HALF: u32 = 0x2000_0000;
 
-/// The first of the ports up to 65535, which belong to no protocol (RFC 6335, section 6). A
-/// controller that dissects packets by registered ports would parse the payload as BGP (179) or
-/// OpenFlow (6633, 6653), and some parsers never return from that.
+/// The lowest of the ports that are assigned to no protocol, which extend to 65535 (RFC 6335,
+/// section 6). A controller that dissects packets by registered ports would parse the payload as
+/// BGP (179) or OpenFlow (6633, 6653), and some parsers never return from that.
 pub(super) const FIRST_PORT: u16 = 49_152;
 pub(super) const PORTS: u64 = 65536 - FIRST_PORT as u64;
 

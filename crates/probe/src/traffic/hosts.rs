@@ -132,8 +132,8 @@ impl Hosts {
         self.numbered(ip.to_bits().checked_sub(NETWORK)?)
     }
 
-    /// Returns the port for the host with a number: the ports without a link in turn, from number 0
-    /// on.
+    /// Returns the port to which the host `number` of a switch is attached. The hosts, from number
+    /// 0 on, are assigned to the ports without a link in turn.
     pub fn port(&self, switch: u32, number: u32) -> Port {
         match self.linked.free_ports(switch) {
             [] => Port(1 + (number % u32::from(self.ports.max(1))) as u16),

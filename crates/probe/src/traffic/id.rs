@@ -106,8 +106,8 @@ impl RunKey {
     }
 }
 
-/// Returns the packet-in that a frame is or answers, or `None` for frames that are not of this
-/// trial.
+/// Returns the id of the packet-in that a frame belongs to or answers, or `None` if the frame is
+/// not of this trial.
 pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let last = *frame.last_chunk()?;
     let (beside, tag) = split(last);

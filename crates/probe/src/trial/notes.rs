@@ -14,7 +14,8 @@ pub(super) struct Delays<'a> {
     pub(super) send_lag: &'a Latency,
     pub(super) read_delay: &'a Latency,
     pub(super) times: Times<'a>,
-    /// The share of the packet-ins refused by connections for which the network is responsible.
+    /// Among the packet-ins that connections refused, the share for which the network is
+    /// responsible.
     pub(super) by_network: f64,
 }
 

@@ -96,8 +96,8 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
 /// packets.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The time without an answer at the end, the time that the trial waited for answers, and the
-    /// longest time that any answer took.
+    /// The time without an answer at the end of the trial; `patience` is the time that the trial
+    /// waited for answers, and `longest` is the longest time that any answer took.
     silent: u64,
     patience: u64,
     longest: u64,

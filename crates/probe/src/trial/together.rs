@@ -104,7 +104,7 @@ pub(super) struct Together<'a> {
     /// The senders of the mailboxes of this process's engine threads, indexed by thread.
     inbound: Vec<Slot>,
     /// The offsets of the clocks of other processes from the clock of this one, estimated before
-    /// and after traffic. Only the first process has them.
+    /// traffic; `after` holds those estimated after traffic. Only the first process has them.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
     words: VecDeque<(Rank, RankMessage)>,

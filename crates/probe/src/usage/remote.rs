@@ -41,7 +41,8 @@ pub(super) struct Remote {
     ended: bool,
     meter: Meter,
     stale_after: Duration,
-    /// The last sample, and when it was taken from the channel, or `None` while no process matches.
+    /// The time at which the last sample was taken from the channel, and that sample, or `None`
+    /// while no process matches.
     latest: Option<(Instant, Sample)>,
     seen: Vec<(u32, String)>,
 }

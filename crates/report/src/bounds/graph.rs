@@ -10,7 +10,7 @@ use crate::format::printable;
 use crate::page::Figure;
 use crate::plot::{Graph, GraphNode, GraphWay};
 
-/// The largest number of servers with which all of them are drawn.
+/// The largest number of servers with flows for which the graph of a network shows all of them.
 const ALL_DRAWN: usize = 40;
 /// The number of servers that are drawn if the network has more than [`ALL_DRAWN`].
 const SOME_DRAWN: usize = 30;

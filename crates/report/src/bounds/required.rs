@@ -50,8 +50,8 @@ pub struct Threshold {
     pub condition: String,
     /// The unit of the metric to which the condition applies.
     pub unit: Unit,
-    /// The value that violates the condition by most. If none violates it, this is the largest
-    /// value. It is `None` if the value is infinite.
+    /// The value that violates the condition most or, if none does, the largest value. `None`
+    /// stands for infinity.
     pub value: Option<f64>,
     /// The flow or server that has this value, such as "flow 'video'".
     pub of: String,
@@ -76,8 +76,9 @@ impl<'a> Bounds<'a> {
         Some(Required { flow, limit, bound, run: first.run.as_ref().map(|run| &run.delay) })
     }
 
-    /// Returns a sentence for each missed maximum delay, with the worst first. If there are more
-    /// than `MAX_NAMED`, the last sentence lists the flows of the others.
+    /// Returns a sentence for each missed maximum delay. Those that a simulated run exceeded come
+    /// first, then those with the largest ratio of bound to maximum. If there are more than
+    /// `MAX_NAMED`, one last sentence names further flows.
     #[must_use]
     pub fn missed(&self) -> Vec<String> {
         let required = self.required();

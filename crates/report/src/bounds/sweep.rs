@@ -244,8 +244,8 @@ impl Sweep<'_> {
         contradictions.chain(unbounded).collect()
     }
 
-    /// Merges the sentences that `of` returns for each point. Each appears once, with the first and
-    /// the last value of the quantity for which it holds.
+    /// Merges the sentences that `of` returns for all points. Equal sentences become one, which
+    /// starts with the first and the last value of the quantity at which it occurs.
     fn ranges(&self, of: impl Fn(&SweepPoint) -> &Vec<String>) -> Vec<String> {
         let mut found: Vec<(&str, &Rational, &Rational)> = Vec::new();
         for point in self.points {
@@ -283,8 +283,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns the columns of the table: the index of the flow, the index of the analysis, and the
-    /// title of each.
+    /// Returns the columns of the table. Each has the index of its flow, the index of its analysis,
+    /// and its title.
     fn columns(&self) -> Vec<(usize, usize, String)> {
         let mut columns = Vec::new();
         for (flow, name) in self.flows.iter().enumerate() {

@@ -202,8 +202,8 @@ fn requirement(bounds: &Bounds<'_>, row: &[Assessed]) -> [Cell; 2] {
     }
 }
 
-/// Returns a table of the bounds of several analyses, with a row for each flow and a column for
-/// each of up to [`MAX_ANALYSES`] analyses, the first of which is number `start`.
+/// Returns a table of the bounds of several analyses. Each flow has two rows, one for delay and one
+/// for backlog. The columns are up to [`MAX_ANALYSES`] analyses, starting at index `start`.
 fn of_several(bounds: &Bounds<'_>, start: usize) -> Grid {
     let analyses = bounds.analyses.iter().skip(start).take(MAX_ANALYSES);
     let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];

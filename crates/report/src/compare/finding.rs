@@ -13,8 +13,9 @@ const MAX_NAMED: usize = 6;
 
 /// The summary of how a result differs from the base.
 pub(super) struct Finding {
-    /// The tone of the summary. It is good or bad only if all differences are, and if there are
-    /// more than twice as many differences as chance explains.
+    /// The tone of the summary. It is good if all differences are good, and bad if all are bad,
+    /// provided that there are more than twice as many differences as chance explains. Otherwise it
+    /// is plain.
     pub(super) tone: Tone,
     /// A sentence with the number of differences, and the number that chance alone would explain.
     pub(super) summary: String,
@@ -72,7 +73,8 @@ pub(super) fn finding(against: &Against<'_>, base: &str) -> Finding {
     Finding { tone, summary: format!("{count} of {all} {verb} from {base}.{chance}"), differences }
 }
 
-/// Returns how sure a difference is: its ratio to half the width of its confidence interval.
+/// Returns the certainty of a difference: its absolute value divided by half the width of its
+/// confidence interval, or 0 without an interval.
 pub(super) fn certainty(row: &Row<'_>) -> f64 {
     let half = row.change.interval.map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0);
     row.change.value.abs() / half

@@ -33,15 +33,15 @@ pub struct Judged {
     pub value: f64,
     /// The value of the figure in the result that all others are compared with.
     pub base: f64,
-    /// Whether the confidence interval lies on one side of the limit, so that chance hardly
-    /// decided. False if the figure has no interval.
+    /// Whether both ends of the confidence interval lead to the same judgement as the value. It is
+    /// `false` if the figure has no interval.
     pub certain: bool,
 }
 
 impl Outcome {
-    /// Returns a description of the figure by which the condition was judged: the name of the
-    /// result, what was measured, the figure with its interval, and a remark if the interval
-    /// contains the limit. Says so if there is no such figure.
+    /// Describes the figure by which the condition was judged: the name of the result, what was
+    /// measured, the figure with its interval, and a remark if the interval contains the limit. If
+    /// there is no such figure, the text states that.
     #[must_use]
     pub fn found(&self) -> String {
         match &self.figure {

@@ -115,8 +115,8 @@ fn found(against: &Against<'_>, base: &str) -> Block {
     Block::Card(found.tone, std::iter::once(summary).chain(differences).collect())
 }
 
-/// Returns the metrics of which each result has a single figure. They are drawn as differences,
-/// side by side.
+/// Returns the metrics that were measured at a single place (point, case, cell or flow). The page
+/// shows these metrics in the forest plots of differences but not in plots of their own.
 fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
     let metrics = distinct(shown(comparison).map(|row| row.base.metric.as_str()));
     let is_single = |metric: &&str| {
@@ -319,8 +319,8 @@ fn lines(
     (lines, about)
 }
 
-/// Returns the label of a line, which consists of everything that all figures on the line have in
-/// common.
+/// Returns the label of the line to which a figure belongs. It is the subject, such as a protocol.
+/// If `varies`, the place follows, without the parts that state the varying quantity.
 fn line_label(figure: &Quantity, varies: bool) -> String {
     match varies {
         false => figure.subject.clone(),

@@ -11,8 +11,8 @@ use crate::json::{estimate, result};
 /// The JSON schema of the output of [`to_json`].
 pub const SCHEMA: &str = include_str!("../../schemas/tables-result.v1.schema.json");
 
-/// Returns the measurements of a comparison of table designs as JSON. Times are in nanoseconds if
-/// the name ends so, and rates are per second.
+/// Returns the measurements of a comparison of table designs as JSON. Fields whose names end in
+/// `_ns` are in nanoseconds, and rates are per second.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let findings = run.findings;

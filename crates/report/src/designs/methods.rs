@@ -17,9 +17,9 @@ use crate::page::{Block, Column, Data, Figure, Table};
 use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
 use crate::value::Spread;
 
-/// The paper's result for an update method on one core with 2²⁰ entries, for packets that pass a
-/// switch and its network cards (Simon et al., ANCS 2021, Table 1; for the change without its wait,
-/// section 5.1).
+/// A result from the paper for an update method on one core with 2²⁰ entries. The packets pass a
+/// switch and network cards. The figures are from Simon et al., ANCS 2021, Table 1; those of the
+/// change method without a wait are from section 5.1.
 struct Published {
     name: &'static str,
     /// The number of updates per second in the paper.
@@ -39,12 +39,13 @@ const DIGEST: Published = Published { name: "digest", rate: 4.1e3, median: 65.3e
 pub(super) struct Against<'a> {
     /// The measurement of the method that does not write in place.
     pub(super) other: &'a Measured,
-    /// The ratio of the update rate in place to that of the other method.
+    /// The update rate of the method that writes in place, divided by the rate of the other method.
     pub(super) rate: Option<Estimate>,
-    /// The ratio of the median time of an update by the other method to that of one in place.
+    /// The median time of an update by the other method, divided by that of the method that writes
+    /// in place.
     pub(super) median: Option<Estimate>,
-    /// The ratios of rates and of median times in the paper, or `None` if the paper has no such
-    /// method.
+    /// The ratio of rates and the ratio of median latencies in the paper, formed as in `rate` and
+    /// `median`. `None` if the paper has no such method.
     pub(super) published: Option<(f64, f64)>,
 }
 
@@ -125,8 +126,8 @@ pub(super) fn published_times(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio, Unit::Count))
 }
 
-/// Returns the section about update methods: the results of each, how much better writing in place
-/// is, and a plot of both.
+/// Returns the blocks of the section about update methods: the results of each method, the ratios
+/// by which writing in place is faster, and a plot of throughput against latency.
 pub(super) fn blocks(findings: &Findings) -> Vec<Block> {
     let methods = measured(findings);
     let Some(first) = methods.first() else { return Vec::new() };

@@ -197,8 +197,8 @@ const CPU: Shown = Shown {
     needs_some: false,
 };
 
-/// Groups points into lines, and returns the lines that have at least two different horizontal
-/// values. If there are any, also returns the points that are the only ones of their runs.
+/// Groups points into lines, and returns the lines with at least two different horizontal values.
+/// If there is such a line, the result also contains the points that are alone in their runs.
 fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     let groups = grouped(points, against, |point| against.shared_setting(point));
     if groups.is_empty() && against == Against::Switches {
@@ -215,7 +215,7 @@ fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     groups
 }
 
-/// Groups the points into lines: those that agree in all settings but the one of the x axis.
+/// Groups the points into lines. The points of a line have equal names and equal shared settings.
 fn grouped<'a>(
     points: &[Labelled<'a>],
     against: Against,

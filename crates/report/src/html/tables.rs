@@ -126,8 +126,8 @@ pub(super) fn of_point(point: &Point) -> Vec<Block> {
     vec![Block::Tables(tables), Block::Remark(remark.into())]
 }
 
-/// Returns a table of what each rank did, one of the processes that shared the switches of a point.
-/// Returns `None` if a single process had all switches.
+/// Returns a table of what each rank did, or `None` if a single process had all switches. Ranks are
+/// the processes that share the switches of a point.
 fn ranks(point: &Point) -> Option<Table> {
     let (trial, rows) = describe::ranks(point)?;
     let columns = describe::RANK_COLUMNS.map(|(name, is_figure)| match is_figure {
@@ -222,7 +222,8 @@ fn trials(point: &Point) -> Table {
     table
 }
 
-/// Returns a table of how many switches became ready, for the trial in which the fewest did.
+/// Returns a table of the handshakes in the trial in which the fewest switches became ready: the
+/// number of switches for each last stage and each error. Returns `None` if there is no trial.
 fn handshake(point: &Point) -> Option<Table> {
     let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready)?;
     let after = worst

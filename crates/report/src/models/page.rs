@@ -84,8 +84,8 @@ pub fn page(run: &Run<'_>) -> Page {
     page
 }
 
-/// Adds to the top of a page how well the model predicts under one setting, remarks that limit
-/// this, and what to measure next.
+/// Adds the results for one setting to the top of a page: the errors of the predictions, remarks
+/// that a reader needs before the figures, and what to measure next.
 fn lead(page: &mut Page, verification: &Verification) {
     page.lead(Block::Tiles(tiles(verification)));
     let note = |(bad, text)| Note { tone: if bad { Tone::Warning } else { Tone::Good }, text };

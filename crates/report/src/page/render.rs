@@ -225,7 +225,8 @@ pub(super) fn sign(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// Renders figures, and adds the drawings to `drawn`, whose length numbers them.
+/// Renders figures, and adds their drawings to `drawn`. The number of a figure is its position in
+/// `drawn`, from 1.
 fn figures(all: &[Figure], drawn: &mut Vec<Drawn>) -> Markup {
     let mut parts = Vec::new();
     for figure in all.iter().filter(|figure| !figure.is_empty()) {

@@ -58,8 +58,9 @@ impl Drawn {
         self.seen().any(near) || !only_points && self.points.windows(2).any(passes)
     }
 
-    /// Returns whether this line coincides with `other` over its whole length. A marker remains
-    /// visible on a line that only passes it, so markers must coincide with markers.
+    /// Returns whether this line coincides with `other` over its whole length. The points of a line
+    /// with markers must coincide with points of the other line, because a segment does not hide a
+    /// marker.
     fn lies_on(&self, other: &Self) -> bool {
         if self.legend == other.legend || self.marked && !other.marked {
             return false;
@@ -89,7 +90,8 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
 
 /// The groups of lines in a plot that coincide.
 pub(super) struct Coincidence {
-    /// The number of lines that hide each line, at most [`DEEPEST`].
+    /// The depth of each line: one more than the depth of a line that is drawn over it, or 0 if
+    /// none is. It is at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,
     /// The groups of lines that look like one line, as the names of the lines in each.
     pub(super) groups: Vec<Vec<String>>,

@@ -49,8 +49,8 @@ pub(super) fn class(style: Style) -> String {
     class
 }
 
-/// Returns the number of the marker shape for a line of this colour. The palette has one more
-/// colour than there are shapes, so lines that must share a colour have different shapes.
+/// Returns the number of the marker shape for a colour. There is one colour more than there are
+/// shapes, so two lines whose numbers map to the same colour usually have different shapes.
 pub(super) fn shape(hue: Hue) -> usize {
     match hue {
         Hue::Series(number) => number,

@@ -74,9 +74,8 @@ fn numbers(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
 /// and the key in `result.json`.
 const PERCENTILES: [(&str, &str); 3] = [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")];
 
-/// Returns a result with the fields that are read in the same way from all results except those of
-/// controller benchmarks, and without figures. `settings` names the settings that influence the
-/// figures.
+/// Returns a result that has no figures yet, with the fields that are common to the files of all
+/// commands except the controller benchmark. `settings` names the settings that influence figures.
 pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
     let host = &value["host"];
     let processor = words(&host["cpu_model"]);
@@ -101,8 +100,7 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
     }
 }
 
-/// The fields that all figures of one measured case, cell or flow have in common. They are those of
-/// [`Quantity`].
+/// The fields of [`Quantity`] that all figures of one measured case, cell or flow have in common.
 struct Place {
     subject: String,
     place: String,
@@ -135,10 +133,10 @@ impl Place {
         Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
     }
 
-    /// Returns a percentile of latencies, which the result states in nanoseconds. `each` has that
-    /// of each repetition, and `pooled` is that of the samples of all repetitions together. Returns
-    /// the mean of `each`, or `pooled` without an interval if a repetition has too few samples for
-    /// the percentile or the result does not distinguish repetitions.
+    /// Returns a percentile of latencies in seconds from values in nanoseconds. `each` has the
+    /// percentile of each repetition, and `pooled` is the percentile of all samples together. The
+    /// result is the mean of `each`. If `each` is empty or lacks a value, it is `pooled` without an
+    /// interval.
     fn percentile(&self, metric: &str, each: Vec<&Value>, pooled: &Value) -> Option<Quantity> {
         let seconds = |value: &Value| Some(value.as_f64()? / 1e9);
         let of_each: Option<Vec<f64>> = each.into_iter().map(seconds).collect();

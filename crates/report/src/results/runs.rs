@@ -21,9 +21,9 @@ const SHOWN_METRICS: [(&str, Option<bool>); 9] = [
     ("controller.rss", Some(false)),
 ];
 
-/// The settings of a controller benchmark that influence figures, or prefixes of them. Three kinds
-/// are left out: those that are compared (controller and protocol), those that choose points, which
-/// are matched one by one, and those without influence.
+/// The names, or prefixes of names, of the settings of a controller benchmark that influence
+/// figures. The controller and the protocol are left out because they are what is compared.
+/// Settings that choose points are left out because points are matched one by one.
 const INFLUENTIAL_SETTINGS: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
 
 impl Recorded {
@@ -94,8 +94,8 @@ fn figures(point: &Point) -> Vec<Quantity> {
     shown.chain(others).filter_map(quantity).collect()
 }
 
-/// Returns whether larger values are better, for a metric that is not shown by default. Shorter
-/// times are better.
+/// Returns whether larger values of a metric that is not shown by default are better. They are
+/// worse for times; for all other metrics the result is `None`.
 fn otherwise(metric: &Metric) -> Option<bool> {
     (metric.unit == Unit::Seconds).then_some(false)
 }

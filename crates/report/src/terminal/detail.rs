@@ -32,8 +32,8 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
     out
 }
 
-/// Returns a table of what each rank did, one of the processes that shared the switches of a point.
-/// The text is empty if a single process had all switches.
+/// Returns a table of what each rank did, or an empty text if a single process had all switches.
+/// Ranks are the processes that share the switches of a point.
 fn ranks(point: &Point, layout: Layout) -> String {
     let Some((trial, rows)) = describe::ranks(point) else { return String::new() };
     let [first, others @ ..] = describe::RANK_COLUMNS;

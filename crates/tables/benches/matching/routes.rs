@@ -80,8 +80,8 @@ fn narrow(routes: &[Route], keys: &[u32], reads: bool) -> Ours {
     }
 }
 
-/// Returns a search with the same routes in the last bits of an IPv6 prefix:
-/// 2001:db8:aabb:ccdd::/32 and longer.
+/// Returns a search for IPv6 routes. Each consists of the 32 bits 2001:db8 and the bits of one of
+/// these routes, so its length is that of the route plus 32.
 fn wide(routes: &[Route], keys: &[u32]) -> Ours {
     let wide = |key: u32| 0x2001_0db8_u128 << 96 | u128::from(key) << 64;
     let entry = |&(address, length): &Route| -> Entry {

@@ -24,7 +24,8 @@ pub(crate) struct Rule {
     priority: u32,
 }
 
-/// The protocol, three bytes of padding, the addresses and the ports, in the order of a packet.
+/// The fields of a packet that rules match, in network byte order: the protocol, three bytes of
+/// padding, the source and destination addresses, and the source and destination ports.
 pub(crate) type Packet = [u8; 16];
 
 /// Returns the contenders with `count` random rules.

@@ -162,8 +162,8 @@ struct Ours {
     _other: Option<TableWorker>,
     table: Arc<PackedTable>,
     room: usize,
-    /// The number of keys of one call. With more than 32, the table prefetches without
-    /// interruption.
+    /// The number of keys in a call. If there are more than 32, the table prefetches the next 32
+    /// keys of the call before it processes the current 32.
     call: usize,
     /// Whether each call is preceded by a prefetch of the next call's keys.
     prefetches: bool,

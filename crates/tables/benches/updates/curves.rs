@@ -289,9 +289,9 @@ fn shared(
     turns(cores, repetitions, OPERATIONS, &one)
 }
 
-/// Measures each number of cores `repetitions` times, after one run that only warms up, and returns
-/// the rates for each. `make` returns the work of a core; its arguments are the index of the number
-/// of cores in `counts`, and the core.
+/// Measures each number of cores in `counts` once per repetition, after one round that only warms
+/// up, and returns the rates for each number of cores. `make` returns the work of one core. Its
+/// first argument is an index into `counts`, its second the index of the core.
 fn turns<'a>(
     (cores, counts): (&[usize], &[usize]),
     repetitions: usize,

@@ -49,8 +49,8 @@ fn ready(entries: usize) -> bool {
     true
 }
 
-/// Returns the contenders, each with the footprint of the mapping that contains it, which all of
-/// DPDK's memory shares.
+/// Returns the contenders, each with the footprint of the memory mapping in which it lies. DPDK
+/// keeps all of its memory in this mapping, so the footprint includes that of other tables.
 pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     let contenders = [
         ("rte_hash original, scalar", 0, 0, false),

@@ -9,8 +9,8 @@ use std::fs;
 
 use rustix::mm::{Advice, madvise};
 
-/// The system's allocator, which additionally advises huge pages for large blocks, as the tables of
-/// this crate do. Without it, a comparison of maps would be one of pages.
+/// The system's allocator, which also advises the kernel to use huge pages for large blocks, as the
+/// tables of this crate do. Without this advice, a comparison of maps would compare page sizes.
 pub(crate) struct HugePages;
 
 #[global_allocator]

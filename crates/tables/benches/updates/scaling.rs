@@ -24,7 +24,8 @@ pub(crate) type Pass<'a> = Box<dyn FnMut() + 'a>;
 /// A function that makes the pass of a core, on the thread that runs it.
 pub(crate) type Passes<'a, 'b> = &'b (dyn Fn(usize) -> Pass<'a> + Sync);
 
-/// Prints the updates per second of one core and of `wanted` cores, which take turns.
+/// Prints the updates per second of one core (the mean over the cores, each measured alone) and of
+/// up to `wanted` cores together. The two measurements alternate.
 ///
 /// Only the cases whose names contain the text `only` are measured.
 pub(crate) fn scale(

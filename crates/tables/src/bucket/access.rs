@@ -125,9 +125,9 @@ unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// Implements [`Access::prefetch_named`]. While packets are inside the gate, no entries are
-/// inserted or removed. There is no branch on the slot of a key, because a branch predictor could
-/// not predict it.
+/// Implements [`Access::prefetch_named`] for buckets. Reads buckets without checking their
+/// versions, because no entries are inserted or removed while packets are inside the gate. The code
+/// does not branch on the slot of a key, because a branch predictor could not predict it.
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
     (keys, buckets): (&[[u64; 2]], &[u64]),
@@ -209,8 +209,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     }
 }
 
-/// Returns the slot of a bucket that holds the entry of a key, and whether there is one. If there
-/// is none, the slot is the number of slots, at which the caller reads a meaningless value.
+/// Returns the slot that holds the entry of a key, and whether there is such a slot. If there is
+/// none, the returned slot is the bucket's number of slots; a value read there is meaningless.
 #[inline(always)]
 fn in_line<const K: usize, const V: usize>(
     line: Line<'_, K, V>,

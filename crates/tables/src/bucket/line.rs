@@ -346,8 +346,8 @@ pub(super) struct Held<'a, const K: usize, const V: usize> {
 }
 
 impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
-    /// Returns the lock on a bucket again, after this thread locked the bucket and passed it to
-    /// machine code, which may have changed its values.
+    /// Recreates the guard of a bucket that this thread has locked and then passed to machine code.
+    /// Assumes that the machine code has changed values of the bucket.
     pub(super) fn resume(line: Line<'a, K, V>) -> Self {
         let header = line.peek();
         debug_assert!(header.is_locked());

@@ -61,8 +61,8 @@ pub(crate) struct Removed<const V: usize> {
     pub(crate) value: [u8; V],
 }
 
-/// Returns the number of buckets for `capacity` entries: a power of two, of whose slots at most 70
-/// % are used (60 % if a line holds one or two entries).
+/// Returns the number of buckets for `capacity` entries. It is a power of two, chosen so that
+/// entries take at most 70 % of the slots, or 60 % if a bucket has one or two slots.
 pub(crate) fn buckets_for(capacity: usize, slots: usize) -> Option<usize> {
     let percent = if slots > 2 { 70 } else { 60 };
     let needed = (capacity as u128 * 100).div_ceil(slots as u128 * percent);
@@ -105,8 +105,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
 
     /// Allocates buckets for entries with the numbers from 1 to `capacity`. Returns `None` if
     /// memory does not suffice. Each number has a slot of its own, so buckets may be full and no
-    /// keys need to be compared. In these buckets, the hash in the other functions is
-    /// [`numbered_hash`], and entries are added only by [`Buckets::insert_numbered`].
+    /// keys need to be compared. For these buckets, callers must pass the result of
+    /// [`numbered_hash`] as `hash`, and must add entries by [`Buckets::insert_numbered`].
     pub(crate) fn numbered(capacity: usize) -> Option<Self> {
         let buckets =
             capacity.div_ceil(1 << number_bits(Self::SLOTS)).checked_next_power_of_two()?;
@@ -155,7 +155,9 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         (bucket * Self::SLOTS + slot) as u32
     }
 
-    /// Returns the entry with this key whose value `verify` accepts, or `None` if there is none.
+    /// Returns the entry with this key for whose value `verify` returns true, or `None` if there is
+    /// none. Several entries may have equal keys if the keys are tags, so `verify` compares the
+    /// full key.
     #[inline(always)]
     pub(crate) fn find<const ALONE: bool>(
         &self,

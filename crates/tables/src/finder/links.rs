@@ -22,8 +22,8 @@ pub(super) struct Links {
     /// The numbers of removed entries that searches still find, because memory did not suffice to
     /// remove them from the search.
     lost: Vec<u32>,
-    /// The numbers of all entries. `None` if there are more than [`MAX`], or if a scan of `links`
-    /// for the few that are left would take too long.
+    /// The numbers of all entries, or `None` if there are more than [`MAX`] entries. Also `None` if
+    /// only few entries are left but `links` is too long to be scanned for them.
     few: Option<Vec<u32>>,
 }
 

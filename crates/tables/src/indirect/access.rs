@@ -19,8 +19,8 @@ use crate::hash::{self, DEFAULT_SEED};
 const MAX: usize = size_of::<[u64; 4]>();
 
 impl Indirect {
-    /// Returns the access of one thread, for a table with keys of 4, 8 or 16 bytes and parameters
-    /// of at most 32. Actions have exclusive use of their entry only if entries have locks.
+    /// Returns the access of one thread. Keys must have 4, 8 or 16 bytes, and parameters at most
+    /// 32. Without entry locks, [`Sharing::Locked`] has the effect of [`Sharing::Unlocked`].
     pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
         match self.key_bytes {
             4 => self.access_by::<4>(sharing, writing),
@@ -104,8 +104,8 @@ unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8;
     }
 }
 
-/// Returns the record and the action of the entry that was found last, and its parameters as the
-/// packet's action left them.
+/// Returns the record number and the action of the entry that was found last, and the copy of its
+/// parameters, which the packet's action may have changed.
 #[inline(always)]
 fn left(access: &Access) -> (u32, u16, [u8; MAX]) {
     let mut bytes = [0; MAX];

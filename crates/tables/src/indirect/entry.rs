@@ -11,8 +11,8 @@ use crate::sync::{AtomicU64, Ordering, fence};
 pub(super) enum Form {
     /// The whole entry is in the head word, so that one store changes it.
     Short,
-    /// Some parameters are after the head word, so the entry is not changed by one store. The
-    /// writer must keep readers from seeing half a change by other means.
+    /// Some parameters follow the head word, so one store cannot change the whole entry. The caller
+    /// must prevent or detect reads that overlap with a write.
     Long,
     /// The low half of the head word is a lock and a version: it is odd while the lock is held and
     /// grows by two with each change.
@@ -152,8 +152,7 @@ pub(super) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Returns the lock on an entry again, after this thread acquired it and passed the entry to
-    /// machine code.
+    /// Recreates the guard of an entry that this thread has locked before it ran machine code.
     #[inline(always)]
     pub(super) fn resume(entry: Entry<'a>) -> Self {
         let head = entry.head.load(Ordering::Relaxed) & !1;

@@ -14,7 +14,7 @@ use super::Operation;
 use super::counters::CacheMisses;
 use super::samples::Samples;
 
-/// The number of calls of which one is timed.
+/// The number of consecutive calls of which only the last one is timed, unless calls are slow.
 const STRIDE: usize = 16;
 /// The number of unanswered digests at which a thread waits for the answers. It is lower than the
 /// number at which digests are dropped.
@@ -47,7 +47,8 @@ pub(super) struct Phases {
     pub(super) single: Duration,
 }
 
-/// The results of one thread in one turn.
+/// The results of one thread in one turn, which is the execution of one measured case in one
+/// repetition.
 #[derive(Default)]
 pub(super) struct LaneTurn {
     /// The number of operations of the timed phase.
@@ -179,7 +180,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Waits until every digest that this thread sent has been answered.
+    /// Waits until the controller has answered every digest that was sent, by any thread of the
+    /// case.
     #[inline(always)]
     fn drain(&self) {
         if let Some(controller) = self.controller {

@@ -13,7 +13,8 @@ use super::samples::Clock;
 use super::subject::{Draws, NoSubject, Subject};
 use super::{Case, Findings, Machine, Measured, NotOffered, Plan, Settings, counters_available};
 
-/// The time for which updates are still looked for in the entries of all tables after an interrupt.
+/// After an interrupt, the time for which entries are read to count lost updates, for all tables of
+/// a group together.
 const COUNTING: Duration = Duration::from_millis(200);
 
 /// The current step of a measurement, for display to a user.
@@ -221,10 +222,13 @@ fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
 }
 
 /// Returns the memories whose latency is measured, nearest first: the name of each, and the number
-/// of bytes that the accesses cover. They cover half of each cache so that they stay inside, but
-/// less of the last cache, which other cores share: a quarter of it, or the geometric mean with the
-/// cache before it if that is larger, so that most accesses miss that one. In main memory, they
-/// cover eight times the largest cache, but at least 256 MiB and at most 1 GiB.
+/// of bytes over which the accesses are spread.
+///
+/// This number is half the size of each cache but the last, so that the data fits. For the last
+/// cache, which other cores share, it is a quarter of the size. If the geometric mean of the sizes
+/// of the last two caches is larger, the mean is used, so that most accesses miss the smaller one.
+/// For main memory, it is eight times the size of the largest cache, but at least 256 MiB and at
+/// most 1 GiB.
 fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
     let last = caches.iter().map(|cache| cache.level).max().unwrap_or(0);
     let before_last =

@@ -22,7 +22,8 @@ use super::lane::{Lane, LaneTurn, NUMBER, Phases, value};
 use super::samples::{Clock, Samples};
 use super::{Case, Measured, Operation, Percentiles, Settings, Turn};
 
-/// The duration of the timed phase, as a multiple of that of the phase of calls with a single key.
+/// The ratio of the duration of the timed phase to the longest duration of the phase with single
+/// keys.
 const SINGLE_SHARE: u32 = 4;
 
 /// The sequences of entries to access, by the number of entries and the thread. Tables of equal

@@ -128,9 +128,8 @@ impl Replicas {
         }
     }
 
-    /// Returns the number of entries that packets of several workers wrote, each in its own shard,
-    /// as far as this is known from workers that have left. An entry that several workers left in
-    /// this state is counted once for each of them but the last. If the number is not 0, values
+    /// Returns how often a worker left whose packets had written an entry that packets of another
+    /// worker had written too, counted separately for each entry. If the number is not 0, values
     /// were lost, because all packets that write one entry must be processed by one worker.
     pub(super) fn divided(&self) -> u64 {
         self.divided

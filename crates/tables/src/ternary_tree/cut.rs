@@ -19,9 +19,9 @@ pub(super) enum Cut {
     Byte { at: usize },
     /// Side 0 for keys whose number is below the threshold, and side 1 for the others.
     Number { window: Window, threshold: u64 },
-    /// Side 0 for the rules up to this rank, and side 1 for those after it. The search for a key
-    /// visits both sides, the better one first, so this cut saves no time; it bounds the size of
-    /// what an insertion writes.
+    /// Side 0 for the rules up to this rank, and side 1 for the rules after it. A search for a key
+    /// may have to visit both sides, so this cut saves no time. Its purpose is to limit the size of
+    /// leaves, and so the number of words that an insertion writes.
     Rank(Rank),
 }
 
@@ -120,10 +120,11 @@ pub(super) fn halve(rules: &[Rule]) -> Cut {
     Cut::Rank(last)
 }
 
-/// Estimates the cost of a search after a cut: `open` rules match keys on several sides, and
-/// `sides` holds the number of the other rules on each side. Packets are assumed to visit a side in
-/// proportion to its rules. A cut after which nearly all rules stay together has the largest cost,
-/// since it would only make the tree deeper.
+/// Estimates the cost of a search after a cut. `open` is the number of rules that match keys on
+/// several sides, and `sides` holds the number of the other rules on each side. The probability
+/// that a search visits a side is assumed to be proportional to the side's number of rules. A cut
+/// that leaves nearly all rules in one child costs `u64::MAX`, since it would only make the tree
+/// deeper.
 fn divided(open: u64, sides: &[u64]) -> u64 {
     let all: u64 = sides.iter().sum();
     let most = sides.iter().copied().max().unwrap_or(0).max(open);

@@ -21,7 +21,8 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Rule {
     pub(crate) number: u32,
     pub(crate) priority: u32,
-    /// The order among rules of equal priority, of which the lowest wins.
+    /// A number that decides between rules of equal priority: if several of them match a key, the
+    /// rule with the lowest `order` is chosen.
     pub(crate) order: u64,
     /// The bits of the key that must equal those of `value`, in words like those of a key.
     pub(crate) mask: Vec<u64>,
@@ -142,7 +143,8 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Returns the first entry that matches a key of `all` words.
+    /// Returns the first entry that matches `key`. The argument `all` is the number of words of a
+    /// key, `self.key`, as a separate argument so that it can be a constant.
     #[inline(always)]
     fn first_of(self, lanes: impl Lanes, all: usize, key: &[u64]) -> Option<RuleWords<'a>> {
         let (groups, _) = self.words.as_chunks::<GROUP>();

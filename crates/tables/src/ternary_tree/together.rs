@@ -101,8 +101,9 @@ impl TernaryTree {
         }
     }
 
-    /// Starts the searches after the root, which is the same block for all keys. Returns the number
-    /// of steps.
+    /// Writes the first steps of all searches to `now`, prefetches their blocks, and returns the
+    /// number of steps. The steps lead to the children of the root, or to the root itself if it is
+    /// a leaf.
     #[inline(always)]
     fn begin(&self, tree: Block, (keys, count): (&[u64], usize), now: &mut Vec<Step>) -> usize {
         let stride = self.key_words() + 1;

@@ -84,8 +84,9 @@ impl MemoryBench {
         }
     }
 
-    /// Measures the time between two adjacent readings of the cycle counter. Returns the
-    /// distribution of these times, which shows the error of the counter, and its resolution.
+    /// Measures the time between two adjacent readings of the cycle counter. Returns two results:
+    /// the distribution of these times, which shows the error of the counter, and the resolution of
+    /// the counter.
     pub(super) fn reference(&self) -> (ClockReference, Picoseconds) {
         const READINGS: usize = 10_000;
         let reading = || {

@@ -21,9 +21,9 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// take a different path from the last (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
 const SETTINGS: [&str; 1] = ["other_config:emc-insert-inv-prob=1"];
 
-/// The setting by which Open vSwitch sends no echo requests. By default it closes a connection on
-/// which the controller is silent for 10 s, and the generator does not look at the connection while
-/// a block is measured.
+/// The setting that disables the echo requests of Open vSwitch. By default, Open vSwitch closes a
+/// connection on which the controller is silent for 10 s. While a block is measured, the controller
+/// does not read the connection, so it would not answer an echo request.
 const NO_PROBE: &str = "inactivity_probe=0";
 
 /// A running Open vSwitch and its OpenFlow connection.

@@ -19,7 +19,7 @@ use super::wire::{self, Device};
 
 /// The longest time that the switch may take to connect or to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The interval at which the patience with the switch is checked.
+/// The interval at which [`TIMEOUT`] is checked while the switch is awaited.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A measured switch that has connected to this controller.
@@ -43,7 +43,9 @@ impl OpenFlowSwitch {
         Ok(Self { connection, ports, next_xid: SwitchConnection::FIRST_XID })
     }
 
-    /// Reads and answers messages of the switch until one of them is the answer to a request.
+    /// Reads messages of the switch until one of them answers the request with the transaction id
+    /// `xid`. Returns an error if the switch sends an error message, or no answer within
+    /// [`TIMEOUT`].
     fn until_answered(&mut self, xid: Xid) -> Result<(), BenchError> {
         let begin = Instant::now();
         let mut done = false;

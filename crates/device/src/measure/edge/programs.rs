@@ -30,8 +30,8 @@ pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, Bench
         .ok_or_else(|| failed(format!("the cell's program does not compile:\n{messages}")))
 }
 
-/// Returns the packets of a cell with their expected form after the device. For generated programs,
-/// the reference interpreter computes it.
+/// Returns the packets of a cell, and the form in which they must come out of the device. For a
+/// program of given parts, the reference interpreter computes this form.
 pub(super) fn traffic(task: &Task, ports: [u32; 2], secret: u64) -> Result<Traffic, BenchError> {
     let subject = match task {
         Task::Rule(subject) => return Ok(Traffic::new(*subject, secret)),

@@ -29,7 +29,8 @@ const SHORTEST: f64 = 0.5;
 /// The number of consecutive packets that must come out of a device correctly before it counts as
 /// configured.
 const RIGHT: u32 = 20;
-/// The longest time that a device may take to apply its configuration.
+/// The longest time that a device may take to apply its configuration, or an interface to accept a
+/// packet.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which each packet is awaited while a device is being configured. It is short,
 /// because packets that reach the device before its rules are in place are lost.
@@ -69,8 +70,9 @@ pub(super) struct Path {
     wait: Duration,
     secret: u64,
     random: ChaCha8Rng,
-    /// The number of the latest run of packets that tests the device or the clock and is not part
-    /// of the campaign. These numbers count down, so that they differ from those of the campaign.
+    /// The number of the latest private run: a run of packets that tests the device or the clock
+    /// and is not part of the campaign. The numbers of private runs count down, so that they differ
+    /// from those of the runs of the campaign.
     private_run: u32,
     frame: Vec<u8>,
 }
@@ -241,8 +243,8 @@ impl Path {
         Ok(())
     }
 
-    /// Waits until both timestamps of all sent packets except `given_up` are there, or until `wait`
-    /// has passed.
+    /// Waits until all but `given_up` of the sent packets have both timestamps, of sending and of
+    /// arrival, or until `wait` has passed.
     fn await_arrivals(
         &mut self,
         traffic: &Traffic,
@@ -288,8 +290,9 @@ impl Path {
         self.private_run
     }
 
-    /// Measures the delays of the path while it has no device. Returns their distribution, which
-    /// shows the error of the clock, and the resolution of the clock.
+    /// Measures the delays of the path while it has no device. Returns two results: the
+    /// distribution of these delays, which shows the error of the clock, and the resolution of the
+    /// clock.
     pub(super) fn reference(
         &mut self,
         what: &str,
@@ -341,14 +344,15 @@ impl Path {
     }
 }
 
-/// Returns the earliest time for the next packet in nanoseconds, after one whose transmission began
-/// and ended at these times. `gap` is the mean interval of packets in nanoseconds.
+/// Returns the earliest time for the next packet in nanoseconds. `began` and `ended` are the times
+/// at which the transmission of the previous packet began and ended, and `gap` is the mean interval
+/// between packets in nanoseconds.
 ///
-/// After a stall of the generator, packets that are due must not bunch, because the delays of a
-/// bunch are those of its queue. Transmissions begin at least the shortest interval apart. This
-/// interval counts from the end of a transmission that took longer than the mean interval. A packet
-/// is stamped during its transmission, so that stamps keep a token bucket of three packets and
-/// twice the mean rate.
+/// After a stall of the generator, the packets that are due must not be sent as one burst, because
+/// the queue of the burst would add to their delays. Transmissions therefore begin at least the
+/// shortest interval ([`SHORTEST`]) apart. If a transmission took longer than the mean interval,
+/// the shortest interval counts from its end. A packet is timestamped during its transmission, so
+/// the timestamps conform to a token bucket of three packets and twice the mean rate.
 fn earliest(gap: f64, began: Duration, ended: Duration) -> f64 {
     let [began, ended] = [began, ended].map(|time| time.as_nanos() as f64);
     let from = if ended - began > gap { ended } else { began };

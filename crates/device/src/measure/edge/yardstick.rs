@@ -64,8 +64,8 @@ impl Drop for DeviceCore {
     }
 }
 
-/// Runs the workload four times and returns the shortest time. An interrupt prolongs one of them, a
-/// slow processor all of them.
+/// Runs the workload four times and returns the shortest time. An interrupt prolongs one of the
+/// runs, whereas a slow processor prolongs all of them.
 fn best_time() -> Duration {
     let once = |_| {
         let begin = Instant::now();

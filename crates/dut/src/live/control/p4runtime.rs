@@ -14,9 +14,8 @@ use crate::entries::key;
 use crate::error::DutError;
 use crate::window::{Operation, TIMEOUT};
 
-/// The number of turns of the loop after which a message on the control channel has certainly been
-/// seen: the runtime needs one to notice that the socket is ready, one for the connection, and one
-/// for the call.
+/// The number of calls of [`Request::turn`] after which a request is taken to be in the socket. An
+/// answer that a call sees is taken to have arrived at most this number of calls earlier.
 const TURNS: usize = 4;
 
 /// A Write request whose answer has not arrived.

@@ -95,9 +95,10 @@ impl OpenFlowChannel {
         })
     }
 
-    /// Returns how many flows the switch has more than before the measurement. The number is
-    /// negative if none of the measurement is left and flows without timeouts that were there have
-    /// disappeared. A switch whose barrier replies come early is given some time.
+    /// Returns the number of flows of the measurement that are still in the switch. If there are
+    /// none, returns minus the number of flows without timeouts that have disappeared since the
+    /// measurement began. A switch has a second to delete flows, since its barrier replies may come
+    /// early.
     pub(crate) fn difference(&mut self) -> Result<i64, DutError> {
         let begin = Instant::now();
         loop {

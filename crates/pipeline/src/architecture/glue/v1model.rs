@@ -15,8 +15,8 @@ pub(crate) mod instance {
     pub(crate) const RESUBMITTED: u64 = 6;
 }
 
-/// The assignments to the standard metadata with which a clone that ingress requested is parsed
-/// again. It does not enter ingress.
+/// The assignments to the standard metadata of a clone that ingress requested, made before the
+/// clone is parsed again. After this parse, the clone skips ingress.
 pub(crate) const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
 
 /// The assignments to the metadata of a packet that leaves ingress for one port.

@@ -24,9 +24,10 @@ impl<V> Default for Shared<V> {
 }
 
 impl<V> Shared<V> {
-    /// Sets the arguments of a block at these positions to the packet's values of their types. All
-    /// headers in them become invalid: p4c resets those of `out` parameters
-    /// (`frontends/p4/resetHeaders.cpp`), and all others belong to egress.
+    /// Sets each argument of a block at one of `positions` to the packet's value of the argument's
+    /// type, if there is one, with all headers invalid. p4c resets the headers of `out` parameters,
+    /// as the ingress deparser has them (`frontends/p4/resetHeaders.cpp`), and egress starts with
+    /// invalid headers.
     pub(super) fn fill<'p>(
         &self,
         engine: &mut impl Engine<'p, Value = V>,

@@ -24,8 +24,8 @@ pub(super) struct ResolvedGlue {
     pub(super) before_ingress: Assignments,
     /// The rules that decide about a packet after ingress.
     pub(super) after_ingress: Decision,
-    /// The assignments to the metadata of a packet that goes to one port. The two after it are
-    /// those for a packet that goes to a multicast group, and for each replica of it.
+    /// The assignments to the metadata of a packet that goes to one port. The next two fields hold
+    /// the assignments for a packet that goes to a multicast group, and for each of its replicas.
     pub(super) to_port: Assignments,
     pub(super) to_group: Assignments,
     pub(super) replica: Assignments,

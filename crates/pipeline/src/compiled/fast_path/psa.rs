@@ -24,8 +24,9 @@ const EGRESS_PARSER: usize = 3;
 pub(in crate::compiled) struct Psa {
     pub(in crate::compiled) ingress_deparser: Callee,
     pub(in crate::compiled) egress_parser: Callee,
-    /// Whether a packet that ingress drops skips the ingress deparser. It may if the deparser has
-    /// no effect besides the packet that it emits; psa_switch always skips it.
+    /// Whether a packet that ingress drops skips the ingress deparser. Programs that follow
+    /// psa_switch always skip the deparser. Other programs do so if the emitted packet is its only
+    /// effect.
     pub(in crate::compiled) drops_early: bool,
     /// Whether counters and meters in egress use the packet's length as it was received, not its
     /// length at the start of egress.
@@ -133,9 +134,10 @@ fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
 /// Returns the moves of values from ingress to egress for a packet to one port: those made before
 /// the ingress deparser, and those made after it.
 ///
-/// By the specification, these values are the metadata that the deparser returns. As in the driver,
-/// the user's metadata are moved too if ingress and egress have the same type for them. psa_switch
-/// keeps metadata by their types; see the driver.
+/// By the specification, these values are the metadata that the ingress deparser returns for
+/// egress. As in the driver, the user's metadata are moved too if ingress and egress have the same
+/// type for them. If `follows` is set, the program follows psa_switch, and each metadata parameter
+/// of the egress parser receives the value of its type instead.
 fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal> {
     let resolved = places.resolved;
     let place = |block, position| places.parameter(block, position).ok_or(MISSING);

@@ -29,8 +29,8 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     /// The frames of the packets in progress, one after another. There is only one outside of
     /// bursts.
     pub(in crate::compiled) frames: &'b mut [u64],
-    /// The columns of a burst: for each of some tables, the keys of all packets and the results of
-    /// their lookups. See [`Column`].
+    /// The columns of a burst. Each holds the keys of all packets for one table, and the results of
+    /// their lookups; see [`Column`].
     pub(in crate::compiled) columns: &'b mut [Column],
     /// The size of a frame in 64-bit words.
     pub(in crate::compiled) words: usize,
@@ -62,11 +62,12 @@ pub(in crate::compiled) struct Run<'r, 'b> {
 enum Queues<'r> {
     /// A list of few replicas. It is counted each time a number is needed.
     Few(&'r [Replica]),
-    /// A list of many replicas, with their numbers by port.
+    /// A list of many replicas, and how many of them go to each port.
     Many(&'r [Replica], HashMap<u32, Queued>),
 }
 
-/// The numbers of replicas of one packet that go to one port: all, and those that were transmitted.
+/// The number of replicas of one packet that go to one port, and the number of those replicas for
+/// which [`Queues::around`] was called.
 #[derive(Clone, Copy, Default)]
 struct Queued {
     all: u64,
@@ -88,8 +89,9 @@ impl<'r> Queues<'r> {
         Self::Many(replicas, queues)
     }
 
-    /// Returns how many replicas go to the port of the replica at `position`: the number before it
-    /// in the list, and the number after it. Must be called for ascending positions.
+    /// Returns how many other replicas go to the same port as the replica at `position`: those
+    /// before it in the list, and those after it. Must be called once for each position, in
+    /// ascending order.
     fn around(&mut self, position: usize) -> (u64, u64) {
         match self {
             Self::Few(replicas) => {

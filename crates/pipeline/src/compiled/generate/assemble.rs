@@ -18,9 +18,10 @@ use std::thread;
 /// quarter of the time.
 const MAX_THREADS: usize = 4;
 
-/// The largest number of Cranelift instructions of a function that is optimised. Beyond it,
-/// optimisation and backtracking register allocation take time that grows faster than the function,
-/// and a program must load in a time that grows with its size.
+/// The largest number of Cranelift instructions that a function may have to be compiled with
+/// optimisation and backtracking register allocation. The time that these take grows faster than
+/// the size of the function. Larger functions are compiled with [`Effort::Little`] instead, whose
+/// compile time grows only in proportion to the size.
 const LARGE: usize = 50_000;
 
 /// The functions of a program that exist as Cranelift's IR and are not yet compiled.

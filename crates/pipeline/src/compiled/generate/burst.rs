@@ -351,8 +351,8 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Returns the properties of a packet that the architecture assigns to metadata. `length` is
-    /// the length that was received. The packet is in its first pass, and no packet waits for a
-    /// port while packets are processed in bursts, so properties that depend on either are zero.
+    /// the received length in bytes. Packets in bursts are in their first pass and do not wait for
+    /// a port, so properties that depend on earlier passes or on queues are zero.
     fn inputs(&mut self, burst_loop: Loop<'_>, length: Value) -> Inputs<Value> {
         let [port, direction] =
             [offset_of!(Packet, port), offset_of!(Packet, direction)].map(|part| {
@@ -496,8 +496,9 @@ impl<'m> Function<'_, 'm> {
         port
     }
 
-    /// Emits the end of the function at a packet that leaves the burst: stores all values to the
-    /// frame and the context, so that the driver can complete the packet.
+    /// Emits code that ends the function at a packet that leaves the burst. It stores all values to
+    /// the frame and the context, so that the driver can complete the packet, and returns the
+    /// number of the packet with the bits of `what` set.
     fn hand_over(&mut self, burst_loop: Loop<'_>, plan: &Plan, what: u64) {
         for (offset, bytes) in &plan.slots {
             self.spill(*offset, *bytes);
@@ -549,8 +550,8 @@ impl<'m> Function<'_, 'm> {
         self.drop_by(burst_loop, plan, rules);
     }
 
-    /// Emits code that clears the local variables between ingress and egress, which must not see
-    /// what ingress left there.
+    /// Emits code that clears the local variables after ingress, so that egress does not see the
+    /// values that ingress left there.
     fn clear_locals(&mut self, plan: &Plan) {
         let locals = self.resolved.locals;
         let zero = self.number(0);

@@ -141,8 +141,9 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a sum that is congruent to that of the 16-bit words in 8, 4 or 2 bytes of a header, or
-    /// of their complements. A single byte counts as the half of the word in which it lies.
+    /// Emits a sum that is congruent to the sum of the 16-bit words in 8, 4 or 2 bytes of a header,
+    /// or of the complements of these words. `bytes` can also be 1: the sum is then that byte,
+    /// shifted to its place in the word that contains it.
     fn words_at(&mut self, offset: Offset, (first, bytes): (u32, u32), complements: bool) -> Value {
         let address = Address::fixed(offset);
         let bits = 8 * first..8 * (first + bytes);
@@ -168,8 +169,9 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the sum of the two 32-bit halves of a number, in the byte order in which a load from a
-    /// packet would return them.
+    /// Emits the sum of the two 32-bit halves of a number of `width` bits, or of its complement.
+    /// Before the addition, the number's bytes are put into the order in which a load from a packet
+    /// would return them.
     fn swapped_halves(&mut self, mut value: Value, width: u32, complements: bool) -> Value {
         if complements {
             value = self.builder.ins().bnot(value);

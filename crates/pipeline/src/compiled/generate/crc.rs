@@ -18,9 +18,9 @@ const MAX: u32 = 64;
 const WORD: u32 = 8;
 
 impl Function<'_, '_> {
-    /// Emits code for the CRC of the data that a gather (the list of fields that a hash covers)
-    /// lists. Returns the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the
-    /// data is not a fixed number of whole bytes.
+    /// Emits code for the CRC of the data that a gather lists, which are the inputs of a hash.
+    /// Returns the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the data is
+    /// not a fixed number of whole bytes.
     pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
         let resolved = self.resolved;
         let gather = resolved.gathers.get(number as usize)?;
@@ -116,8 +116,9 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the extraction of `bytes` bytes of a number starting at byte `first`, counted from the
-    /// highest, in the order in which a load from the packet would return them.
+    /// Emits the extraction of `bytes` bytes of a number. They start at byte `first`, where byte 0
+    /// is the most significant byte. The result has the bytes in the order in which a load from the
+    /// packet would return them.
     fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
         let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);

@@ -185,8 +185,8 @@ impl<'f, 'm> Function<'f, 'm> {
         self.number(0)
     }
 
-    /// Emits the end of the function, or of the innermost inlined body, with the given value of
-    /// [`flow`].
+    /// Emits a return from the function with the value `how`, a constant of [`flow`]. In a body
+    /// that is inlined, emits a jump to the block that handles `how` instead.
     pub(super) fn leave(&mut self, how: i64) {
         if self.jump_to_end(how) {
             return;
@@ -232,7 +232,7 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Emits the end of the parser with the error of a number.
+    /// Emits code that ends the parser with the error whose number is `error`.
     pub(super) fn reject(&mut self, error: Value) {
         self.set_context_field(context_offset::ERROR, error);
         self.leave(flow::REJECT);

@@ -310,7 +310,8 @@ impl Function<'_, '_> {
 }
 
 /// Returns whether the load of a field touches only bytes that exist. `there` is the number of
-/// bytes starting at the header's first bit, or `None` if there are more than the header has.
+/// bytes that exist from the header's first bit on. It is `None` if all bytes of the header and
+/// some more exist.
 fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
     there.is_none_or(|there| bit / 8 + loaded <= there)

@@ -132,9 +132,9 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that records which entry's action runs: the address of the entry's account,
-    /// [`DEFAULT_ENTRY`], or zero. `entry` holds that address and whether an entry was found. If it
-    /// is `None`, no action runs any longer, and the colours of the meters are cleared too.
+    /// Emits code that records the entry whose action runs, as the address of the entry's account,
+    /// [`DEFAULT_ENTRY`] or zero. `entry` holds that address and whether an entry was found. If
+    /// `entry` is `None`, no action runs any longer, and the colours of the meters are cleared too.
     pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
         let none = self.number(0);
         let value = match entry {

@@ -132,9 +132,9 @@ impl<'m> Function<'_, 'm> {
         self.fused().is_some()
     }
 
-    /// Returns whether code can use the entries of all tables in their buckets without a check.
-    /// This is so at the start of every burst, because the fused function runs only then, and it
-    /// remains so if no packet leaves the gate of the tables.
+    /// Returns whether code can use the entries of all tables in their buckets without a check. The
+    /// fused function runs only if this is possible at the start of the burst. It remains possible
+    /// as long as no packet leaves the gate of the tables.
     pub(super) fn stays_in_place(&self) -> bool {
         self.is_fused() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
@@ -164,9 +164,9 @@ impl<'m> Function<'_, 'm> {
         std::mem::take(&mut fused.accepts)
     }
 
-    /// Begins the code for packets that took a certain path through the parser. The given headers
-    /// were extracted and none was written. Some have known places, and so has the payload if its
-    /// offset is given.
+    /// Begins the code for packets that took a certain path through the parser. The headers in
+    /// `extracted` were extracted, and no header was written. `known` has the headers whose place
+    /// or absence is known, and `payload` is the offset of the payload, if it is known.
     pub(super) fn begin_way(
         &mut self,
         extracted: BTreeSet<Offset>,
@@ -353,8 +353,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a pointer to the first bit of a header, given the address that each [`Field`] in the
-    /// header has.
+    /// Returns a pointer to the first bit of a header. `address` is the address that all fields of
+    /// the header have in their [`Field`].
     pub(super) fn bits_at(&mut self, address: Address) -> Pointer {
         match self.header_pointer(address.offset.wrapping_sub(DATA)) {
             Some(pointer) => Pointer { base: self.builder.use_var(pointer), offset: 0 },
@@ -362,7 +362,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns whether some of the given bits of a header may have been written and others not.
+    /// Returns whether a write may have changed a part of the given bits of a header, but not all
+    /// of them.
     pub(super) fn is_written_in_part(&self, address: Address, bits: &Range<u32>) -> bool {
         let flag = address.offset.wrapping_sub(DATA);
         self.fused().is_some_and(|fused| fused.is_written_in_part(flag, bits))
@@ -632,8 +633,9 @@ impl<'m> Function<'_, 'm> {
         true
     }
 
-    /// Emits the body of a callee inline. `behind` emits the code that runs after it, however it
-    /// ends.
+    /// Emits the body of a callee inline. `behind` emits the code that runs after the body, whether
+    /// the body ends normally, with `exit` or by rejecting the packet. It does not run after a
+    /// fault.
     pub(super) fn call_written_out(&mut self, callee: Callee, behind: &mut dyn FnMut(&mut Self)) {
         let end = self.written_out(callee);
         behind(self);

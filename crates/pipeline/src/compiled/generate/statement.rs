@@ -679,7 +679,8 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// Emits the end of a block that control never reaches if `ends` is set. Returns `ends`.
+    /// Emits a terminator for the current block if `ends` is set, which means that control never
+    /// reaches this block. Returns `ends`.
     fn unreachable_if(&mut self, ends: bool) -> bool {
         if ends {
             self.leave(flow::NEXT);
@@ -687,8 +688,8 @@ impl Function<'_, '_> {
         ends
     }
 
-    /// Emits a loop: `before` and the condition, `body` and `update` in each round. Returns whether
-    /// control never continues after it.
+    /// Emits a loop. Each round runs `before` and tests the condition, and then runs `body` and
+    /// `update`. Returns whether control never continues after the loop.
     fn repeat(
         &mut self,
         (before, condition): (&Block, &Expression),

@@ -380,8 +380,8 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_there, ends.hit, &found, ends.miss, &[]);
     }
 
-    /// Emits code that records the lookup for `add_entry` and for externs that the interpreter
-    /// runs, if the action contains any. [`Self::end_look_up`] ends the record.
+    /// Emits code that records the lookup if the action needs it, for `add_entry` or for externs
+    /// that the interpreter runs. [`Self::end_look_up`] ends the record.
     fn begin_look_up(&mut self, id: u32, entry: Option<Entry<'_>>, action: &TableAction) {
         if let (Some(entry), Some(missed)) = (entry, action.adds) {
             let (none, table) = (self.number(0), self.number(u64::from(id) + 1));
@@ -798,9 +798,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Emits the end of an update of an entry whose new values were stored. Values that were not
-    /// stored in the entry are passed to the host. Otherwise, the table's own function is called if
-    /// the table has one for this.
+    /// Emits the end of an update of an entry, after the stores of its new values. If they were
+    /// stored outside of the entry, they are passed to the host. Otherwise, the table's function
+    /// for the end of an update is called, if the table has one.
     fn leave_in_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize) {
         if self.resolved.samples {
             return;

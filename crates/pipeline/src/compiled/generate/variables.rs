@@ -151,8 +151,9 @@ pub(super) enum Flag {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precomputed {
     pub(super) bucket: Value,
-    /// The slot in which the entry was found ([`tables::Probe::FOUND`]), or zero if there is no
-    /// entry. `None` if the entry was not searched.
+    /// The encoded position of the entry ([`tables::Probe::FOUND`]), or zero if the position is not
+    /// known, in which case the table must be searched. `None` if positions are not computed for
+    /// the table.
     pub(super) found: Option<Value>,
 }
 
@@ -185,15 +186,15 @@ pub(super) fn data(header: Pointer) -> Pointer {
     header.plus(DATA)
 }
 
-/// Returns whether all header bits in the key of a table are where the prefetch stage assumes, by
-/// the predicate `lies`. Other parts of the key must be constants.
+/// Returns whether the key of a table depends only on constants and on header bits that are where
+/// the prefetch stage assumes them. `lies` returns whether given bits are.
 pub(super) fn has_known_key(table: &Table, lies: &Lies<'_>) -> bool {
     let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
     keys.all(|value| is_known(value, lies))
 }
 
-/// A predicate on a range of a header's bits, where the header is given by the offset of its
-/// validity flag: whether the bits are where the prefetch stage assumes.
+/// A function that returns whether some bits of a header are where the prefetch stage assumes them.
+/// Its arguments are the offset of the header's validity flag, and the range of bits.
 type Lies<'l> = dyn Fn(Offset, &Range<u32>) -> bool + 'l;
 
 /// Returns whether all header bits in a value are where the prefetch stage assumes, by the

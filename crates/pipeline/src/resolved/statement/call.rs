@@ -116,8 +116,10 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Appends the copy of a parameter to its argument after a call. If the argument is an element
-    /// of a stack with a computed index, the index is computed before the call.
+    /// Appends to `after` the statements that copy a parameter, or the value that a function
+    /// returns, to its destination after the call. If the destination is an element of a header
+    /// stack whose index is not a constant, statements that evaluate the index before the call are
+    /// appended to `before`.
     fn copy_out_of_call(
         &mut self,
         place: &Place,

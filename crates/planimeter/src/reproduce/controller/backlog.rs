@@ -31,14 +31,16 @@ pub(super) fn slope(samples: &[Sample]) -> Option<f64> {
     (samples.len() > 1 && square > 0.0).then(|| product / square)
 }
 
-/// Returns the least over the greatest of some counts; `None` without counts above zero.
+/// Returns the smallest count divided by the largest. Returns `None` if there are no counts, or all
+/// are zero.
 pub(super) fn evenness(counts: &[u64]) -> Option<f64> {
     let (least, most) = (counts.iter().min()?, counts.iter().max()?);
     (*most > 0).then(|| *least as f64 / *most as f64)
 }
 
-/// Returns the least over the greatest number of outstanding packet-ins of a switch, at the last
-/// sample of the measurement.
+/// Compares the numbers of outstanding packet-ins of the switches at the last sample of the
+/// measurement. Returns the smallest number divided by the largest, or `None` if a switch has no
+/// such sample, or all numbers are zero.
 pub(super) fn fairness(trial: &Trial) -> Option<f64> {
     let place = samples(trial).len().checked_sub(1)?;
     let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));

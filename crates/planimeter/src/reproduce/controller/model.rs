@@ -202,8 +202,8 @@ impl Found {
         })
     }
 
-    /// Returns the least over the greatest number of outstanding packet-ins of a switch at the last
-    /// sample of the measurement, divided by that ratio of the model.
+    /// Returns the [`fairness`] of each trial, divided by the same ratio of the numbers of
+    /// outstanding packet-ins that the model forecasts for the last sample of the measurement.
     fn fairness(&self) -> Rounds {
         self.each(|trial| {
             let last = samples(trial).last()?.at;
@@ -216,7 +216,8 @@ impl Found {
     }
 }
 
-/// Returns the ratio of two figures in each repetition, or the first reason why there is none.
+/// Returns `above` divided by `below` in each repetition. If one of the figures is missing, returns
+/// the reason, or the reason of `above` if both are missing.
 fn over(above: &Rounds, below: &Rounds) -> Rounds {
     match (above, below) {
         (Ok(above), Ok(below)) => Ok(ratios(above, below)),

@@ -22,9 +22,10 @@ pub(super) struct Growth<'r> {
     pub(super) hundred: &'r RunResult,
 }
 
-/// Adds the figures of a controller in overload by which claims are judged, or the reasons why
-/// there are none. Two further loads are measured: one switch that overloads the controller, and,
-/// in a full run, an overload whose answers are awaited.
+/// Adds the figures by which claims on a controller in overload are judged, or the reasons why
+/// there are none. For this purpose, measures two further loads: one switch that overloads the
+/// controller and, in a full run, many switches with a wait of up to 120 s until all packet-ins are
+/// answered.
 pub(super) fn put(
     measured: &mut Measured,
     environment: &Environment<'_>,
@@ -153,11 +154,11 @@ fn time_in_window(trial: &Trial) -> Option<f64> {
     Metric::by_name("rtt_in_window.mean")?.of(trial)
 }
 
-/// Returns the mean time of the answers in the window, divided by the mean time in a queue to which
-/// packet-ins come at the offered rate from the start of the window on, and which they leave in
-/// their order at the measured rate. An answer at time t then waited t (1 - measured / offered),
-/// which over a window of the length T is T / 2 (1 - measured / offered) on average. Returns `None`
-/// if that is not above zero.
+/// Returns the mean response time in the measurement window, divided by the mean waiting time in an
+/// ideal queue. Packet-ins arrive in this queue at the offered rate from the start of the window
+/// on, and leave it in order at the measured rate. A packet-in that leaves at time t has waited t
+/// (1 - measured / offered). Over a window of length T, the mean is T / 2 (1 - measured / offered).
+/// Returns `None` if this mean is not above zero.
 fn over_queue(trial: &Trial, offered: f64) -> Option<f64> {
     let series = &trial.series;
     let length = series.measure_to_s - series.measure_from_s;
@@ -170,8 +171,9 @@ fn growth_per_switch(trial: &Trial) -> Option<f64> {
     Some(slope(&samples(trial))? / f64::from(SWITCHES))
 }
 
-/// Returns the greatest distance of the samples from the line through the first and the last one,
-/// as a share of the last count.
+/// Returns the greatest deviation of a count from the straight line through the first and the last
+/// sample, divided by the count of the last sample. Returns `None` for fewer than two samples, or
+/// if the last count is zero.
 fn bend(samples: &[Sample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let rise = (last.count - first.count) / (last.at - first.at);

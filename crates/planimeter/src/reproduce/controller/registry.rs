@@ -15,8 +15,8 @@ struct Program {
     /// The name of the package, and of its folder below the folder of the peers.
     name: &'static str,
     protocol: Protocol,
-    /// The file of the example. Its place relative to the files of [`PROGRAM_FILES`] is that in the
-    /// repository.
+    /// The path of the example in the repository. Its copy has the same path below the temporary
+    /// folder of [`Registry`], as have the copies of [`PROGRAM_FILES`].
     script: &'static str,
     text: &'static str,
 }

@@ -127,8 +127,9 @@ impl Yours {
         reference::run_probe(job, &resolved, Attended { ports: None, note }, environment)
     }
 
-    /// Returns the settings of the probe for a measurement of this controller. Those of the job
-    /// have precedence over the user's file, except the times before a measurement.
+    /// Returns the settings of the probe for a measurement of this controller. The settings of the
+    /// job have precedence over the user's file, except `timing.settle`, for which the file (or
+    /// else a default of 5 s) decides.
     fn settings(&self, job: &Job<'_>) -> Settings {
         let mut settings = Settings::new();
         // A real controller learns its switches and compiles its code while it runs, so it needs

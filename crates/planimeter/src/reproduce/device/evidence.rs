@@ -34,7 +34,8 @@ impl Round {
         self.model.settings.first()
     }
 
-    /// Returns the costs of the functions with these names at the median, in picoseconds.
+    /// Returns the costs, in picoseconds, by which the functions in `names` increase the median
+    /// delay.
     fn costs(&self, names: &[&str]) -> Vec<f64> {
         let Some(under) = self.under() else { return Vec::new() };
         let own = under

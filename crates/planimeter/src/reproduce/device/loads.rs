@@ -55,9 +55,10 @@ struct Share {
 }
 
 impl Share {
-    /// Returns the share in each round; empty if a round has no packets. If no event happened in
-    /// any round, all shares would be 0 without any spread, although few packets do not exclude a
-    /// considerable share. Each round then has the upper 99 % limit of the share over all rounds.
+    /// Returns the share in each round, or nothing if a round has no packets. If no event happened
+    /// in any round, returns the upper 99 % confidence limit of the share over all rounds, once for
+    /// each round: shares of 0 would have no spread, although few packets do not exclude a
+    /// considerable share.
     fn of_rounds(rounds: &[Self]) -> Vec<f64> {
         if rounds.iter().any(|round| round.trials == 0) {
             return Vec::new();

@@ -158,8 +158,8 @@ fn design_selections(sizes: &[usize], cores: &[usize]) -> [Selection; 4] {
     [reads, replicas, several, locks]
 }
 
-/// Adds to `measured` the values and the chart of Fig. 4 of the paper on tables written by packets:
-/// reads by one core.
+/// Adds to `measured` the rates at which one core reads tables of different sizes, as values and as
+/// a chart. They correspond to Fig. 4 of the paper on tables written by packets.
 fn put_reads(measured: &mut Measured, findings: &Findings, sizes: &Sizes) {
     let mut lines = Vec::new();
     for (name, storage, buffered) in [

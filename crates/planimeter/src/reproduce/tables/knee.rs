@@ -14,9 +14,10 @@ pub(super) struct Point {
     pub(super) time: f64,
 }
 
-/// Returns the logarithm of the size from which on packets miss the cache, by the least-squares fit
-/// of a straight line to which misses add. Sizes must ascend. Returns `None` for fewer than five
-/// points, or if misses do not add to the time.
+/// Returns the logarithm, to base 2, of the size from which on packets miss the cache. It is that
+/// of the least-squares fit of a model in which the time of a packet is linear in the logarithm of
+/// the size, plus the time of misses. Sizes must ascend. Returns `None` for fewer than five points,
+/// or if misses do not add to the time.
 ///
 /// The size may lie between two points: it is searched for in steps of a fiftieth of the range,
 /// from the second point to the last but one.
@@ -32,7 +33,8 @@ pub(super) fn knee(points: &[Point]) -> Option<f64> {
     (best.added > 0.0).then_some(at)
 }
 
-/// The least-squares fit of times with misses from a given size on.
+/// The result of a least-squares fit to the times of packets, for a model in which packets miss
+/// the cache from a given table size on.
 struct Fit {
     /// The sum of the squared distances of the points.
     squares: f64,

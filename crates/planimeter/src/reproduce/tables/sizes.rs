@@ -6,7 +6,7 @@ use ::tables::{Layout, Model, Storage};
 /// The last-level cache of the paper's machine in bytes.
 pub(super) const PAPER_CACHE: usize = 15 << 20;
 
-/// The numbers of entries in the tables that are measured.
+/// The table sizes that are measured, in entries, and the size of the cache from which they follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// The size of the last-level cache in bytes.
@@ -65,8 +65,9 @@ pub(super) fn caches_of(storage: Storage, entries: usize, cache: usize) -> f64 {
     bytes as f64 / cache as f64
 }
 
-/// Returns sizes from a quarter of the cache with the storage that takes most memory to 2.5 times
-/// the cache with the one that takes least, each about a quarter larger than the one before.
+/// Returns numbers of entries, each about a quarter larger than the one before. With the first, a
+/// table fills a quarter of the cache if its storage takes the most memory. With the last, a table
+/// fills at least 2.5 caches even if its storage takes the least memory.
 fn around_knees(cache: usize) -> Vec<usize> {
     let from = modelled(Storage::Original, cache) as f64 / 4.0;
     let to = modelled(Storage::Static, cache) as f64 * 2.5;

@@ -43,8 +43,8 @@ const UNLOCKED: Load = Load::writing(EntryStore::Dynamic);
 /// one worker and for several, the idle worker itself costs nothing.
 const LOCKED: Load = Load { is_locked: true, idle_workers: 1, ..UNLOCKED };
 
-/// The paper's storages in ascending order of the tables that they fit into a cache, each with its
-/// name and the load of packets that read.
+/// The paper's storages, each with its name and the load of packets that read. They are ordered by
+/// the size of the largest table that fits in a cache, the smallest first.
 const STORAGES: [(&str, Storage, Load); 3] = [
     ("original", Storage::Original, READ),
     ("dynamic", Storage::Dynamic, ONE_REPLICA),
@@ -308,8 +308,8 @@ fn put_knees(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
     measured.set_up.push(("knees over modelled sizes".to_owned(), names.join(", ")));
 }
 
-/// Returns the knee of each storage as a share of the modelled size, from the rates of one round by
-/// load and number of entries; `None` if a storage has no knee.
+/// Returns the knee of each storage as a share of the modelled size. `rate` returns the rate of one
+/// round for a load and a number of entries. Returns `None` if a storage has no knee.
 fn knees(sizes: &Sizes, rate: &dyn Fn(Load, usize) -> Option<f64>) -> Option<[f64; 3]> {
     let of_storage = |storage: Storage, load: Load| {
         let points = sizes.around_knees.iter().filter_map(|&entries| {

@@ -419,7 +419,7 @@ pub(in crate::config) struct Secret {
 
 /// The default password of ONOS, which its manual publishes.
 const ONOS_DEFAULT_PASSWORD: &str = "rocks";
-/// The text that replaces a password in results that was given in clear.
+/// The text that results contain instead of a password that was given in clear.
 const SECRET_REFERENCE: &str = "env:PLANIMETER_ONOS_PASSWORD";
 
 impl std::fmt::Debug for Secret {

@@ -90,8 +90,8 @@ pub(super) fn parse_whole(text: &str) -> Result<u128, Rejection> {
     decimal(mantissa, 10u128.pow(exponent)).ok().flatten().ok_or_else(|| not_whole().into())
 }
 
-/// Returns `text` times `unit`, exactly; `Err` if `text` is no decimal number, `None` if the
-/// product is not whole or too large.
+/// Returns the exact product of `text` and `unit`. Returns `Ok(None)` if the product is not a whole
+/// number or is too large, and `Err` if `text` is not a decimal number.
 fn decimal(text: &str, unit: u128) -> Result<Option<u128>, ()> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

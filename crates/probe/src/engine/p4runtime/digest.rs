@@ -118,8 +118,9 @@ struct Learned<'a> {
     packet: &'a Packet,
     ingress_port: u16,
     sequence: u64,
-    /// The widths of the members so far. If members have no names, the first of two members of
-    /// equal width is taken for a source address, and the second for a destination address.
+    /// The widths of the members so far, in bits. Nameless members are told apart by them: the
+    /// first member of a width is taken for a source address or port, and every later one of this
+    /// width for a destination.
     bits_seen: Vec<u32>,
 }
 

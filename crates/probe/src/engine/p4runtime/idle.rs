@@ -18,8 +18,8 @@ const NUMBER_BITS: u32 = 32;
 /// The timeout of the entries in nanoseconds. It is a day, so that the emulated device itself never
 /// reports them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
-/// The assumed size of a table without a declared size, and the maximum number of reported entries
-/// in any table at a time.
+/// The size that is assumed for a table that declares none. It also limits the number of entries
+/// that are reported in any one table at a time.
 const ROOM: u64 = 65_536;
 /// The priority of entries in tables that require one; any value but 0 would serve.
 const PRIORITY: i32 = 1;
@@ -157,9 +157,8 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// Returns the updates that make the entry with this sequence number appear. Before its
-    /// insertion, the entry whose place it takes is deleted, because the controller may have kept
-    /// it.
+    /// Returns the updates that insert the entry with this sequence number. The entry that was
+    /// inserted `room` entries earlier is deleted first, because the controller may have kept it.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),

@@ -27,8 +27,9 @@ pub(crate) enum NoForm {
 }
 
 impl Form {
-    /// Returns the message that switches with this pipeline send, or `None` where packet-ins are
-    /// the load.
+    /// Returns the kind of message that switches with this pipeline send instead of packet-ins.
+    /// Returns `None` if packet-ins are configured, and `Some(Err(_))` if the pipeline lacks the
+    /// configured digest or table.
     pub(super) fn of(
         pipeline: &Pipeline,
         config: &Config,

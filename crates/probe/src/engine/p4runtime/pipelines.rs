@@ -16,8 +16,8 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    /// Returns a name of the pipeline that other pipelines have only if they are equal to it, in
-    /// this trial and in all others.
+    /// Returns the name of a pipeline. Two pipelines have equal names only if they are equal, in
+    /// this trial and in any other.
     pub(super) fn name(&self, pipeline: &Arc<Pipeline>) -> String {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, name)) = known.iter().find(|(known, _)| Arc::ptr_eq(known, pipeline)) {

@@ -80,12 +80,13 @@ pub struct HeldPorts {
 }
 
 impl HeldPorts {
-    /// Reserves the ports of every switch of any trial; none unless the protocol is P4Runtime.
+    /// Reserves ports for the largest number of switches of any trial. Reserves none if the
+    /// protocol is not P4Runtime.
     ///
-    /// Ports in use are passed over if the controller learns the addresses of the switches: from a
-    /// file or a request of the run, or, with `caller_announces`, from the caller, who must call
-    /// [`HeldPorts::apply`] before it passes them on. Otherwise the controller expects consecutive
-    /// ports, and a port in use is an error.
+    /// If the controller is told the addresses of the switches, ports in use are passed over. The
+    /// run tells them by a file or a request to ONOS. With `caller_announces`, the caller tells
+    /// them, and must call [`HeldPorts::apply`] before it does so. Otherwise the controller expects
+    /// consecutive ports, and a port in use is an error.
     ///
     /// # Errors
     ///

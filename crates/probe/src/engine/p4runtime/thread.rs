@@ -141,8 +141,9 @@ impl Member {
         }
     }
 
-    /// Returns the stage of the handshake that the switch has reached since its stream opened: its
-    /// position in the order of stages, its description, and whether it is the last one.
+    /// Returns the stage of the handshake that the switch has reached since its stream opened, as
+    /// the position in the order of stages, the description, and whether the stage is the last one.
+    /// Returns `None` until a controller is primary.
     fn stage(&self) -> Option<(u32, String, bool)> {
         let waits = |what: String| Some((3, what, false));
         match (self.has_primary, &self.packet_out, &self.form) {

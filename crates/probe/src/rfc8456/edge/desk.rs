@@ -7,7 +7,8 @@ use crate::engine::control::Clock;
 use crate::rfc8456::northbound::{self, Northbound};
 use crate::rfc8456::seen::{Hop, Order, Seen, What};
 
-/// The handle that passes orders to the thread and returns their results.
+/// The handle of the thread for slow work. It passes orders to the thread and returns their
+/// results.
 pub(super) struct Desk {
     orders: Sender<Task>,
     answers: Receiver<Seen>,
@@ -40,7 +41,8 @@ impl Desk {
         Self { orders, answers, pending: 0 }
     }
 
-    /// Hands an order to the thread if it is slow work, and otherwise returns it.
+    /// Hands an order to the thread if it is slow work, and then returns `None`. Returns any other
+    /// order to the caller.
     pub(super) fn order(&mut self, order: Order) -> Option<Order> {
         let task = match order {
             Order::AskTopology => Task::AskTopology,

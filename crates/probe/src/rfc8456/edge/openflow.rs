@@ -29,8 +29,8 @@ pub(crate) struct OpenFlowEdge<'a> {
     bench: Bench<OpenFlowDevice>,
     context: EdgeContext<'a>,
     diallers: Vec<Dialler>,
-    /// The number of sessions that a switch has at a time: one with each controller, or one in
-    /// total.
+    /// The number of sessions that each switch has at a time: one with every controller, or a
+    /// single one.
     lines: usize,
     /// The connections, ordered by switch, then by controller.
     connections: Vec<Connection>,

@@ -16,8 +16,8 @@ use crate::traffic::RunKey;
 pub(crate) struct OpenFlowDevice {
     switch: OpenFlowSwitch,
     lines: Vec<Line>,
-    /// The controller to whose session the switch currently belongs. Its channel is held by the
-    /// switch itself.
+    /// The index of the controller whose session the switch currently serves. The switch itself
+    /// holds the channel of that session.
     current: usize,
     index: u32,
     key: RunKey,
@@ -83,8 +83,8 @@ impl OpenFlowDevice {
         std::mem::take(&mut line.is_ready)
     }
 
-    /// Returns the bytes that are to be sent to a controller, which the caller removes, or `None`
-    /// if there are none.
+    /// Returns the buffer of bytes to send to a controller, or `None` if it is empty. The caller
+    /// must remove the bytes that it sends.
     pub(crate) fn out(&mut self, controller: usize) -> Option<&mut Vec<u8>> {
         self.lines.get_mut(controller).map(|line| &mut line.out).filter(|out| !out.is_empty())
     }
@@ -97,8 +97,8 @@ impl OpenFlowDevice {
         lines.get_mut(controller).map_or(Ok(()), |line| switch.tick(now, &mut line.out))
     }
 
-    /// Receives a message of a controller. Appends the events that it causes, and the packets that
-    /// leave by ports.
+    /// Processes a message from a controller. Appends the events that the message causes to `seen`,
+    /// and the packets that leave by ports to `left`.
     pub(crate) fn receive(
         &mut self,
         controller: usize,

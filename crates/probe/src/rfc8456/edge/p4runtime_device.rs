@@ -51,7 +51,8 @@ pub(crate) struct Kind<'a> {
     pub(crate) config: &'a Config,
     pub(crate) registry: Arc<PipelineRegistry>,
     pub(crate) programs: Programs,
-    /// The rehearsal in which each pipeline that a controller pushes is tried first.
+    /// The environment in which each pipeline that a controller pushes is tried before the switch
+    /// loads it, if there is one.
     pub(crate) rehearsal: Option<Arc<dyn Rehearsal>>,
     /// The pipeline that switches have from the start.
     pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
@@ -59,7 +60,7 @@ pub(crate) struct Kind<'a> {
     pub(crate) bypass: bool,
 }
 
-/// A rehearsal that also reports the pipelines that it refuses, as events of a switch.
+/// A rehearsal that also reports each pipeline that it refuses, by adding an event of the switch.
 struct Reported {
     inner: Arc<dyn Rehearsal>,
     index: u32,
@@ -165,14 +166,14 @@ impl P4RuntimeDevice {
     }
 
     /// Records whether the switch has a primary controller. Returns whether the switch is ready
-    /// now, if that changed.
+    /// now, or `None` if that did not change.
     pub(crate) fn set_primary(&mut self, has_primary: bool) -> Option<bool> {
         self.has_primary = has_primary;
         self.settle()
     }
 
-    /// Records that another pipeline runs. Returns whether the switch is ready now, if that
-    /// changed.
+    /// Records that another pipeline runs. Returns whether the switch is ready now, or `None` if
+    /// that did not change.
     pub(crate) fn set_pipeline(&mut self, pipeline: Arc<Pipeline>) -> Option<bool> {
         self.running = Some(pipeline);
         self.settle()
@@ -219,7 +220,8 @@ impl P4RuntimeDevice {
         went_to_controller
     }
 
-    /// Sends a packet that the program directed to the CPU port to the controller.
+    /// Sends the controller a packet that the program directed to the CPU port. Returns whether the
+    /// packet was sent to any controller.
     fn packet_in(&self, packet: Bytes) -> bool {
         let Some(pipeline) = &self.running else { return false };
         let (metadata, payload) = match pipeline.packet_in() {

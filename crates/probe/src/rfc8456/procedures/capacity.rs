@@ -17,7 +17,8 @@ pub(in crate::rfc8456) struct Sessions {
     asked: u32,
     /// The switches that have a session now.
     ready: BTreeSet<u32>,
-    /// The largest number of sessions at a time.
+    /// The largest number of sessions that were open at the same time so far. The test reports it
+    /// as the capacity, and fails if it is zero.
     most: usize,
     /// The time of the next attempt to connect.
     next: u64,

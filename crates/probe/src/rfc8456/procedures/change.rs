@@ -24,10 +24,11 @@ use crate::topology::{SwitchIndex, Topology};
 
 /// The number of events of a trial.
 const EVENTS: u32 = 5;
-/// The largest time in nanoseconds between two discovery messages of one round at a neighbour.
+/// The longest time in nanoseconds between two discovery messages of a neighbour that belong to the
+/// same round.
 const ROUND: u64 = 20_000_000;
-/// The network is watched until it had this number of rounds, but no longer than this number of
-/// configured intervals.
+/// The number of rounds of discovery messages for which the network is watched. It is watched for
+/// at least one configured interval, and for at most this number of configured intervals.
 const ROUNDS: usize = 3;
 
 /// The state of the test of the topology change detection time.
@@ -48,7 +49,7 @@ pub(in crate::rfc8456) struct TopologyChange {
     polling: Polling,
     /// The number of events so far.
     number: u32,
-    /// The time of each detected event, in seconds.
+    /// The detection time of each detected event, in seconds.
     times: Vec<f64>,
     /// The number of detected events that a switch reported to the controller.
     notified: u32,
@@ -74,7 +75,7 @@ enum Phase {
     Over,
 }
 
-/// The discovery messages that are sent without a change.
+/// A record of the discovery messages that the neighbours send while the topology does not change.
 #[derive(Default)]
 struct Polling {
     /// The number of messages of all neighbours before any change.
@@ -132,7 +133,7 @@ impl TopologyChange {
         }
     }
 
-    /// Returns whether the interval of discovery messages is known, or no such messages are sent.
+    /// Returns whether the network has been watched long enough to plan events (see [`ROUNDS`]).
     fn has_watched(&self, now: u64) -> bool {
         let watched = now.saturating_sub(self.began);
         watched >= ROUNDS as u64 * self.terms.interval
@@ -152,7 +153,7 @@ impl TopologyChange {
         self.phase = Phase::Waiting { cut_at: first.saturating_add(behind * interval) };
     }
 
-    /// Ends an event: the switch is switched on again, or the trial ends.
+    /// Ends an event. Switches the switch on again, or ends the trial if this was the last event.
     fn over(&mut self, now: u64, orders: &mut Vec<Order>) {
         self.number += 1;
         if self.number >= EVENTS {

@@ -33,7 +33,8 @@ pub(in crate::rfc8456) struct TopologyDiscovery {
     query_at: u64,
     /// The last answer of the northbound interface, and how many queries in a row returned it.
     answer: Option<(Census, u32)>,
-    /// The times of the first and of the last discovery message.
+    /// The time of the first discovery message, or `None` before it; `last` is the time of the last
+    /// one.
     first: Option<u64>,
     last: u64,
     /// The number of discovery messages.

@@ -19,8 +19,8 @@ pub(in crate::rfc8456) enum Disturbance {
 /// only after more than eight million flows.
 const STRANGERS: u32 = 1 << 23;
 
-/// A procedure under a disturbance, which lasts from when the network is ready to the end of the
-/// trial.
+/// A procedure under a disturbance. The disturbance lasts from the moment at which the network is
+/// ready to the end of the trial.
 pub(in crate::rfc8456) struct Disturbed {
     scene: Scene,
     inner: Box<dyn Procedure>,

@@ -18,7 +18,8 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// The time in nanoseconds between two packets of a pair, which are repeated until one arrives.
+/// The time in nanoseconds after which the packet between a pair of hosts is sent again. It is
+/// repeated until one copy arrives.
 const AGAIN: u64 = 100_000_000;
 
 /// Returns the remark on a trial in which the controller provisioned no path.
@@ -314,8 +315,9 @@ impl PathRate {
         self.measured = Some(measured);
     }
 
-    /// Returns the remark that the rate is a lower bound, if the controller provisioned everything
-    /// that was offered.
+    /// Returns a remark on the limits of the offered load, or `None` if there is nothing to remark.
+    /// `kept_up` says that every offered path was provisioned, so that the rate is a lower bound;
+    /// `ran_out` says that every pair of hosts was offered before the end of the trial.
     fn bound(&self, kept_up: bool, ran_out: bool) -> Option<String> {
         let at_least = "all paths that were offered were provisioned: the rate is at least this";
         match (kept_up, ran_out) {

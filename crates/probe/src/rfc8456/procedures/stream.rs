@@ -36,13 +36,14 @@ impl Stream {
         }
     }
 
-    /// Returns whether packets arrive: the last one arrived no longer than `within` before `now`.
+    /// Returns whether a packet has arrived within the last `within` nanoseconds before `now`.
     fn flows(&self, now: u64, within: u64) -> bool {
         self.arrivals.last().is_some_and(|(at, _)| now.saturating_sub(*at) <= within)
     }
 
-    /// Returns the longest time between two arrivals, in seconds, among those that ended at `since`
-    /// or later, and the number of packets lost in it.
+    /// Returns the longest time between two successive arrivals, in seconds, and the number of
+    /// packets lost in it. Only gaps that end at `since` or later are considered. Returns `None` if
+    /// there are none.
     fn gap(&self, since: u64) -> Option<(f64, u64)> {
         let pairs = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
         let (from, to) = pairs
@@ -200,8 +201,8 @@ pub(in crate::rfc8456) struct Reprovisioning {
     cut: Option<u64>,
     /// The streams in forward and in reverse direction.
     streams: [Stream; 2],
-    /// The sequence number of the last forward packet that crossed a link, and the first link that
-    /// it crossed.
+    /// The sequence number of the last forward packet that crossed a link, and the switch and port
+    /// at which it crossed its first link, or `None` if no packet has crossed a link.
     crossed: Option<(u64, u32, u16)>,
     measured: Option<Measured>,
 }

@@ -62,7 +62,7 @@ fn section(section: &Section, before: &[Section], layout: Layout) -> String {
 const LONGEST: usize = 36;
 /// The smallest number of characters per line to which a column of words is narrowed.
 const LEAST: usize = 16;
-/// The number of spaces before a table, and between its columns.
+/// The number of spaces before a table (`INDENT`) and between its columns (`GAP`).
 const INDENT: usize = 4;
 const GAP: usize = 2;
 
@@ -113,9 +113,10 @@ fn is_prose(table: &Table, place: usize) -> bool {
     table.rows().filter_map(|row| row.get(place)).all(|cell| cell.value().is_none())
 }
 
-/// Returns the columns of a table that fit into `room` characters, each with its width. Words are
-/// wrapped if necessary, figures never are. If that is not enough, columns of words are left out
-/// before columns of figures, and later ones before earlier ones.
+/// Returns the index and the width of each column that is shown in `room` characters. Words are
+/// wrapped if necessary, but figures never are. If the columns are still too wide, the last column
+/// of words is left out first; when none remains, the last column of figures is. The first column
+/// always stays.
 fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
         let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));

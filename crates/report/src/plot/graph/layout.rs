@@ -239,7 +239,7 @@ struct Columns {
     nodes: usize,
     columns: Vec<Vec<usize>>,
     bends: BTreeMap<Step, Vec<usize>>,
-    /// The neighbours of each item: those in the column before (`before`) and in the column after
+    /// The neighbours of each item in the previous column (`before`) and in the next column
     /// (`behind`).
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,

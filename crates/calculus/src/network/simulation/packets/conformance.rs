@@ -14,8 +14,8 @@ pub(super) enum Conformance {
     /// The levels of the token buckets whose minimum is the arrival curve. All of them must allow a
     /// packet.
     Buckets(Vec<Bucket>),
-    /// The times and sizes of all packets that were sent, for arrival curves that are no such
-    /// minimum.
+    /// The times and sizes of all packets that were sent. This variant is for arrival curves that
+    /// are not concave, and so are not a minimum of token buckets.
     Curve {
         /// The lower pseudo-inverse of the arrival curve.
         inverse: Curve,

@@ -26,8 +26,8 @@ use std::mem::offset_of;
 /// The largest number of statements of a program for which a fused function, from parser to
 /// deparser, is generated.
 const STATEMENTS: usize = 512;
-/// The largest number of statements after the parser in a fused function. Statements that are
-/// generated again for an end of the parser count again.
+/// The largest number of statements after the parser in a fused function. If they are generated
+/// separately for several ends of the parser, each copy of a statement counts.
 const STATEMENTS_WRITTEN_OUT: usize = 768;
 /// The largest number of ends of the parser for each of which the statements after the parser are
 /// generated separately.
@@ -96,7 +96,8 @@ impl Parsed {
         self
     }
 
-    /// Returns the facts that hold after a state of the parser, given those before it.
+    /// Returns the facts that hold after a state of the parser, if the facts in `self` hold before
+    /// the state.
     fn behind(mut self, state: &State) -> Self {
         for statement in &state.body {
             match statement {
@@ -147,8 +148,9 @@ impl Parsed {
         self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
     }
 
-    /// Returns the facts about packets that reach the end of the parser at which the most headers
-    /// are extracted. Returns `None` if the number of bytes that are parsed there is not known.
+    /// Returns the facts that hold at that end of the parser at which the most headers are
+    /// extracted. Returns `None` if no end can be reached, or if the number of bytes that are
+    /// parsed up to that end is not known.
     pub(super) fn longest(resolved: &ResolvedProgram, fast_path: &FastPath) -> Option<Self> {
         let callee = fast_path.blocks[PARSER];
         let parser = match resolved.bodies.get(callee)? {
@@ -175,8 +177,8 @@ impl Parsed {
         self.cursor.unwrap_or(0)
     }
 
-    /// Returns where a header was extracted on all paths, or that it was extracted on none. Returns
-    /// `None` if neither is known.
+    /// Returns the offset at which a header is extracted on all paths, or [`Known::Absent`] if it
+    /// is extracted on none. Returns `None` if it is not known which of the two holds.
     pub(super) fn known(&self, header: Offset) -> Option<Known> {
         match self.extracted.get(&header) {
             Some(at) => at.map(Known::At),
@@ -321,9 +323,9 @@ impl<'m> Function<'_, 'm> {
         places
     }
 
-    /// Returns the ends of the parser in two lists. The statements after the parser are generated
-    /// again for each end in the first list, at which the most headers are known, and once for all
-    /// ends in the second list.
+    /// Returns the ends of the parser in two lists. The first list has the ends at which the most
+    /// headers are extracted. The statements after the parser are generated separately for each of
+    /// these ends. They are generated only once for all ends in the second list together.
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
         let known = match self.resolved.bodies.get(parser) {
             Some(Body::Parser(parser)) => parsed(parser),

@@ -29,8 +29,8 @@ use tables::{Probe, no_bucket};
 
 /// The tables that the prefetch stage serves: their keys can be computed before a packet is parsed.
 pub(in crate::compiled::generate) struct Prefetched<'b> {
-    /// The places of headers that most packets have. The prefetch stage assumes them for all
-    /// packets.
+    /// The facts that hold at the end of the parser at which the most headers are extracted
+    /// ([`Parsed::longest`]). The prefetch stage assumes them for all packets.
     parsed: Parsed,
     /// The tables for which buckets or keys are computed: the number, the table, the layout of its
     /// entries, and how its buckets are searched.
@@ -61,10 +61,11 @@ impl Prefetched<'_> {
     }
 }
 
-/// Returns the tables that the prefetch stage serves: all tables for which the two-stage form
-/// prefetches entries. Returns `None` if the key of one of them cannot be computed, or if there are
-/// too many tables. A program without lookups has them too, so that it has the same stages as the
-/// program with which it is compared.
+/// Returns the tables that the prefetch stage serves, which are all tables whose entries would be
+/// prefetched after the parser if the stages ran separately. Returns `None` if there are no such
+/// tables, if the key of one cannot be computed before the parser, or if more than
+/// [`MAX_PREFETCHED`] have buckets to prefetch. A program compiled without lookups has the same
+/// stages as the program with which it is compared, so the result does not depend on that.
 pub(in crate::compiled::generate) fn prefetched<'b>(
     resolved: &'b ResolvedProgram,
     fast_path: &FastPath,
@@ -149,7 +150,7 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Emits loads of the bucket addresses that the prefetch stage has computed for the current
-    /// packet. The packet's headers are where that stage assumed.
+    /// packet. The packet's headers must be where that stage assumed them.
     pub(super) fn take_prefetched(&mut self, burst_loop: Loop<'_>, prefetched: &Prefetched<'_>) {
         let place = self.bucket_address_slot(burst_loop, prefetched);
         let precomputed = prefetched
@@ -171,9 +172,9 @@ mod tests {
     use p4lang::preprocess::{MemoryFiles, Options};
     use std::time::Duration;
 
-    /// The second and the fifth table look up a field that an action of the first may have written,
-    /// the others a field that no action writes. The fourth table is applied after a neighbouring
-    /// field was written.
+    /// A program with five tables. The second and the fifth table look up a field that an action of
+    /// the first may have written. The other tables look up a field that no action writes. The
+    /// fourth table is applied after a neighbouring field was written.
     const WRITTEN: &str = "#include <core.p4>
 #include <v1model.p4>
 header A { bit<32> one; bit<32> other; bit<32> found; } struct H { A a; } struct M { }

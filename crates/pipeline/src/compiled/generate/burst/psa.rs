@@ -64,8 +64,8 @@ impl Function<'_, '_> {
         self.send(burst_loop, plan, port, (first, end));
     }
 
-    /// Emits code that makes the bytes in the output buffer the packet that egress parses. No other
-    /// bytes may be read.
+    /// Emits code that lets the egress parser start at `start` in the output buffer, with a packet
+    /// of `bytes` bytes. No other bytes may be read.
     fn begin_egress_packet(&mut self, plan: &Plan, psa: &Psa, (start, bytes): (Value, Value)) {
         use context_offset as field;
         let zero = self.number(0);

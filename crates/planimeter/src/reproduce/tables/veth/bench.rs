@@ -225,8 +225,8 @@ impl<'i> Bench<'i> {
         Ok(())
     }
 
-    /// Waits until the changes of earlier digests are there, so that they delay no change that is
-    /// measured. A slow machine may take seconds for those of a measurement of latencies.
+    /// Waits until the changes that earlier digests requested have been made, so that they do not
+    /// delay the changes that are measured. On a slow machine, this may take seconds.
     fn await_backlog(&mut self) -> Result<(), Failure> {
         let (entry, value) = self.new_value();
         self.wire.send(entry, value, BYTES).map_err(Failure::run)?;
@@ -293,8 +293,9 @@ struct Seen {
 }
 
 impl Seen {
-    /// Finds the change to `value`, which was asked for at the time `begin` and no packet had met
-    /// until then.
+    /// Finds the time from which on packets met the new value `value`. The change was requested at
+    /// `begin`, in nanoseconds since 1970; no packet had met the value before. Returns an error if
+    /// packets never met the value, or met an older value after it.
     fn of(passages: &[Passage], value: u32, begin: u64) -> Result<Self, Failure> {
         let exactly = |at: u64| Span { earliest: Moment(at), latest: Moment(at) };
         let probe = |sent: u64, back: u64, class: Class| Probe {
@@ -326,8 +327,9 @@ impl Seen {
     }
 }
 
-/// Checks that each packet found the value that the packet before it, of the same entry, demanded.
-/// Does nothing without such `values`.
+/// Checks that each packet found the value that the previous packet for the same entry had
+/// demanded. `values` contains the current value of each entry, and is updated. If it is `None`,
+/// checks nothing.
 fn check(passages: &[Passage], values: Option<&mut [u32]>) -> Result<(), Failure> {
     let Some(values) = values else { return Ok(()) };
     for passage in passages {

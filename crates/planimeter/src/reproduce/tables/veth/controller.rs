@@ -109,7 +109,8 @@ pub(super) fn result<T>(found: &Receiver<Result<T, String>>) -> Result<T, Failur
     }
 }
 
-/// Serves commands and digests until the sender of commands is dropped or the stream ends.
+/// Connects to the switch at `address`, reports the outcome to `ready`, and then serves commands
+/// and digests until the sender of commands is dropped or the stream ends.
 async fn serve(address: &str, mut commands: UnboundedReceiver<Command>, ready: &Reply<()>) {
     let connected = connect(address).await;
     let (mut client, sender, mut receiver) = match connected {
