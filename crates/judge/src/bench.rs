@@ -208,11 +208,11 @@ impl Bench {
         }
         match (trial.attempt)(self) {
             Ok(()) => Verdict::Met,
-            Err(Fault::Broken(why)) => Verdict::Broken { why },
-            Err(Fault::NotApplicable(why)) => Verdict::NotApplicable { why },
-            Err(Fault::Lost(why)) => {
-                self.primary = None;
-                Verdict::Broken { why }
+            Err(fault) => {
+                if matches!(fault, Fault::Lost(_)) {
+                    self.primary = None;
+                }
+                fault.into()
             }
         }
     }

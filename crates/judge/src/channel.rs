@@ -252,7 +252,10 @@ impl Channel {
         let answer = self.runtime.block_on(timed(CALL, answer))?;
         #[cfg(test)]
         let answer = self.distorted(answer);
-        let (code, text) = of_unary(answer, |_| String::new());
+        let (code, text) = match answer {
+            Ok(_) => (Code::Ok, "OK".to_owned()),
+            Err(status) => (status.code(), refusal(&status, &[])),
+        };
         self.record(CALL, shown, text);
         Ok(code)
     }
@@ -383,18 +386,6 @@ fn shown<M: Message>(name: &str, message: &M) -> String {
     match text.char_indices().nth(KEPT) {
         None => text,
         Some((end, _)) => format!("{} … ({} bytes)", &text[..end], message.encoded_len()),
-    }
-}
-
-fn of_unary<T>(
-    answer: Result<tonic::Response<T>, Status>,
-    text: impl Fn(&T) -> String,
-) -> (Code, String) {
-    match answer {
-        Ok(response) => {
-            (Code::Ok, format!("OK {}", text(response.get_ref())).trim_end().to_owned())
-        }
-        Err(status) => (status.code(), refusal(&status, &[])),
     }
 }
 

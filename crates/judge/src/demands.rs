@@ -56,6 +56,15 @@ pub(crate) enum Fault {
     Lost(String),
 }
 
+impl From<Fault> for Verdict {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Broken(why) | Fault::Lost(why) => Self::Broken { why },
+            Fault::NotApplicable(why) => Self::NotApplicable { why },
+        }
+    }
+}
+
 /// Returns a fault of the device unless something holds.
 pub(crate) fn demand(holds: bool, why: impl FnOnce() -> String) -> Result<(), Fault> {
     if holds { Ok(()) } else { Err(Fault::Broken(why())) }

@@ -110,7 +110,7 @@ pub(crate) struct SwitchLedger {
     /// Whether each packet-in of the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
-    /// In a closed loop, every packet-in below this sequence number was answered or given up.
+    /// The sequence number below which each packet-in of a closed loop was answered or given up.
     given_up: u64,
     /// The number of packet-ins of a closed loop that were given up, that is no longer waited for,
     /// and are still without an answer.

@@ -27,7 +27,7 @@ pub struct Case<'a> {
     pub name: &'a str,
     /// The outcome.
     pub outcome: Outcome<'a>,
-    /// What the test printed. It is written for failed tests only.
+    /// The text that the test printed. It is written for failed tests only.
     pub output: String,
 }
 

@@ -113,8 +113,8 @@ pub struct Access {
     /// A copy of the parameters of the entry that was found last. Actions read and write this copy
     /// in accesses that do not let them use the entry in place.
     pub(crate) value: [u64; 4],
-    /// In storages with an index, the record number (low 32 bits) and the action (high 32 bits) of
-    /// the entry that was found last.
+    /// The record number (low 32 bits) and the action (high 32 bits) of the entry that was found
+    /// last. It is used by storages with an index.
     pub(crate) entry: u64,
 }
 
@@ -219,8 +219,7 @@ impl Access {
         }
     }
 
-    /// For each of these bucket addresses, prefetches the next bucket if the bucket at the address
-    /// has overflowed. An entry whose bucket was full when it was inserted lies in a later bucket.
+    /// Prefetches the buckets after those of these bucket addresses that have overflowed. An entry whose bucket was full when it was inserted lies in a later bucket.
     /// About a tenth of the entries do if a bucket has room for two or three entries.
     ///
     /// # Safety

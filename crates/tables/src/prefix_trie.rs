@@ -116,8 +116,8 @@ impl KeyBits for &[u8] {
     }
 }
 
-/// For each six-bit value, a mask of the bits in a node's first word that stand for the value's
-/// prefixes of one to five bits.
+/// The masks of the bits in a node's first word that stand for the prefixes of one to five bits of
+/// a value, by six-bit value.
 const ANCESTORS: [u64; 64] = {
     let mut ancestors = [0; 64];
     let mut bits = 0;

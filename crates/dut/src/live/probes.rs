@@ -182,7 +182,7 @@ pub(super) struct Record {
     probes: Vec<Recorded>,
     /// The latest arrival of a probe that met the old state, of each rule.
     last_old: Vec<Moment>,
-    /// For each rule, whether a probe has arrived as the state after the update demands.
+    /// Whether a probe has arrived as the state after the update demands, by rule.
     is_shown: Vec<bool>,
     /// The number of probes that have not arrived.
     missing: usize,

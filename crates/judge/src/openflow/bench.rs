@@ -119,11 +119,9 @@ impl Bench {
         }
         match attempt(self) {
             Ok(()) => Verdict::Met,
-            Err(Fault::Broken(why)) => Verdict::Broken { why },
-            Err(Fault::NotApplicable(why)) => Verdict::NotApplicable { why },
-            Err(Fault::Lost(why)) => {
-                self.is_lost = true;
-                Verdict::Broken { why }
+            Err(fault) => {
+                self.is_lost = matches!(fault, Fault::Lost(_));
+                fault.into()
             }
         }
     }

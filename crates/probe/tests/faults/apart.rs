@@ -51,8 +51,8 @@ fn a_dead_switch_is_named_over_openflow() {
     }
 }
 
-/// Two hundred switches take four seconds for their twenty packet-ins. In one second, a build without
-/// optimisation and the controller need more than a busy machine has, and the verdict names that.
+/// Two hundred switches take four seconds for their twenty packet-ins. If they took one second, an
+/// unoptimised build and the controller would overload a busy machine. The verdict would name that.
 #[test]
 fn a_dead_switch_is_named_over_p4runtime() {
     for (switches, rate, measured) in [(16, "20", "1s"), (200, "5", "4s")] {
