@@ -160,15 +160,11 @@ impl Bench {
     }
 
     fn takes_members(&mut self, profile: u32) -> bool {
-        let fits = |table: &&Table| table.profile == Some(profile) && table.takes_members();
-        let Some(table) = self.subject.tables.iter().find(fits) else { return false };
+        let Some(table) = self.subject.member_table(profile) else { return false };
         let action = table.action().map(|action| entities::bare_call(action, 1));
-        let of = |member_id, action| v1::Entity {
-            entity: Some(v1::entity::Entity::ActionProfileMember(v1::ActionProfileMember {
-                action_profile_id: profile,
-                member_id,
-                action,
-            })),
+        let of = |member_id, action| {
+            let action_profile_id = profile;
+            v1::Entity::from(v1::ActionProfileMember { action_profile_id, member_id, action })
         };
         let has_some = self.read(vec![of(0, None)]).map_or(true, |found| !found.is_empty());
         let request = self.write_request(vec![entities::insert(of(1, action))]);

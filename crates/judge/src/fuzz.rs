@@ -19,7 +19,7 @@ use protos::v1::{self, update::Type};
 use tonic::Code;
 
 use self::generate::{FIRST_REPLICATED, Generator};
-use self::model::{Expected, Model, normal, table_of};
+use self::model::{Expected, Model, normal};
 use self::scope::Scope;
 use crate::bench::{Bench, table_entry};
 use crate::channel::{ConnectError, Target, name};
@@ -361,7 +361,7 @@ fn scopes(bench: &mut Bench) -> Vec<Scope> {
     let defaults = bench.subject.tables.iter().filter(is_open);
     scopes.extend(defaults.map(|table| Scope::DefaultEntry(table.id)));
     for profile in bench.member_profiles() {
-        let table = table_of(&bench.subject, profile).map(|table| Scope::Entries(table.id));
+        let table = bench.subject.member_table(profile).map(|table| Scope::Entries(table.id));
         scopes.extend(table);
         scopes.extend([Scope::Groups(profile), Scope::Members(profile)]);
     }

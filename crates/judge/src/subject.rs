@@ -185,6 +185,11 @@ impl Subject {
         let of_type = like & 0xff00_0000;
         (1..=0x00ff_ffff).rev().map(|low| of_type | low).find(|id| !is_used(*id)).unwrap_or(of_type)
     }
+
+    /// Returns a table whose entries refer to members of a profile.
+    pub(crate) fn member_table(&self, profile: u32) -> Option<&Table> {
+        self.tables.iter().find(|table| table.profile == Some(profile) && table.takes_members())
+    }
 }
 
 fn table(p4info: &config::P4Info, table: &config::Table) -> Table {

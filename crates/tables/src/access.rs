@@ -219,7 +219,8 @@ impl Access {
         }
     }
 
-    /// Prefetches the buckets after those of these bucket addresses that have overflowed. An entry whose bucket was full when it was inserted lies in a later bucket.
+    /// Prefetches the buckets after those of these bucket addresses that have overflowed. An entry
+    /// whose bucket was full when it was inserted lies in a later bucket.
     /// About a tenth of the entries do if a bucket has room for two or three entries.
     ///
     /// # Safety

@@ -8,7 +8,7 @@ use protos::v1::{
     replica::PortKind, table_action,
 };
 
-use super::model::{Model, normal_entry, shortest, table_of};
+use super::model::{Model, normal_entry, shortest};
 use super::scope::Scope;
 use crate::entities::{all_ones, delete, insert, modify, of_entry, too_large};
 use crate::subject::{self, Action, Key, Profile, Subject, Table};
@@ -58,7 +58,7 @@ impl<'a> Generator<'a> {
         let defaults = subject.tables.iter().filter(|table| has(Scope::DefaultEntry(table.id)));
         let profiles = subject.profiles.iter().filter(|profile| has(Scope::Members(profile.id)));
         let profiles =
-            profiles.filter_map(|profile| Some((profile, table_of(subject, profile.id)?)));
+            profiles.filter_map(|profile| Some((profile, subject.member_table(profile.id)?)));
         Self {
             subject,
             tables: tables.collect(),

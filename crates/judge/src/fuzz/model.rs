@@ -284,7 +284,7 @@ impl Model {
         member: &v1::ActionProfileMember,
         faults: &mut Faults,
     ) {
-        let Some(table) = table_of(subject, member.action_profile_id) else {
+        let Some(table) = subject.member_table(member.action_profile_id) else {
             return faults.add(true, REFUSED);
         };
         let key = (member.action_profile_id, member.member_id);
@@ -326,7 +326,7 @@ impl Model {
     ) {
         let of_group = |profile: &&Profile| profile.id == group.action_profile_id;
         let profile = subject.profiles.iter().filter(|profile| profile.is_selector).find(of_group);
-        let table = table_of(subject, group.action_profile_id);
+        let table = subject.member_table(group.action_profile_id);
         let (Some(_), Some(table)) = (profile, table) else { return faults.add(true, REFUSED) };
         let old = self.groups.get(&(group.action_profile_id, group.group_id));
         match kind {
@@ -348,11 +348,6 @@ impl Model {
         };
         faults.add(group.members.iter().any(is_unknown), &[Code::NotFound]);
     }
-}
-
-/// Returns the table whose entries refer to a profile.
-pub(super) fn table_of(subject: &Subject, profile: u32) -> Option<&Table> {
-    subject.tables.iter().find(|table| table.profile == Some(profile) && table.takes_members())
 }
 
 /// Checks the match of an entry (9.1.1).

@@ -223,7 +223,7 @@ impl Bench {
     pub(super) fn flow_mod(&mut self, change: &Change) -> Vec<u8> {
         let destination = change.flow.map(|flow| MacAddress([2, 0x50, 0x4c, 0x41, 0x4e, flow]));
         let mut frame = Vec::new();
-        let xid = openflow::Xid(self.xid());
+        let xid = openflow::Xid(self.session.take_xid());
         // These values can all be written.
         let _ = match self.version() {
             Version::V1_0 => {
@@ -276,16 +276,11 @@ impl Bench {
         frame
     }
 
-    fn xid(&mut self) -> u32 {
-        let frame = self.session.frame(0, &[]);
-        frame.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
-    }
-
     /// Returns the flow entries of the bench that the switch has in table 0, by number and
     /// priority.
     pub(super) fn flows(&mut self) -> Result<Vec<Found>, Fault> {
         let mut frame = Vec::new();
-        let xid = openflow::Xid(self.xid());
+        let xid = openflow::Xid(self.session.take_xid());
         let mut found = Vec::new();
         match self.version() {
             Version::V1_0 => {

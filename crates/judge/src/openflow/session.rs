@@ -138,10 +138,16 @@ impl Session {
         self.version
     }
 
-    /// Returns a message with an identifier of its own.
-    pub(super) fn frame(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
+    /// Returns an identifier that no message of the session has yet.
+    pub(super) fn take_xid(&mut self) -> u32 {
         let xid = self.next_xid;
         self.next_xid += 1;
+        xid
+    }
+
+    /// Returns a message with an identifier of its own.
+    pub(super) fn frame(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
+        let xid = self.take_xid();
         let length = u16::try_from(8 + body.len()).unwrap_or(u16::MAX);
         let mut frame = vec![self.version.wire(), kind];
         frame.extend(length.to_be_bytes());
