@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
+use controllers::openflow::ServerTls;
 
 use crate::entries::EntryNumber;
 use crate::error::DutError;
@@ -42,6 +43,8 @@ pub struct Listening {
     pub address: SocketAddr,
     /// The versions that are offered to the switch; both if there is none.
     pub versions: Vec<Version>,
+    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
+    pub tls: Option<ServerTls>,
     /// The fields that flows match.
     pub matching: FlowMatch,
 }

@@ -20,7 +20,8 @@ use ::dut::{
     roles as hand_overs, slow_path as slow, timeouts as expiry, updates,
 };
 use clap::{Args, Parser, ValueEnum};
-use controllers::openflow::{SwitchConnectionError, Version};
+use controllers::openflow::{ServerTls, SwitchConnectionError, Version};
+use p4runtime::client::ClientTls;
 use packetio::PortSpec;
 
 use crate::failure::{Failure, INTERRUPTED};
@@ -30,7 +31,7 @@ use crate::output::{self, ForPapers};
 use crate::parsers::{List, decimal, duration, list_of, one_of, sizes_of};
 use crate::program::{self, Sources};
 use crate::progress::Steps;
-use crate::tls;
+use crate::tls::{self, Pem};
 
 const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path";
 
@@ -201,7 +202,7 @@ struct OpenFlow {
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
-        conflicts_with_all = ["address", "device_id", "table", "program", "tls_ca", "tls_certificate"]
+        conflicts_with_all = ["address", "device_id", "table", "program", "tls_server_name"]
     )]
     openflow: Option<SocketAddr>,
     /// The only version that is offered to the switch [1.0 and 1.3]
@@ -244,16 +245,18 @@ struct Packets {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS, with PEM files")]
 struct Tls {
-    /// The authorities that issue the switch's certificate; enables TLS
+    /// The authorities that issue the switch's certificate; enables TLS with P4Runtime, and mutual
+    /// TLS with OpenFlow
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// The certificate that is shown to the switch, and those of its issuers
+    /// The certificate that is shown to the switch, and those of its issuers; enables TLS with
+    /// OpenFlow
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_certificate: Option<PathBuf>,
     /// The private key of the certificate
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// The name in the switch's certificate, if it is not the host
+    /// The name in the switch's certificate, if it is not the host; for P4Runtime
     #[arg(long, value_name = "NAME", requires = "tls_ca")]
     tls_server_name: Option<String>,
 }
@@ -410,7 +413,8 @@ impl Arguments {
         let rules = usize::from(self.packets.rules);
         if let Some(address) = self.openflow.openflow {
             let versions = self.openflow.openflow_version.into_iter().collect();
-            let listening = Listening { address, versions, matching: self.openflow.matching };
+            let matching = self.openflow.matching;
+            let listening = Listening { address, versions, tls: self.tls.openflow()?, matching };
             let ports = has_packets.then_some(live::Ports { wires, rules });
             return Ok(Target::OpenFlow { listening, ports });
         }
@@ -421,20 +425,34 @@ impl Arguments {
             }
             _ => None,
         };
-        let tls = &self.tls;
-        let identity = tls::identity(tls.tls_certificate.as_deref(), tls.tls_key.as_deref())?;
-        let name = tls.tls_server_name.clone();
         let device = Device {
             address: self.address.clone().unwrap_or_default(),
             device_id: self.device_id,
-            tls: tls::client(tls.tls_ca.as_deref(), identity, name)?,
+            tls: self.tls.p4runtime()?,
         };
         Ok(Target::P4Runtime { device, table: self.table.clone(), traffic })
     }
 }
 
+impl Tls {
+    /// Returns the settings with which a P4Runtime switch is connected to.
+    fn p4runtime(&self) -> Result<Option<ClientTls>, Failure> {
+        tls::client(self.tls_ca.as_deref(), self.identity()?, self.tls_server_name.clone())
+    }
+
+    /// Returns the settings with which an OpenFlow switch may connect.
+    fn openflow(&self) -> Result<Option<ServerTls>, Failure> {
+        tls::openflow(self.tls_ca.as_deref(), self.identity()?)
+    }
+
+    fn identity(&self) -> Result<Option<(Pem, Pem)>, Failure> {
+        tls::identity(self.tls_certificate.as_deref(), self.tls_key.as_deref())
+    }
+}
+
 fn failure(error: &DutError) -> Failure {
     match error {
+        DutError::Switch(SwitchConnectionError::Certificates(error)) => Failure::input(error),
         DutError::Switch(SwitchConnectionError::Interrupted) => Failure::Interrupted,
         DutError::Connect { .. } | DutError::Switch(_) => Failure::OutOfReach(error.to_string()),
         DutError::Maker(_)

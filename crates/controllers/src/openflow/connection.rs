@@ -39,6 +39,16 @@ impl Connection {
         self.out.len() - self.sent
     }
 
+    /// Returns whether the TLS handshake is not complete.
+    pub(super) fn is_securing(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Returns whether encrypted bytes wait until the socket accepts them.
+    pub(super) fn wants_to_send(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
     /// Reads the bytes that have arrived into `buffer`. `Ok(0)` means that the stream has ended.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.socket.read(buffer) };

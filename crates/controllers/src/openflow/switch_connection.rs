@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connection::Connection;
 use super::listener::{self, timespec};
+use super::{ServerTls, TlsError};
 
 /// The interval at which the wait for a switch looks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -45,6 +47,18 @@ pub enum SwitchConnectionError {
     /// The switch sends bytes that are no OpenFlow messages.
     #[error("{0}")]
     Framing(#[from] FramingError),
+    /// The certificate, the key or the authorities for TLS cannot be used.
+    #[error(transparent)]
+    Certificates(#[from] TlsError),
+    /// The switch connected, but TLS could not be established.
+    #[error(
+        "TLS could not be established: {cause}; the switch must connect with TLS, trust the certificate shown to \
+         it, and show one of the authorities for switches if there are any"
+    )]
+    Tls {
+        /// The error of the TLS handshake.
+        cause: io::Error,
+    },
     /// The session with the switch cannot be opened or continued.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
@@ -78,16 +92,20 @@ impl SwitchConnection {
     }
 
     /// Waits at most `patience` for a switch, and as long again until its handshake is complete.
-    /// Offers the versions in `versions`, or both if that is empty.
+    /// Offers the versions in `versions`, or both if that is empty. With `tls`, the switch must
+    /// connect with TLS.
     ///
     /// # Errors
-    /// Returns an error if no switch opens a session, or if `stop` is set meanwhile.
+    /// Returns an error if no switch opens a session, if `stop` is set meanwhile, or if the settings
+    /// of TLS cannot be used.
     pub fn accept(
         listener: &TcpListener,
         versions: &[Version],
+        tls: Option<&ServerTls>,
         patience: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, SwitchConnectionError> {
+        let tls = tls.map(ServerTls::config).transpose()?.map(Arc::new);
         let begin = Instant::now();
         let socket = loop {
             if stop.load(Ordering::Relaxed) {
@@ -108,7 +126,7 @@ impl SwitchConnection {
         };
         let handshake = Handshake::controller(versions, SwitchConfig::default());
         let mut opening = Self {
-            connection: Connection::new(socket, None)?,
+            connection: Connection::new(socket, tls.as_ref())?,
             framer: Framer::new(),
             handshake,
             version: Version::V1_0,
@@ -117,8 +135,7 @@ impl SwitchConnection {
         opening.handshake.start(&mut opening.connection.out);
         let begin = Instant::now();
         loop {
-            opening.flush()?;
-            opening.receive(&mut |_| {})?;
+            opening.open()?;
             if let (true, Some(version)) =
                 (opening.handshake.is_ready(), opening.handshake.version())
             {
@@ -134,6 +151,23 @@ impl SwitchConnection {
                 return Err(SwitchConnectionError::Unfinished { diagnosis });
             }
             opening.wait(LOOK)?;
+        }
+    }
+
+    /// Makes a step of the handshakes of TLS and OpenFlow.
+    fn open(&mut self) -> Result<(), SwitchConnectionError> {
+        let is_securing = self.connection.is_securing();
+        let received = self.flush().and_then(|()| self.receive(&mut |_| {}));
+        match received {
+            Err(SwitchConnectionError::System(cause)) if is_securing => {
+                Err(SwitchConnectionError::Tls { cause })
+            }
+            Err(SwitchConnectionError::Closed) if is_securing => {
+                let cause =
+                    io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection");
+                Err(SwitchConnectionError::Tls { cause })
+            }
+            received => received.map(|_| ()),
         }
     }
 
@@ -200,7 +234,7 @@ impl SwitchConnection {
     /// Returns an error if the system does.
     pub fn wait(&self, timeout: Duration) -> Result<(), SwitchConnectionError> {
         let mut awaited = PollFlags::IN;
-        if self.backlog() > 0 {
+        if self.backlog() > 0 || self.connection.wants_to_send() {
             awaited |= PollFlags::OUT;
         }
         match poll(&mut [PollFd::new(&self.connection, awaited)], Some(&timespec(timeout))) {

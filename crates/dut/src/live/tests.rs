@@ -40,7 +40,7 @@ fn measured(
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], matching };
+    let listening = Listening { address, versions: vec![version], tls: None, matching };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let numbers = channel.absent(100);
     let mut progress = |_, _| {};

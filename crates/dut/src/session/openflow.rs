@@ -64,7 +64,9 @@ impl OpenFlowChannel {
         let failed = |cause| DutError::Listen { address, cause };
         let listener = SwitchConnection::listen(address).map_err(failed)?;
         watch.listens(listener.local_addr().map_err(failed)?);
-        let connection = SwitchConnection::accept(&listener, &listening.versions, CONNECTS, stop)?;
+        let Listening { versions, tls, .. } = listening;
+        let connection =
+            SwitchConnection::accept(&listener, versions, tls.as_ref(), CONNECTS, stop)?;
         let mut channel = Self {
             connection,
             maker: FlowMaker::new(listening.matching, rand::rng().random()),

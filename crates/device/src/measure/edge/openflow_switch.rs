@@ -38,7 +38,7 @@ impl OpenFlowSwitch {
         ports: [u32; 2],
     ) -> Result<Self, BenchError> {
         let never = AtomicBool::new(false);
-        let connection = SwitchConnection::accept(listener, &[version], TIMEOUT, &never);
+        let connection = SwitchConnection::accept(listener, &[version], None, TIMEOUT, &never);
         let connection = connection.map_err(|error| broken(&error))?;
         Ok(Self { connection, ports, next_xid: SwitchConnection::FIRST_XID })
     }

@@ -19,7 +19,7 @@ const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
 
 fn target(version: Version, matching: FlowMatch) -> Target {
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], matching };
+    let listening = Listening { address, versions: vec![version], tls: None, matching };
     Target::OpenFlow { listening, ports: None }
 }
 
