@@ -50,7 +50,9 @@ pub struct Measured {
     pub table: String,
     /// The number of rules that were used.
     pub rules: usize,
-    /// The number of probes per second.
+    /// The number of probes per second that were due.
+    pub due_per_second: f64,
+    /// The number of probes per second that were sent.
     pub probes_per_second: f64,
     /// The figures by kind of request.
     pub kinds: Vec<Kind>,
@@ -166,6 +168,7 @@ async fn rounds<C: Control>(
     let mut measured = Measured {
         table: table.to_owned(),
         rules: flows.len(),
+        due_per_second: 0.0,
         probes_per_second: 0.0,
         kinds: Vec::new(),
         unsent: 0,
@@ -174,7 +177,7 @@ async fn rounds<C: Control>(
         return Err(DutError::NoRules);
     }
     bench.find_rate(&flows, control).await?;
-    measured.probes_per_second = bench.probes_per_second();
+    measured.due_per_second = bench.due_per_second();
     // The first round warms the caches of the switch and is not counted.
     for round in 0..=settings.rounds {
         let single = [flows[round % flows.len()]];
@@ -192,6 +195,7 @@ async fn rounds<C: Control>(
             }
         }
         measured.unsent = bench.unsent();
+        measured.probes_per_second = bench.probes_per_second();
         progress(round as u64, settings.rounds as u64);
     }
     Ok(measured)

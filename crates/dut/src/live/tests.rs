@@ -15,6 +15,8 @@ use crate::session::{Listening, OpenFlowChannel};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::window::Operation;
 
+mod inline;
+
 const RULES: usize = 4;
 const ROUNDS: usize = 5;
 const SETTINGS: Settings =

@@ -106,12 +106,12 @@ fn count(count: u64) -> Cell {
 pub(super) fn section(found: &Measured) -> Section {
     let mut text = vec![
         format!(
-            "Table {}, {} rules, each with a flow of packets; {:.0} packets per second in all. A change lies between the latest sending of a packet that \
+            "Table {}, {} rules, each with a flow of packets; {:.0} packets per second in all, of {:.0} that were due. A change lies between the latest sending of a packet that \
              met the old state and the earliest arrival of one that met the new state. Intervals of medians are at 95 % \
              over requests and contain this uncertainty. Times to packets are those to the last rule of a request, and \
              are negative if packets obey before the answer. Before means that packets obeyed when the answer came, after \
              that they did not.",
-            found.table, found.rules, found.probes_per_second
+            found.table, found.rules, found.probes_per_second, found.due_per_second
         ),
         "Packets during changes are those that were sent from the request on, until a while after its answer; the others \
          were sent before the request."
