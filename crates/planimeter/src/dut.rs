@@ -6,6 +6,7 @@ mod effects;
 mod fuzz;
 mod roles;
 mod slow_path;
+mod thresholds;
 mod timeouts;
 mod traffic;
 
@@ -23,6 +24,7 @@ use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{ServerTls, SwitchConnectionError, Version};
 use p4runtime::client::ClientTls;
 use packetio::PortSpec;
+use statistics::Condition;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
@@ -31,6 +33,7 @@ use crate::output::{self, ForPapers};
 use crate::parsers::{List, decimal, duration, list_of, one_of, sizes_of};
 use crate::program::{self, Sources};
 use crate::progress::Steps;
+use crate::threshold;
 use crate::tls::{self, Pem};
 
 const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path";
@@ -98,8 +101,16 @@ Examples:
   Whether its barriers tell the truth, over virtual pairs that are connected to its ports 1, 2 and 3, as root:
     planimeter dut --openflow 127.0.0.1:6653 --plan effects --port 1@veth1 --port 2@veth3 --port 3@veth5
 
-Exit status: 0 everything was measured and the switch is as it was; 1 something was not, or a requirement is not met; 2 the arguments do not work; 3 the \
+Exit status: 0 everything was measured and the switch is as it was; 1 something was not, a requirement is not met, or a threshold does not hold; 2 the arguments do not work; 3 the \
 switch could not be reached; 130 interrupted.";
+
+const THRESHOLD: &str = "\
+Fail, with exit status 1, unless the condition holds: a figure, one of <, <=, >, >=, ==, !=, and a number (10k, 200us, 0). \
+A figure that was not measured breaks its condition. Figures are insert-rate, modify-rate and delete-rate (updates per second, at \
+the load with the highest rate), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
+second), wrong-reads, capacity (entries), after (rules that packets obeyed only after the answer), lost, astray and twice \
+(packets during changes), torn (requests that were visible in part), packet-in-rate and packet-out-rate, \
+packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary) and early-timeouts.";
 
 /// The arguments of `planimeter dut`.
 #[derive(Debug, Parser)]
@@ -167,6 +178,16 @@ pub(crate) struct Arguments {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
+    /// Fail unless this condition holds, such as 'insert-rate >= 10k'; may be repeated
+    #[arg(
+        long,
+        short,
+        value_name = "CONDITION",
+        conflicts_with = "judging",
+        value_parser = threshold::condition(&thresholds::METRICS),
+        long_help = THRESHOLD
+    )]
+    threshold: Vec<Condition>,
     #[command(flatten)]
     papers: ForPapers,
 }
@@ -301,11 +322,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     drop(bar);
     let outcome = outcome.map_err(|error| failure(&error))?;
     let interrupted = interrupt.load(std::sync::atomic::Ordering::Relaxed);
-    let document = document::of(&target, &outcome, interrupted, started.provenance());
+    let mut document = document::of(&target, &outcome, interrupted, started.provenance());
+    let broken = thresholds::broken(&outcome, &arguments.threshold, interrupted);
+    document.findings.extend(broken.iter().cloned());
     if interrupted && document.sections.is_empty() {
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    output::leave_document(&directory, &document, arguments.json, interrupted)
+    let status = output::leave_document(&directory, &document, arguments.json, interrupted)?;
+    broken.iter().for_each(|text| eprintln!("planimeter: {text}"));
+    Ok(if broken.is_empty() { status } else { ExitCode::from(1) })
 }
 
 impl Arguments {
