@@ -156,10 +156,11 @@ pub struct Disturbances {
 impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
-        let blocks_were = if *again == 1 { "block was" } else { "blocks were" };
+        let attempts_were =
+            if *again == 1 { "attempt at a block was" } else { "attempts at blocks were" };
         write!(
             f,
-            "{again} {blocks_were} measured again, since fixed work right before or after took over {:.0} % longer than at \
+            "{again} {attempts_were} repeated, since fixed work right before or after took over {:.0} % longer than at \
              its best, threads waited for over {:.0} % or other programs ran for over {:.0} % of the time, or the median was \
              over {:.0} times that of the cell's other blocks, and {kept} of {blocks} were kept all the same",
             Machine::TOLERANCE * 100.0,
