@@ -87,7 +87,7 @@ impl Served {
 
 fn target(address: String, table: &str) -> Target {
     let device = Device { address, device_id: 1, tls: None };
-    Target::P4Runtime { device, table: Some(table.to_owned()), traffic: None }
+    Target::P4Runtime { device, table: Some(table.to_owned()), traffic: None, slow_path: None }
 }
 
 fn runtime() -> Runtime {
