@@ -15,7 +15,7 @@ use pipeline::{ActionCall, EntryAction, Switch, TableEntry};
 use std::time::Duration;
 use throughput::traffic::{Wanted, Workload};
 
-use super::{Leaving, PACKET_SIZE, Trial};
+use super::{Leaving, PACKET_SIZE, TAG, Trial};
 use crate::failure::Failure;
 
 /// The number of flows of packets that are tried.
@@ -46,14 +46,15 @@ pub(in crate::dut) fn make(
     let made = ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
     let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
     let trial = Trial { workload: &workload, schema: schema.objects(), wires: &wires };
-    let search = Search { trial: &trial, cpu_port: place.cpu_port };
+    let search = Search { trial: &trial, cpu_port: place.cpu_port, packet_in: None };
     let mut lacks = Vec::new();
     let arriving = match PacketInLayout::from_schema(&schema, ByteString::Canonical) {
         None => {
             lacks.push("The program has no header packet_in, so packets to the controller were not measured.".to_owned());
             None
         }
-        Some(_) => {
+        Some(layout) => {
+            let search = Search { packet_in: Some(&layout), ..search };
             let found = search.arriving(place.table);
             if found.is_none() {
                 lacks.push(format!(
@@ -150,9 +151,11 @@ struct Forwarded {
 }
 
 /// The search for packets of a slow path.
+#[derive(Clone, Copy)]
 struct Search<'a> {
     trial: &'a Trial<'a>,
     cpu_port: u32,
+    packet_in: Option<&'a PacketInLayout>,
 }
 
 impl Search<'_> {
@@ -273,14 +276,14 @@ impl Search<'_> {
             fields.collect::<Option<Vec<_>>>()
         };
         let places = 0..layout.fields().len();
+        // The fields without a flag come first.
         let flags = || std::iter::once(None).chain(places.clone().map(Some));
-        let mut found = flags().flat_map(|flag| {
-            let choices = places.clone().filter(move |place| Some(*place) != flag);
-            choices.map(move |place| (place, flag))
-        });
-        found.find_map(|(place, flag)| {
-            ports.iter().find_map(|port| {
-                let metadata = metadata(*port, place, flag)?;
+        let choices = flags().flat_map(|flag| places.clone().map(move |place| (place, flag)));
+        let choices: Vec<(usize, Option<usize>)> =
+            choices.filter(|(place, flag)| Some(*place) != *flag).collect();
+        ports.iter().find_map(|port| {
+            choices.iter().find_map(|(place, flag)| {
+                let metadata = metadata(*port, *place, *flag)?;
                 let mut framed = layout.header(&metadata);
                 framed.extend_from_slice(payload);
                 let left = self.trial.leaving(&switch, (self.cpu_port, &framed))?;
@@ -386,13 +389,20 @@ impl Search<'_> {
         Some(switch)
     }
 
+    /// Returns whether a packet reaches the controller, behind a header of packet-ins. This is a
+    /// header that names the port by which the packet came, or behind which the packet is unchanged.
     fn is_to_controller(&self, switch: &Switch, packet: &[u8]) -> bool {
-        let left = self.trial.leaving(switch, (self.trial.workload.port(), packet));
-        matches!(
-            left,
-            Some(Leaving::By { port, packet: Some(_) })
-                if port == self.cpu_port || port == PSA_PORT_CPU
-        )
+        let ingress = self.trial.workload.port();
+        let left = self.trial.leaving(switch, (ingress, packet));
+        let Some(Leaving::By { port, packet: Some(left) }) = left else { return false };
+        let is_cpu = port == self.cpu_port || port == PSA_PORT_CPU;
+        let parts = self.packet_in.and_then(|layout| Some((layout, layout.split(left.into())?)));
+        parts.is_some_and(|(layout, (metadata, payload))| {
+            let body =
+                |packet: &[u8]| packet.len().checked_sub(TAG).map(|end| packet[..end].to_vec());
+            let names_port = layout.read_ingress_port(&metadata) == Some(ingress);
+            is_cpu && (names_port || body(&payload) == body(packet))
+        })
     }
 
     /// Returns the port by which a packet leaves the switch, if this machine is connected to it.

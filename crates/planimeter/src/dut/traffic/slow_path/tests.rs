@@ -46,6 +46,16 @@ fn a_default_action_sends_packets_to_the_controller_and_an_entry_forwards_them()
 }
 
 #[test]
+fn a_program_of_psa_shows_all_parts() {
+    let text = include_str!("../../../../../dut/tests/psa_controller.p4");
+    let found = made(text, PSA_PORT_CPU);
+    assert_eq!(found.lacks, Vec::<String>::new());
+    assert_eq!((found.default_entry, found.packets.flows.len()), (None, FLOWS));
+    let values: Vec<&[u8]> = found.metadata.iter().map(|field| &field.value[..]).collect();
+    assert_eq!(values, [&[2][..]]);
+}
+
+#[test]
 fn entries_send_packets_to_the_controller_if_the_default_action_cannot() {
     let constant = L2.replace("default_action = drop();", "const default_action = drop();");
     let found = made(&constant, 255);
