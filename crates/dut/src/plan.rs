@@ -8,7 +8,7 @@ use openflow::{DatapathId, Version};
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, roles, slow_path, timeouts, updates};
+use crate::{capacity, digests, live, reads, roles, slow_path, timeouts, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -28,6 +28,9 @@ pub struct Plan {
     /// The settings of the test of the slow path; `None` to leave it out. The packets are part of
     /// the [`Target`].
     pub slow_path: Option<slow_path::Settings>,
+    /// The settings of the test of digests; `None` to leave it out. The packets are part of the
+    /// [`Target`].
+    pub digests: Option<digests::Settings>,
     /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
     /// made for P4Runtime switches.
     pub roles: Option<roles::Settings>,
@@ -94,6 +97,8 @@ pub struct Outcome {
     pub effects: Option<live::Measured>,
     /// The slow path; `None` if it was not measured.
     pub slow_path: Option<slow_path::Measured>,
+    /// The digests; `None` if they were not measured, and for OpenFlow.
+    pub digests: Option<digests::Measured>,
     /// The hand-overs between controllers; `None` if they were not measured, and for OpenFlow.
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
@@ -128,6 +133,7 @@ pub fn measure(
             capacity: None,
             effects: None,
             slow_path: None,
+            digests: None,
             roles: None,
             timeouts: Vec::new(),
             late_errors: 0,
@@ -194,6 +200,14 @@ impl Course<'_> {
             let mut step = |done, of| watch.step("slow path", done, of);
             let rounds = slow_path::Rounds { settings, stop, progress: &mut step };
             outcome.slow_path = self.slow_path(session, rounds).await?;
+        }
+        if let (Some(settings), Target::P4Runtime { digests: Some(traffic), .. }, false) =
+            (&plan.digests, self.target, is_stopped())
+            && let Channel::P4Runtime(channel) = session.channel()
+        {
+            let mut step = |done, of| watch.step("digests", done, of);
+            let rounds = digests::Rounds { settings, stop, progress: &mut step };
+            outcome.digests = Some(digests::over_p4runtime(channel, traffic, rounds).await?);
         }
         if let (Some(settings), Target::P4Runtime { device, .. }, false) =
             (&plan.roles, self.target, is_stopped())

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
 
+use crate::digests;
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::FlowMatch;
@@ -60,6 +61,8 @@ pub enum Target {
         traffic: Option<Box<live::Traffic>>,
         /// The packets of the test of the slow path; `None` if the plan does not have it.
         slow_path: Option<Box<slow_path::Traffic>>,
+        /// The packets of the test of digests; `None` if the plan does not have it.
+        digests: Option<Box<digests::Traffic>>,
     },
     /// An OpenFlow switch, which connects to this program.
     OpenFlow {

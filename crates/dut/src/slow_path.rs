@@ -415,4 +415,6 @@ async fn loads<C: Control>(
 }
 
 #[cfg(test)]
+mod made;
+#[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use crate::error::DutError;
 use crate::window::Operation;
 
 pub(super) use openflow::OpenFlowControl;
-pub(crate) use p4runtime::P4RuntimeControl;
+pub(crate) use p4runtime::{P4RuntimeControl, refused as refused_write};
 
 /// The moments of a request. Each of them is `None` until it has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 //! The interfaces, the control channel and the clock of a measurement of the slow path.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::RngExt as _;
 
 use super::control::Control;
 use super::tally::{Counts, Tally};
 use super::{Direction, Reaction, ReactiveFlow, Route};
+use crate::clock::{Clock, nanos};
 use crate::effects::Moment;
 use crate::error::DutError;
 use crate::outlet::Outlet;
@@ -51,17 +52,6 @@ pub(super) struct Trial {
     pub(super) is_limited_here: bool,
 }
 
-/// A clock that counts from some moment.
-pub(super) trait Clock {
-    fn now(&self) -> Moment;
-}
-
-impl Clock for Instant {
-    fn now(&self) -> Moment {
-        Moment(nanos(self.elapsed()))
-    }
-}
-
 /// The interfaces, the control channel and the clock.
 pub(super) struct Bench<'a, C> {
     control: C,
@@ -82,6 +72,12 @@ impl<'a, C: Control> Bench<'a, C> {
         clock: &'a dyn Clock,
     ) -> Self {
         Self { control, outlets, stop, clock, key: rand::rng().random(), next: 0 }
+    }
+
+    /// Returns the control channel, for tests to look at.
+    #[cfg(test)]
+    pub(super) fn into_control(self) -> C {
+        self.control
     }
 
     fn is_stopped(&self) -> bool {
@@ -106,7 +102,7 @@ impl<'a, C: Control> Bench<'a, C> {
                 return Err(DutError::NoAnswer { what: "table update", patience: TIMEOUT });
             }
             self.control.flush()?;
-            std::thread::yield_now();
+            self.clock.idle();
         }
         Ok(())
     }
@@ -132,7 +128,7 @@ impl<'a, C: Control> Bench<'a, C> {
             has_worked |= self.receive(crossed, &mut tally).await?;
             tally.give_up(Moment(now.0.saturating_sub(nanos(GIVEN_UP))));
             if !has_worked {
-                std::thread::yield_now();
+                self.clock.idle();
             }
             let after = self.clock.now();
             idle += if has_worked { 0 } else { after.0 - last.0 };
@@ -170,7 +166,7 @@ impl<'a, C: Control> Bench<'a, C> {
             Tag { key: self.key, number: tally.next() }.write(packet);
             let is_sent = match crossed.direction {
                 Direction::PacketIn => {
-                    outlet(&mut self.outlets, crossed.route.port)?.send(packet)?
+                    Outlet::find(&mut self.outlets, crossed.route.port)?.send(packet)?
                 }
                 Direction::PacketOut => self.control.packet_out(packet)?,
             };
@@ -202,7 +198,7 @@ impl<'a, C: Control> Bench<'a, C> {
             })
             .await?;
         if crossed.direction == Direction::PacketOut {
-            let outlet = outlet(&mut self.outlets, crossed.route.port)?;
+            let outlet = Outlet::find(&mut self.outlets, crossed.route.port)?;
             for frame in outlet.receive()?.frames() {
                 Tag::read(frame.bytes()).into_iter().for_each(&mut arrived);
             }
@@ -247,7 +243,7 @@ impl<'a, C: Control> Bench<'a, C> {
             }
             if elapsed >= due && found.forwarded.is_none() {
                 Tag { key, number: self.next }.write(&mut packet);
-                if outlet(&mut self.outlets, flow.port)?.send(&packet)? {
+                if Outlet::find(&mut self.outlets, flow.port)?.send(&packet)? {
                     self.next += 1;
                 }
                 due = elapsed + SPACING;
@@ -263,7 +259,8 @@ impl<'a, C: Control> Bench<'a, C> {
                 self.control.begin(operation, &flow.entry).await?;
             }
             self.control.flush()?;
-            let mut frames = outlet(&mut self.outlets, flow.egress)?.receive()?.frames().iter();
+            let mut frames =
+                Outlet::find(&mut self.outlets, flow.egress)?.receive()?.frames().iter();
             let has_left = frames.any(|frame| Tag::read(frame.bytes()).is_some_and(is_own));
             if has_left && found.has_begun {
                 found.forwarded.get_or_insert_with(since);
@@ -281,14 +278,4 @@ struct Times {
     forwarded: Option<Duration>,
     /// Whether the update of the flow's entry was sent.
     has_begun: bool,
-}
-
-/// Returns the outlet to a port of the switch.
-fn outlet(outlets: &mut [Outlet], port: u32) -> Result<&mut Outlet, DutError> {
-    let mut outlets = outlets.iter_mut();
-    outlets.find(|outlet| outlet.number() == port).ok_or(DutError::NoWire { port })
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

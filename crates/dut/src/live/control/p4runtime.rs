@@ -230,7 +230,7 @@ fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update {
 }
 
 /// Returns the error for a Write request of which the switch refused some or all updates.
-fn refused(error: &WriteError) -> DutError {
+pub(crate) fn refused(error: &WriteError) -> DutError {
     let cause = match error {
         WriteError::Updates { refused, .. } => refused
             .first()
