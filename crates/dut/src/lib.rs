@@ -11,12 +11,15 @@
 //! An answer says that the switch has accepted an update, but not that packets obey it yet. For
 //! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
 //! moment packets obey an update, and which packets are lost or go astray during the change
-//! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller
-//! and sends those of the controller ([`slow_path`]). A second controller shows how long a
-//! hand-over between controllers of a P4Runtime switch takes ([`roles`]). Entries with timeouts
-//! show whether the switch acts on them in time ([`timeouts`]).
+//! ([`effects`]). Packets also show how fast a switch passes packets to its controller and sends
+//! those of the controller ([`slow_path`]), and when and how often it sends the digests of packets
+//! ([`digests`]). A second controller shows how long a hand-over between controllers of a P4Runtime
+//! switch takes ([`roles`]). Entries with timeouts show whether the switch acts on them in time
+//! ([`timeouts`]).
 
 pub mod capacity;
+mod clock;
+pub mod digests;
 pub mod effects;
 mod entries;
 mod error;

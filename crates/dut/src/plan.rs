@@ -8,7 +8,7 @@ use openflow::{DatapathId, Version};
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, roles, slow_path, timeouts, updates};
+use crate::{capacity, digests, live, reads, roles, slow_path, timeouts, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -25,9 +25,12 @@ pub struct Plan {
     /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
     /// of the [`Target`].
     pub effects: Option<live::Settings>,
-    /// The settings of the test of the slow path; `None` to leave it out. It is made for OpenFlow
-    /// switches whose [`Target`] has ports.
+    /// The settings of the test of the slow path; `None` to leave it out. The packets are part of
+    /// the [`Target`].
     pub slow_path: Option<slow_path::Settings>,
+    /// The settings of the test of digests; `None` to leave it out. The packets are part of the
+    /// [`Target`].
+    pub digests: Option<digests::Settings>,
     /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
     /// made for P4Runtime switches.
     pub roles: Option<roles::Settings>,
@@ -92,8 +95,10 @@ pub struct Outcome {
     pub capacity: Option<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
     pub effects: Option<live::Measured>,
-    /// The slow path; `None` if it was not measured, and for P4Runtime.
+    /// The slow path; `None` if it was not measured.
     pub slow_path: Option<slow_path::Measured>,
+    /// The digests; `None` if they were not measured, and for OpenFlow.
+    pub digests: Option<digests::Measured>,
     /// The hand-overs between controllers; `None` if they were not measured, and for OpenFlow.
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
@@ -128,6 +133,7 @@ pub fn measure(
             capacity: None,
             effects: None,
             slow_path: None,
+            digests: None,
             roles: None,
             timeouts: Vec::new(),
             late_errors: 0,
@@ -190,17 +196,18 @@ impl Course<'_> {
             let changes = live::Changes { settings, stop, progress: &mut step };
             outcome.effects = self.effects(session, changes).await?;
         }
-        if let (Some(settings), Target::OpenFlow { ports: Some(ports), .. }, false) =
-            (&plan.slow_path, self.target, is_stopped())
+        if let (Some(settings), false) = (&plan.slow_path, is_stopped()) {
+            let mut step = |done, of| watch.step("slow path", done, of);
+            let rounds = slow_path::Rounds { settings, stop, progress: &mut step };
+            outcome.slow_path = self.slow_path(session, rounds).await?;
+        }
+        if let (Some(settings), Target::P4Runtime { digests: Some(traffic), .. }, false) =
+            (&plan.digests, self.target, is_stopped())
+            && let Channel::P4Runtime(channel) = session.channel()
         {
-            // If the test fails, the session deletes the flow entry of a reaction.
-            let numbers = session.lend(settings.flows());
-            if let Channel::OpenFlow(channel) = session.channel() {
-                let mut step = |done, of| watch.step("slow path", done, of);
-                let found =
-                    slow_path::measure(channel, ports, &numbers, settings, stop, &mut step)?;
-                outcome.slow_path = Some(found);
-            }
+            let mut step = |done, of| watch.step("digests", done, of);
+            let rounds = digests::Rounds { settings, stop, progress: &mut step };
+            outcome.digests = Some(digests::over_p4runtime(channel, traffic, rounds).await?);
         }
         if let (Some(settings), Target::P4Runtime { device, .. }, false) =
             (&plan.roles, self.target, is_stopped())
@@ -249,6 +256,34 @@ impl Course<'_> {
                 Some(live::over_openflow(channel, ports, &numbers, changes).await?)
             }
             (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => None,
+        })
+    }
+
+    async fn slow_path(
+        &self,
+        session: &mut Session,
+        rounds: slow_path::Rounds<'_>,
+    ) -> Result<Option<slow_path::Measured>, DutError> {
+        Ok(match self.target {
+            Target::P4Runtime { slow_path: Some(traffic), .. } => match session.channel() {
+                Channel::P4Runtime(channel) => {
+                    Some(slow_path::over_p4runtime(channel, traffic, rounds).await?)
+                }
+                Channel::OpenFlow(_) => None,
+            },
+            Target::OpenFlow { ports: Some(ports), .. } => {
+                // If the test fails, the session deletes the flow entry of a reaction.
+                let numbers = session.lend(rounds.settings.flows());
+                match session.channel() {
+                    Channel::OpenFlow(channel) => {
+                        Some(slow_path::over_openflow(channel, ports, &numbers, rounds).await?)
+                    }
+                    Channel::P4Runtime(_) => None,
+                }
+            }
+            Target::P4Runtime { slow_path: None, .. } | Target::OpenFlow { ports: None, .. } => {
+                None
+            }
         })
     }
 }

@@ -12,15 +12,17 @@ use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
 use controllers::openflow::ServerTls;
 
+use crate::digests;
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::FlowMatch;
 use crate::live;
+use crate::slow_path;
 use crate::watch::Watch;
 use crate::window::{Operation, Phase, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
-pub(crate) use self::p4runtime::P4RuntimeChannel;
+pub(crate) use self::p4runtime::{P4RuntimeChannel, take_messages};
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;
@@ -60,6 +62,10 @@ pub enum Target {
         table: Option<String>,
         /// The packets of the test of effects; `None` if the plan does not have it.
         traffic: Option<Box<live::Traffic>>,
+        /// The packets of the test of the slow path; `None` if the plan does not have it.
+        slow_path: Option<Box<slow_path::Traffic>>,
+        /// The packets of the test of digests; `None` if the plan does not have it.
+        digests: Option<Box<digests::Traffic>>,
     },
     /// An OpenFlow switch, which connects to this program.
     OpenFlow {

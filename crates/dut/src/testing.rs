@@ -1,6 +1,7 @@
 //! Functions that the tests of several modules share.
 
 pub(crate) mod made_switch;
+pub(crate) mod ticking;
 
 use std::sync::Arc;
 

@@ -87,7 +87,13 @@ impl Served {
 
 fn target(address: String, table: &str) -> Target {
     let device = Device { address, device_id: 1, tls: None };
-    Target::P4Runtime { device, table: Some(table.to_owned()), traffic: None }
+    Target::P4Runtime {
+        device,
+        table: Some(table.to_owned()),
+        traffic: None,
+        slow_path: None,
+        digests: None,
+    }
 }
 
 fn runtime() -> Runtime {
@@ -118,6 +124,7 @@ fn short_plan() -> Plan {
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
         slow_path: None,
+        digests: None,
         roles: None,
         timeouts: None,
     }
@@ -328,6 +335,7 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
         capacity: None,
         effects: None,
         slow_path: None,
+        digests: None,
         roles: Some(roles::Settings { rounds: 3 }),
         timeouts: None,
     };

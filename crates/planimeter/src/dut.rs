@@ -50,7 +50,7 @@ refused. With --openflow, Planimeter waits for an OpenFlow switch to connect. It
 with 0x504c414e. The answer to a request is the reply to a barrier behind its flow-mods.
 
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
-switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.
+switch show when they obey it, and what happens to them meanwhile, and how fast the switch passes packets to its controller.
 
 With --conformance, nothing is measured: the requirements of the specification are tried one after the other. With \
 --fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
@@ -67,9 +67,10 @@ packets are sent into port 1 of the switch and received on all ports of --port. 
 which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. For OpenFlow, \
 packets enter by the first --port; flows send them to the second, modified ones to the fourth or back to the first, and packets \
 without a flow leave by the third, if there is one.
-  slow-path  OpenFlow: packets that enter by the first --port and go to the controller, and packets that the controller sends to \
-the second, --window of them on their way, and then by a schedule at 10, 50 and 90 % of that rate; and the time from the first packet \
-of a flow to the first that a new flow entry forwards.
+  slow-path  Packets that go to the controller, and packets that the controller sends, --window of them on their way, and then by \
+a schedule at 10, 50 and 90 % of that rate; and the time from the first packet of a flow to the first that a new entry forwards. \
+OpenFlow: packets enter by the first --port and leave by the second. P4Runtime: packets, entries and the metadata of packet-outs are \
+found from --program; packets enter by port 1.
   roles     P4Runtime: a second controller with a higher election id displaces the primary, which writes meanwhile, and leaves \
 again. How long it takes until the new primary may write, and whether the displaced one still can.
   timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
@@ -247,6 +248,9 @@ struct Packets {
     /// A port of the switch, and the interface of this host that is connected to it
     #[arg(long, value_name = "NUMBER@INTERFACE")]
     port: Vec<PortSpec>,
+    /// The port of the program by which packets go to the controller and come from it
+    #[arg(long, value_name = "NUMBER", default_value_t = 255, requires = "program")]
+    cpu_port: u32,
     /// The number of rules in a request, each with a flow of packets
     #[arg(long, value_name = "COUNT", default_value_t = 8,
         value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -293,7 +297,7 @@ enum Test {
     Capacity,
     /// When packets obey updates, and what happens to them meanwhile.
     Effects,
-    /// Packets between ports and the controller of an OpenFlow switch.
+    /// Packets between ports and the controller.
     SlowPath,
     /// Hand-overs between controllers of a P4Runtime switch.
     Roles,
@@ -313,7 +317,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return fuzz::replay(arguments, file);
     }
     let plan = arguments.plan()?;
-    let target = arguments.target(plan.effects.is_some() || plan.slow_path.is_some())?;
+    let target = arguments.target(&plan)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
@@ -352,13 +356,12 @@ impl Arguments {
         let with_packets = self.has_packets()?;
         let effects = (with_packets && has(Test::Effects)).then(|| self.effects());
         let is_openflow = self.openflow.openflow.is_some();
-        let slow_path =
-            (with_packets && is_openflow && has(Test::SlowPath)).then_some(slow::Settings {
-                rounds,
-                time,
-                window: usize::from(self.window),
-                reactions: 20,
-            });
+        let slow_path = (with_packets && has(Test::SlowPath)).then_some(slow::Settings {
+            rounds,
+            time,
+            window: usize::from(self.window),
+            reactions: 20,
+        });
         Ok(Plan {
             entries: self.entries,
             updates: has(Test::Updates).then_some(updates::Settings {
@@ -390,11 +393,6 @@ impl Arguments {
         let has = |test: &Test| self.plan.contains(test);
         let is_default = Test::value_variants().iter().all(has);
         let is_openflow = self.openflow.openflow.is_some();
-        if has(&Test::SlowPath) && !is_openflow && !is_default {
-            return Err(Failure::input(
-                "the slow path is measured for OpenFlow switches: --openflow ADDRESS:PORT, or leave it out of --plan",
-            ));
-        }
         if has(&Test::Roles) && is_openflow && !is_default {
             return Err(Failure::input(
                 "hand-overs between controllers are measured for P4Runtime switches: leave roles out of --plan",
@@ -410,7 +408,7 @@ impl Arguments {
         }
         Err(Failure::input(match is_openflow {
             false => {
-                "the test of effects needs the program of the switch and its ports: --program FILE --port \
+                "the tests of effects and of the slow path need the program of the switch and its ports: --program FILE --port \
                  NUMBER@INTERFACE"
             }
             true => {
@@ -433,29 +431,36 @@ impl Arguments {
     }
 
     /// Returns the switch, with its ports and packets if the plan has a test with packets.
-    fn target(&self, has_packets: bool) -> Result<Target, Failure> {
+    fn target(&self, plan: &Plan) -> Result<Target, Failure> {
         let wires: Vec<live::Wire> = self.packets.port.iter().cloned().map(live::Wire).collect();
         let rules = usize::from(self.packets.rules);
         if let Some(address) = self.openflow.openflow {
             let versions = self.openflow.openflow_version.into_iter().collect();
             let matching = self.openflow.matching;
             let listening = Listening { address, versions, tls: self.tls.openflow()?, matching };
+            let has_packets = plan.effects.is_some() || plan.slow_path.is_some();
             let ports = has_packets.then_some(live::Ports { wires, rules });
             return Ok(Target::OpenFlow { listening, ports });
         }
-        let traffic = match (&self.packets.program, has_packets) {
-            (Some(file), true) => {
-                let program = program::load(file, &self.packets.sources)?;
-                Some(Box::new(traffic::make(program, wires, self.table.as_deref(), rules)?))
+        let table = self.table.as_deref();
+        let (mut traffic, mut slow_path) = (None, None);
+        if let Some(file) = &self.packets.program {
+            let program = program::load(file, &self.packets.sources)?;
+            if plan.effects.is_some() {
+                let made = traffic::make(program.clone(), wires.clone(), table, rules)?;
+                traffic = Some(Box::new(made));
             }
-            _ => None,
-        };
+            if plan.slow_path.is_some() {
+                let place = traffic::slow_path::Place { table, cpu_port: self.packets.cpu_port };
+                slow_path = Some(Box::new(traffic::slow_path::make(program, wires, place)?));
+            }
+        }
         let device = Device {
             address: self.address.clone().unwrap_or_default(),
             device_id: self.device_id,
             tls: self.tls.p4runtime()?,
         };
-        Ok(Target::P4Runtime { device, table: self.table.clone(), traffic })
+        Ok(Target::P4Runtime { device, table: self.table.clone(), traffic, slow_path })
     }
 }
 

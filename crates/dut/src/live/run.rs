@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use p4runtime::client::Client;
+use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{self, get_forwarding_pipeline_config_request::ResponseType};
 
 use super::bench::Bench;
@@ -76,7 +77,7 @@ pub(crate) async fn over_p4runtime(
     traffic: &Traffic,
     changes: Changes<'_>,
 ) -> Result<Measured, DutError> {
-    check_program(client, traffic).await?;
+    check_program(client, &traffic.p4info).await?;
     let mut tables: Vec<u32> = traffic.beside.iter().map(|entry| entry.table_id).collect();
     tables.extend(traffic.flows.iter().map(|flow| flow.first.table_id));
     tables.sort_unstable();
@@ -138,13 +139,13 @@ async fn restored<C: Control>(
 }
 
 /// Checks that the switch runs the program from which the packets were made.
-async fn check_program(client: &Client, traffic: &Traffic) -> Result<(), DutError> {
+pub(crate) async fn check_program(client: &Client, p4info: &P4Info) -> Result<(), DutError> {
     let mut client = client.clone();
     let config = client.get_pipeline(ResponseType::P4infoAndCookie).await.map_err(|status| {
         DutError::Request { what: "GetForwardingPipelineConfig", cause: status.message().into() }
     })?;
     let there = config.p4info.unwrap_or_default();
-    let tables = |p4info: &p4runtime::proto::config::P4Info| {
+    let tables = |p4info: &P4Info| {
         let tables = p4info.tables.iter().map(|table| {
             let preamble = table.preamble.clone().unwrap_or_default();
             let fields = table.match_fields.iter().map(|field| (field.id, field.bitwidth));
@@ -152,7 +153,7 @@ async fn check_program(client: &Client, traffic: &Traffic) -> Result<(), DutErro
         });
         tables.collect::<Vec<_>>()
     };
-    match tables(&there) == tables(&traffic.p4info) {
+    match tables(&there) == tables(p4info) {
         true => Ok(()),
         false => Err(DutError::OtherProgram),
     }

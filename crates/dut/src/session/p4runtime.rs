@@ -1,7 +1,9 @@
 //! The control channel of a P4Runtime switch: the connection as the only primary controller.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use p4runtime::arbitration::ElectionId;
@@ -11,7 +13,7 @@ use p4runtime::client::{
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, get_forwarding_pipeline_config_request::ResponseType,
-    write_request::Atomicity,
+    stream_message_response::Update as Message, write_request::Atomicity,
 };
 use tokio::task::JoinSet;
 
@@ -19,6 +21,9 @@ use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
 use crate::window::{Answered, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
+
+/// The number of messages of the stream that are taken at once.
+const MOST: usize = 256;
 
 /// A connection to the measured switch, as its only primary controller.
 pub(crate) struct P4RuntimeChannel {
@@ -67,6 +72,11 @@ impl P4RuntimeChannel {
     /// Returns the receiver of the messages that the switch sends without a request.
     pub(crate) fn receiver(&mut self) -> &mut StreamReceiver {
         &mut self.stream.1
+    }
+
+    /// Returns both ends of the stream.
+    pub(crate) fn stream(&mut self) -> (&StreamSender, &mut StreamReceiver) {
+        (&self.stream.0, &mut self.stream.1)
     }
 
     /// Becomes the primary again after a controller with the given election id was.
@@ -159,6 +169,22 @@ impl P4RuntimeChannel {
         match failure {
             None => Ok((phase, sent)),
             Some(failure) => Err(failure),
+        }
+    }
+}
+
+/// Appends the messages of the switch that have arrived, without waiting for further ones.
+pub(crate) async fn take_messages(
+    receiver: &mut StreamReceiver,
+    messages: &mut Vec<Message>,
+) -> Result<(), DutError> {
+    let failed = |cause| DutError::Request { what: "StreamChannel", cause };
+    let mut next = pin!(receiver.next_batch(messages, MOST));
+    match std::future::poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
+        Poll::Pending | Poll::Ready(Ok(1..)) => Ok(()),
+        Poll::Ready(Ok(0)) => Err(failed("the switch has ended the stream".to_owned())),
+        Poll::Ready(Err(status)) => {
+            Err(failed(format!("{} ({:?})", status.message(), status.code())))
         }
     }
 }

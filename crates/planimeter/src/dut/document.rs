@@ -79,7 +79,7 @@ pub(super) fn of(
     }
     if let Some(found) = &outcome.slow_path {
         document.findings.extend(slow_path::findings(found));
-        document.sections.push(slow_path::section(found));
+        document.sections.push(slow_path::section(found, &subject.protocol));
     }
     if let Some(found) = outcome.roles.as_ref().filter(|found| !found.takeovers.is_empty()) {
         document.findings.extend(roles::findings(found));
@@ -107,7 +107,7 @@ pub(super) fn of(
 
 fn has_packets(target: &Target) -> bool {
     match target {
-        Target::P4Runtime { traffic, .. } => traffic.is_some(),
+        Target::P4Runtime { traffic, slow_path, .. } => traffic.is_some() || slow_path.is_some(),
         Target::OpenFlow { ports, .. } => ports.is_some(),
     }
 }

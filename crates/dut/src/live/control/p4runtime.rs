@@ -22,7 +22,7 @@ const TURNS: usize = 4;
 type Call = Pin<Box<dyn Future<Output = Result<(), WriteError>>>>;
 
 /// A P4Runtime switch, with the entries that it may have because of the measurement.
-pub(in crate::live) struct P4RuntimeControl {
+pub(crate) struct P4RuntimeControl {
     client: Client,
     /// The entries of this measurement, in the order of their insertion.
     entries: Vec<v1::TableEntry>,
@@ -94,7 +94,7 @@ impl Request {
 
 impl P4RuntimeControl {
     /// Reads the entries that the switch has in these tables before the measurement.
-    pub(in crate::live) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
+    pub(crate) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
         let mut control = Self {
             client,
             entries: Vec::new(),
@@ -108,7 +108,7 @@ impl P4RuntimeControl {
     }
 
     /// Returns whether the switch had an entry with the key of this one before the measurement.
-    pub(in crate::live) fn was_there(&self, entry: &v1::TableEntry) -> bool {
+    pub(crate) fn was_there(&self, entry: &v1::TableEntry) -> bool {
         self.before.contains(&identity(entry))
     }
 
@@ -230,7 +230,7 @@ fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update {
 }
 
 /// Returns the error for a Write request of which the switch refused some or all updates.
-fn refused(error: &WriteError) -> DutError {
+pub(crate) fn refused(error: &WriteError) -> DutError {
     let cause = match error {
         WriteError::Updates { refused, .. } => refused
             .first()

@@ -33,6 +33,7 @@ fn short_plan() -> Plan {
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
         slow_path: None,
+        digests: None,
         roles: None,
         timeouts: None,
     }
@@ -152,6 +153,7 @@ fn flows_that_the_switch_loses_are_missing() {
             capacity: Some(capacity::Settings { batch: 10, window: 2 }),
             effects: None,
             slow_path: None,
+            digests: None,
             roles: None,
             timeouts: None,
         };
