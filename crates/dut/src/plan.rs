@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use entities::schema::MatchKind;
 use openflow::{DatapathId, Version};
 
+use crate::entries::EntryMaker;
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
@@ -121,6 +122,10 @@ pub fn measure(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut session = Session::open(target, plan.entries, stop, watch).await?;
+        let others = match &plan.updates {
+            Some(settings) => updates::other_tables(&mut session, &settings.tables)?,
+            None => Vec::new(),
+        };
         let mut outcome = Outcome {
             subject: subject(&mut session),
             updates: Vec::new(),
@@ -133,11 +138,18 @@ pub fn measure(
             late_errors: 0,
             failures: Vec::new(),
         };
-        let course = Course { target, plan, stop };
+        let course = Course { target, plan, others, stop };
         if let Err(error) = course.tests(&mut session, watch, &mut outcome).await {
             outcome.failures.push(error.to_string());
         }
-        match session.restore().await {
+        let restored = session.restore().await;
+        outcome.failures.extend(session.differences().iter().map(|one| {
+            format!(
+                "table {} has another number of entries than before ({:+})",
+                one.table, one.more
+            )
+        }));
+        match restored {
             Ok(0) => {}
             Ok(more @ 1..) => outcome
                 .failures
@@ -161,6 +173,8 @@ pub fn measure(
 struct Course<'a> {
     target: &'a Target,
     plan: &'a Plan,
+    /// The makers of entries for the further tables of the test of updates.
+    others: Vec<EntryMaker>,
     stop: &'a AtomicBool,
 }
 
@@ -175,7 +189,8 @@ impl Course<'_> {
         let is_stopped = || stop.load(Ordering::Relaxed);
         if let Some(settings) = &plan.updates {
             let mut step = |done, of| watch.step("updates", done, of);
-            outcome.updates = updates::measure(session, settings, stop, &mut step).await?;
+            outcome.updates =
+                updates::measure(session, settings, &self.others, stop, &mut step).await?;
         }
         if let (Some(settings), false) = (&plan.reads, is_stopped()) {
             let mut step = |done, of| watch.step("reads", done, of);

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dut::capacity::Ending;
-use dut::updates::{Limit, Load};
+use dut::updates::{Limit, Load, OtherTables};
 use dut::{
-    Device, DutError, Operation, Outcome, Plan, Target, Watch, capacity, measure, reads, roles,
-    timeouts, updates,
+    BatchAtomicity, Device, DutError, KeyKind, Operation, Outcome, Plan, Target, Watch, capacity,
+    measure, reads, roles, timeouts, updates,
 };
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
@@ -108,12 +108,17 @@ impl Watch for Silent {
     fn step(&mut self, _: &'static str, _: u64, _: u64) {}
 }
 
+fn updates_of(loads: Vec<Load>, time: Duration) -> updates::Settings {
+    let (base, tables) = (Load::new(10, 4), OtherTables::None);
+    updates::Settings { loads, base, tables, rounds: 3, time, seed: 1 }
+}
+
 fn short_plan() -> Plan {
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(10, 4)];
     let time = Duration::from_millis(50);
     Plan {
         entries: 10_000,
-        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        updates: Some(updates_of(loads, time)),
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
@@ -152,6 +157,86 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
     assert_eq!((reads.expected, reads.wrong, reads.rates.len()), (1000, 0, 3));
     let again = outcome(&served.target("kinds"), &short_plan());
     assert_eq!(again.subject.present, 0);
+}
+
+#[test]
+fn a_load_finds_the_occupancy_that_it_demands() {
+    let served = Served::new();
+    let occupied = |occupancy| Load { occupancy, ..Load::new(10, 4) };
+    let loads = [0, 50, 95].map(occupied).to_vec();
+    let updates = Some(updates_of(loads, Duration::from_millis(20)));
+    let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&served.target("narrow"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let inserts = found.updates.iter().filter(|one| one.operation == Operation::Insert);
+    let before: Vec<usize> = inserts.clone().map(|one| one.before).collect();
+    // The table has 4,096 entries.
+    assert_eq!(before, [0, 2048, 3891]);
+    for one in inserts {
+        assert_eq!(one.refused(), 0, "{:?}", one.load);
+        assert!(one.rounds.iter().all(|round| !round.accepted.is_empty()), "{:?}", one.load);
+    }
+    // With fewer entries than the table takes, the percentage is that of the entries.
+    let plan = Plan { entries: 1000, ..plan };
+    let found = outcome(&served.target("narrow"), &plan);
+    let before: Vec<usize> = found.updates.iter().map(|one| one.before).step_by(3).collect();
+    assert_eq!(before, [0, 500, 950]);
+}
+
+#[test]
+fn a_table_of_each_kind_is_measured_and_all_are_left_empty() {
+    let served = Served::new();
+    let mut updates = updates_of(vec![Load::new(1, 1)], Duration::from_millis(20));
+    updates.tables = OtherTables::OfEachKind;
+    let plan = Plan { updates: Some(updates), capacity: None, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let tables: Vec<_> = found.updates.iter().step_by(3).map(|one| one.table.clone()).collect();
+    let names: Vec<_> = tables.iter().map(|one| (one.name.as_str(), one.kind)).collect();
+    let expected = [
+        ("I.kinds", Some(KeyKind::Range)),
+        ("I.narrow", Some(KeyKind::Exact)),
+        ("I.prefixes", Some(KeyKind::Lpm)),
+        ("I.masks", Some(KeyKind::Ternary)),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(tables[2].size, Some(2048));
+    for one in &found.updates {
+        assert_eq!((one.refused(), one.rates().len()), (0, 3), "{:?}", one.table);
+    }
+    // Tests after that of updates measure the first table again.
+    assert_eq!(found.reads.map(|reads| reads.expected), Some(1000));
+    for table in ["kinds", "narrow", "prefixes", "masks"] {
+        let plan = Plan { updates: None, reads: None, ..plan.clone() };
+        assert_eq!(outcome(&served.target(table), &plan).subject.present, 0);
+    }
+    let mut unknown = plan;
+    if let Some(updates) = &mut unknown.updates {
+        updates.tables = OtherTables::Named(vec!["other".to_owned()]);
+    }
+    let stop = AtomicBool::new(false);
+    let refused = measure(&served.target("kinds"), &unknown, &stop, &mut Silent);
+    assert!(matches!(refused, Err(DutError::Maker(_))), "{refused:?}");
+}
+
+/// A fake server would be needed for a switch that refuses an atomicity; the emulated one
+/// implements all.
+#[test]
+fn every_atomicity_is_measured() {
+    let served = Served::new();
+    let atomicities = [
+        BatchAtomicity::ContinueOnError,
+        BatchAtomicity::RollbackOnError,
+        BatchAtomicity::DataplaneAtomic,
+    ];
+    let loads = atomicities.map(|atomicity| Load { atomicity, ..Load::new(10, 4) }).to_vec();
+    let updates = Some(updates_of(loads, Duration::from_millis(20)));
+    let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    for one in &found.updates {
+        assert_eq!((&one.unimplemented, one.rates().len()), (&None, 3), "{:?}", one.load);
+    }
 }
 
 #[test]
@@ -282,10 +367,10 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
     const DELAY: Duration = Duration::from_millis(20);
     let served = Served::new();
     let target = target(delayed(&served.address, DELAY), "kinds");
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 1, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(1, 4)];
     let time = Duration::from_millis(200);
     let plan = Plan {
-        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        updates: Some(updates_of(loads, time)),
         reads: None,
         capacity: None,
         ..short_plan()

@@ -8,16 +8,17 @@ mod roles;
 mod slow_path;
 mod timeouts;
 mod traffic;
+mod updates;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::dut::updates::Load;
+use ::dut::updates::{Load, OtherTables};
 use ::dut::{
-    Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
-    roles as hand_overs, slow_path as slow, timeouts as expiry, updates,
+    BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live,
+    measure, reads, roles as hand_overs, slow_path as slow, timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -51,11 +52,16 @@ switch show when they obey it, and what happens to them meanwhile, and how fast 
 With --conformance, nothing is measured: the requirements of the specification are tried one after the other. With \
 --fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
 
+/// The value of --table that stands for one table of each match kind. No table of a P4 program has
+/// such a name.
+const EACH_KIND: &str = "each-kind";
+
 const EXAMPLES: &str = "\
 Tests:
   updates   For each load (updates in a request, and requests that wait for answers): entries are inserted for --time, then \
 all of them modified, then deleted. The rate of a round is that of accepted updates from the first request to the last answer; \
-intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency.
+intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency. \
+Further values of --occupancy, --atomicity and --table are measured with the largest batch up to 100, one at a time.
   reads     All entries of the table are read again and again.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
@@ -78,6 +84,9 @@ Examples:
 
   The update rate of one table of BMv2 in a few seconds:
     planimeter dut 127.0.0.1:9559 --table ipv4_lpm --plan updates --quick
+
+  How the update rate depends on the match kind, and on how full the table is:
+    planimeter dut 127.0.0.1:9559 --plan updates --table each-kind --occupancy 0,50,90 --quick
 
   How many entries a table holds, beyond the size that the program declares:
     planimeter dut 127.0.0.1:9559 --plan capacity --entries 2M
@@ -125,9 +134,10 @@ pub(crate) struct Arguments {
         default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts"
     )]
     plan: Vec<Test>,
-    /// The table that is measured [the largest one for which entries can be made]
+    /// The table that is measured [the largest one for which entries can be made]. Further tables,
+    /// or with each-kind one table of each match kind, are compared in the test of updates
     #[arg(long, value_name = "NAME")]
-    table: Option<String>,
+    table: Vec<String>,
     /// The most entries that are inserted
     #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = decimal)]
     entries: u64,
@@ -139,6 +149,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT", default_value_t = 8,
         value_parser = clap::value_parser!(u16).range(1..=4096))]
     window: u16,
+    /// The percentages of the table, or of --entries if they are fewer, that are filled before
+    /// updates, such as 0,50,90
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    occupancy: Vec<u8>,
+    /// P4Runtime: what becomes of a request of which an update is refused, as a list of
+    /// continue-on-error, rollback-on-error and dataplane-atomic
+    #[arg(long, value_name = "LIST", default_value = "continue-on-error", conflicts_with = "openflow",
+        value_parser = list_of("continue-on-error, rollback-on-error or dataplane-atomic", atomicity_of))]
+    atomicity: List<BatchAtomicity>,
     /// The number of rounds, over which intervals are computed
     #[arg(long, value_name = "COUNT", default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -312,12 +332,10 @@ impl Arguments {
             false => (self.rounds, self.time),
         };
         let window = usize::from(self.window);
-        // Single updates, one at a time, show the latency of an update.
-        let mut loads = vec![Load { batch: 1, window: 1 }];
-        for load in self.batch.0.iter().map(|batch| Load { batch: *batch, window }) {
-            if !loads.contains(&load) {
-                loads.push(load);
-            }
+        if self.other_tables() == OtherTables::OfEachKind && self.table.len() > 2 {
+            return Err(Failure::input(
+                "--table each-kind chooses the other tables itself: name at most one table beside it, which all tests measure",
+            ));
         }
         let has = |test| self.plan.contains(&test);
         let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
@@ -333,8 +351,10 @@ impl Arguments {
             });
         Ok(Plan {
             entries: self.entries,
-            updates: has(Test::Updates).then_some(updates::Settings {
-                loads,
+            updates: has(Test::Updates).then(|| rates::Settings {
+                loads: self.loads(),
+                base: self.base_load(),
+                tables: self.other_tables(),
                 rounds,
                 time,
                 seed: crate::environment::SEED,
@@ -350,6 +370,50 @@ impl Arguments {
                 grace: Duration::from_secs(5),
             }),
         })
+    }
+
+    /// Returns the load from which others differ in one property. Its requests have the largest number
+    /// of updates up to 100, at which most switches are close to their highest rate.
+    fn base_load(&self) -> Load {
+        let batches = self.batch.0.iter().copied();
+        let batch = batches.clone().filter(|batch| *batch <= 100).max().or(batches.min());
+        Load {
+            batch: batch.unwrap_or(1),
+            window: usize::from(self.window),
+            occupancy: self.occupancy.first().copied().unwrap_or(0),
+            atomicity: self.atomicity.0.first().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the loads of the test of updates: each batch, and then each occupancy and atomicity
+    /// with the batch of the base.
+    fn loads(&self) -> Vec<Load> {
+        let base = self.base_load();
+        // Single updates, one at a time, show the latency of an update.
+        let mut loads = vec![Load { batch: 1, window: 1, ..base }];
+        let batches = self.batch.0.iter().map(|batch| Load { batch: *batch, ..base });
+        let occupancies = self.occupancy.iter().map(|percent| Load { occupancy: *percent, ..base });
+        let atomicities = self.atomicity.0.iter().map(|one| Load { atomicity: *one, ..base });
+        for load in batches.chain(occupancies).chain(atomicities) {
+            if !loads.contains(&load) {
+                loads.push(load);
+            }
+        }
+        loads
+    }
+
+    /// Returns the name of the table that all tests measure; `None` for the largest one.
+    fn first_table(&self) -> Option<&str> {
+        self.table.iter().map(String::as_str).find(|name| *name != EACH_KIND)
+    }
+
+    /// Returns the tables that only the test of updates measures.
+    fn other_tables(&self) -> OtherTables {
+        match self.table.as_slice() {
+            names if names.iter().any(|name| name == EACH_KIND) => OtherTables::OfEachKind,
+            [] | [_] => OtherTables::None,
+            [_, others @ ..] => OtherTables::Named(others.to_vec()),
+        }
     }
 
     /// Returns whether the user has given what tests with packets need: two ports of an OpenFlow
@@ -417,7 +481,7 @@ impl Arguments {
         let traffic = match (&self.packets.program, has_packets) {
             (Some(file), true) => {
                 let program = program::load(file, &self.packets.sources)?;
-                Some(Box::new(traffic::make(program, wires, self.table.as_deref(), rules)?))
+                Some(Box::new(traffic::make(program, wires, self.first_table(), rules)?))
             }
             _ => None,
         };
@@ -429,8 +493,18 @@ impl Arguments {
             device_id: self.device_id,
             tls: tls::client(tls.tls_ca.as_deref(), identity, name)?,
         };
-        Ok(Target::P4Runtime { device, table: self.table.clone(), traffic })
+        Ok(Target::P4Runtime { device, table: self.first_table().map(str::to_owned), traffic })
     }
+}
+
+/// Parses an atomicity. This is the parser of one word for [`list_of`].
+fn atomicity_of(word: &str) -> Option<Vec<BatchAtomicity>> {
+    let known = [
+        BatchAtomicity::ContinueOnError,
+        BatchAtomicity::RollbackOnError,
+        BatchAtomicity::DataplaneAtomic,
+    ];
+    known.into_iter().find(|one| one.name() == word).map(|one| vec![one])
 }
 
 fn failure(error: &DutError) -> Failure {

@@ -1,9 +1,11 @@
 //! The control channel of a P4Runtime switch: the connection as the only primary controller.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use entities::Code;
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{
     Client, ClientOptions, Standing, StreamReceiver, StreamSender, WriteError,
@@ -18,7 +20,9 @@ use tokio::task::JoinSet;
 use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
-use crate::window::{Answered, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
+use crate::window::{
+    Answered, BatchAtomicity, Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time,
+};
 
 /// A connection to the measured switch, as its only primary controller.
 pub(crate) struct P4RuntimeChannel {
@@ -26,6 +30,8 @@ pub(crate) struct P4RuntimeChannel {
     /// The stream that keeps this client the primary as long as it is open.
     stream: (StreamSender, StreamReceiver),
     election_id: ElectionId,
+    /// The program of the switch, from which entries are made.
+    schema: Arc<entities::schema::Schema>,
     maker: EntryMaker,
     version: Option<String>,
 }
@@ -56,7 +62,8 @@ impl P4RuntimeChannel {
             p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
         let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
         let maker = EntryMaker::new(schema.objects(), table)?;
-        Ok(Self { client, stream, election_id: own, maker, version })
+        let schema = Arc::clone(schema.objects());
+        Ok(Self { client, stream, election_id: own, schema, maker, version })
     }
 
     /// Returns the election id of this client.
@@ -80,6 +87,36 @@ impl P4RuntimeChannel {
     /// Returns the maker of the entries of this measurement.
     pub(crate) fn maker(&self) -> &EntryMaker {
         &self.maker
+    }
+
+    /// Returns the program of the switch.
+    pub(crate) fn schema(&self) -> &entities::schema::Schema {
+        &self.schema
+    }
+
+    /// Turns to another table, and returns the maker of the entries until now.
+    pub(crate) fn turn_to(&mut self, maker: EntryMaker) -> EntryMaker {
+        std::mem::replace(&mut self.maker, maker)
+    }
+
+    /// Returns the answer with which the switch refuses an atomicity that it does not implement;
+    /// `None` if it implements it. Two entries are inserted with it, and deleted again.
+    pub(crate) async fn refusal_of(
+        &mut self,
+        atomicity: BatchAtomicity,
+        numbers: [EntryNumber; 2],
+    ) -> Result<Option<Refusal>, DutError> {
+        let updates = |operation| numbers.map(|one| self.maker.update(one, operation)).to_vec();
+        let [insert, delete] = [updates(Operation::Insert), updates(Operation::Delete)];
+        let refusal = unimplemented(self.client.write(insert, wire(atomicity)).await)?;
+        // Entries that were refused are not there to be deleted.
+        match self.client.write(delete, Atomicity::ContinueOnError).await {
+            Ok(()) | Err(WriteError::Updates { .. }) => {}
+            Err(other) => {
+                return Err(DutError::Request { what: "Write", cause: other.to_string() });
+            }
+        }
+        Ok(refusal)
     }
 
     /// Returns the version of P4Runtime that the switch implements; `None` if it does not say so.
@@ -113,6 +150,7 @@ impl P4RuntimeChannel {
         &self,
         work: Work<'_>,
         shape: Shape,
+        atomicity: BatchAtomicity,
         stop: &AtomicBool,
     ) -> Result<(Phase, usize), DutError> {
         let updates = |numbers: &[EntryNumber]| -> Vec<v1::Update> {
@@ -138,7 +176,7 @@ impl P4RuntimeChannel {
                 let mut client = self.client.clone();
                 flying.spawn(async move {
                     let sent = start.elapsed();
-                    let outcome = client.write(updates, Atomicity::ContinueOnError).await;
+                    let outcome = client.write(updates, wire(atomicity)).await;
                     Ended { position, sent, answered: start.elapsed(), outcome }
                 });
             }
@@ -160,6 +198,39 @@ impl P4RuntimeChannel {
             None => Ok((phase, sent)),
             Some(failure) => Err(failure),
         }
+    }
+}
+
+/// Returns the refusal with which a switch says that it does not implement a Write: of the request
+/// as a whole, or of one of its updates. Returns `None` if it accepted the request, or refused
+/// updates for other reasons.
+///
+/// # Errors
+/// Returns an error if the request failed as a whole for another reason.
+fn unimplemented(outcome: Result<(), WriteError>) -> Result<Option<Refusal>, DutError> {
+    let message = match outcome {
+        Ok(()) => None,
+        Err(WriteError::Rpc(status)) if status.code() == tonic::Code::Unimplemented => {
+            Some(status.message().to_owned())
+        }
+        Err(WriteError::Updates { refused, .. }) => {
+            let first = refused.into_iter().find(|one| one.code == Code::Unimplemented);
+            first.map(|one| one.message)
+        }
+        Err(other) => {
+            return Err(DutError::Request { what: "Write", cause: other.to_string() });
+        }
+    };
+    let code = format!("{:?}", Code::Unimplemented);
+    Ok(message.map(|message| Refusal { code, message }))
+}
+
+/// Returns an atomicity as P4Runtime encodes it.
+pub(crate) fn wire(atomicity: BatchAtomicity) -> Atomicity {
+    match atomicity {
+        BatchAtomicity::ContinueOnError => Atomicity::ContinueOnError,
+        BatchAtomicity::RollbackOnError => Atomicity::RollbackOnError,
+        BatchAtomicity::DataplaneAtomic => Atomicity::DataplaneAtomic,
     }
 }
 
@@ -219,5 +290,28 @@ async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
         Ok(Ok(Standing::Backup { highest })) => Err(DutError::Controlled { device_id, highest }),
         Ok(Ok(Standing::NoPrimary { highest })) => Ok(highest),
         Ok(Ok(Standing::Primary)) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use p4runtime::client::UpdateError;
+
+    use super::*;
+
+    #[test]
+    fn only_unimplemented_says_that_an_atomicity_is_not_implemented() {
+        let request = |code| Err(WriteError::Rpc(Box::new(tonic::Status::new(code, "no"))));
+        let found = unimplemented(request(tonic::Code::Unimplemented)).expect("it says why");
+        assert_eq!(found.map(|one| one.code), Some("Unimplemented".to_owned()));
+        let other = unimplemented(request(tonic::Code::Internal));
+        assert!(matches!(other, Err(DutError::Request { .. })), "{other:?}");
+        let update = |code| {
+            let refused = vec![UpdateError { index: 1, code, message: "no".to_owned() }];
+            unimplemented(Err(WriteError::Updates { updates: 2, refused }))
+        };
+        assert!(update(Code::Unimplemented).expect("it says why").is_some());
+        assert!(update(Code::ResourceExhausted).expect("the table may be full").is_none());
+        assert!(unimplemented(Ok(())).expect("it is accepted").is_none());
     }
 }

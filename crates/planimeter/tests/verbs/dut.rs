@@ -76,6 +76,33 @@ fn a_switch_is_measured_and_the_report_has_all_tests() {
     browser::check(&run);
 }
 
+#[test]
+fn updates_are_compared_by_table_occupancy_and_atomicity() {
+    let command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "crates/dut/tests/kinds.p4", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let words = [&switch.1, "--plan", "updates", "--quick", "--quiet", "-o", &place];
+    let varied = ["--batch=10", "--entries=1k", "--table=narrow", "--table=each-kind"];
+    let more = ["--occupancy=0,80", "--atomicity=continue-on-error,rollback-on-error"];
+    let output = planimeter("dut", &[&words[..], &varied, &more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let tables = result["sections"][0]["tables"].as_array().expect("tables");
+    let column = |table: usize, column: usize| -> Vec<&serde_json::Value> {
+        let rows = tables[table]["rows"].as_array().expect("rows");
+        rows.iter().step_by(3).map(|row| &row[column]).collect()
+    };
+    assert_eq!(tables.len(), 4);
+    let before: Vec<Option<f64>> = column(1, 2).iter().map(|cell| cell["value"].as_f64()).collect();
+    assert_eq!(before, [Some(0.0), Some(800.0)]);
+    assert_eq!(column(2, 1), ["continue-on-error", "rollback-on-error"]);
+    assert_eq!(column(3, 2), ["exact", "lpm", "ternary", "range"]);
+    assert_eq!(column(3, 1), ["I.narrow", "I.prefixes", "I.masks", "I.kinds"]);
+    browser::check(&run);
+}
+
 /// The program of the switch has an object of each kind that requirements need, so all of them are
 /// tried.
 #[test]

@@ -12,7 +12,7 @@ use crate::reads;
 use crate::session::{Channel, Listening, Session, Target};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::timeouts::{self, Timed};
-use crate::updates::{self, Limit, Load};
+use crate::updates::{self, Limit, Load, OtherTables};
 use crate::watch::Watch;
 
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
@@ -23,12 +23,17 @@ fn target(version: Version, matching: FlowMatch) -> Target {
     Target::OpenFlow { listening, ports: None }
 }
 
+fn updates_of(loads: Vec<Load>, rounds: u32, time: Duration) -> updates::Settings {
+    let (base, tables) = (Load::new(10, 4), OtherTables::None);
+    updates::Settings { loads, base, tables, rounds, time, seed: 1 }
+}
+
 fn short_plan() -> Plan {
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(10, 4)];
     let time = Duration::from_millis(50);
     Plan {
         entries: 3_000,
-        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        updates: Some(updates_of(loads, 3, time)),
         reads: Some(reads::Settings { entries: 500, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
@@ -199,10 +204,10 @@ fn timeouts_that_are_early_or_say_nothing_are_found() {
 fn a_cap_on_the_rate_bounds_every_rate_and_is_the_switch() {
     const RATE: f64 = 20_000.0;
     let faults = Faults { rate: Some(RATE), ..Faults::default() };
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(10, 4)];
     // A busy machine still sends more than two windows of requests in this time.
     let time = Duration::from_millis(400);
-    let updates = Some(updates::Settings { loads, rounds: 2, time, seed: 1 });
+    let updates = Some(updates_of(loads, 2, time));
     let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
     let (found, left) = measured(MadeSwitch::new(Version::V1_3, faults), &plan);
     assert_eq!((found.failures, left), (Vec::new(), 0));
