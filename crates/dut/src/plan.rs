@@ -9,7 +9,7 @@ use crate::entries::EntryMaker;
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, roles, slow_path, timeouts, updates};
+use crate::{capacity, live, reads, roles, slow_path, sustained, timeouts, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Plan {
     pub entries: u64,
     /// The settings of the test of updates; `None` to leave it out.
     pub updates: Option<updates::Settings>,
+    /// The settings of the search for the sustained rate; `None` to leave it out.
+    pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
@@ -87,6 +89,8 @@ pub struct Outcome {
     /// The rates and latencies with which the switch inserts, modifies and deletes table entries.
     /// The list is empty if they were not measured.
     pub updates: Vec<updates::Measured>,
+    /// The highest rate of updates that the switch sustains; `None` if it was not measured.
+    pub sustained: Option<sustained::Measured>,
     /// The rate of reads; `None` if it was not measured.
     pub reads: Option<reads::Measured>,
     /// The capacity of the table; `None` if it was not measured.
@@ -129,6 +133,7 @@ pub fn measure(
         let mut outcome = Outcome {
             subject: subject(&mut session),
             updates: Vec::new(),
+            sustained: None,
             reads: None,
             capacity: None,
             effects: None,
@@ -191,6 +196,10 @@ impl Course<'_> {
             let mut step = |done, of| watch.step("updates", done, of);
             outcome.updates =
                 updates::measure(session, settings, &self.others, stop, &mut step).await?;
+        }
+        if let (Some(settings), false) = (&plan.sustained, is_stopped()) {
+            let mut step = |done, of| watch.step("sustained rate", done, of);
+            outcome.sustained = Some(sustained::measure(session, settings, stop, &mut step).await?);
         }
         if let (Some(settings), false) = (&plan.reads, is_stopped()) {
             let mut step = |done, of| watch.step("reads", done, of);

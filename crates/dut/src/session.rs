@@ -15,6 +15,7 @@ use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
 use crate::flows::FlowMatch;
 use crate::live;
+use crate::sustained::Trial;
 use crate::updates::LoadedTable;
 use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
@@ -285,6 +286,46 @@ impl Session {
         Room { filled: filled.to_vec(), free: free.to_vec() }
     }
 
+    /// Makes a trial with entries of this session. Returns it with the share of the schedule's time
+    /// during which this thread ran. If `stop` is set, no further request is sent.
+    pub(crate) async fn run(
+        &mut self,
+        trial: Trial,
+        stop: &AtomicBool,
+    ) -> Result<(Trial, f64), DutError> {
+        // Any of them may be in the table when a request fails.
+        self.owned.extend(&self.numbers);
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.run(trial, stop).await,
+            Channel::OpenFlow(channel) => channel.run(trial, stop),
+        }
+    }
+
+    /// Returns the number of entries that the table has too many or too few, when it should have
+    /// `own` entries of this measurement. An OpenFlow switch has a second to list its flows.
+    pub(crate) async fn wrong(&mut self, own: usize) -> Result<usize, DutError> {
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => {
+                Ok(channel.read().await?.len().abs_diff(self.present + own))
+            }
+            Channel::OpenFlow(channel) => {
+                Ok(usize::try_from(channel.missing()?).unwrap_or(usize::MAX))
+            }
+        }
+    }
+
+    /// Deletes all entries of this measurement that may be in the table.
+    pub(crate) async fn empty(&mut self) -> Result<(), DutError> {
+        let owned: Vec<EntryNumber> = self.owned.iter().copied().collect();
+        let never = AtomicBool::new(false);
+        let shape = Shape { window: 4, time: None };
+        // Entries that the switch had refused are not there to be deleted.
+        let work = Work { operation: Operation::Delete, numbers: &owned, batch: RESTORED };
+        self.write(work, shape, &never).await?;
+        self.owned.clear();
+        Ok(())
+    }
+
     /// Returns up to `count` entries that the switch does not have, which a test writes without
     /// this session. They are deleted when the switch is restored.
     pub(crate) fn lend(&mut self, count: usize) -> Vec<EntryNumber> {
@@ -313,13 +354,7 @@ impl Session {
     /// # Errors
     /// Returns an error if a request fails as a whole.
     pub(crate) async fn restore(&mut self) -> Result<i64, DutError> {
-        let owned: Vec<EntryNumber> = self.owned.iter().copied().collect();
-        let never = AtomicBool::new(false);
-        let shape = Shape { window: 4, time: None };
-        // Entries that the switch had refused are not there to be deleted.
-        let work = Work { operation: Operation::Delete, numbers: &owned, batch: RESTORED };
-        self.write(work, shape, &never).await?;
-        self.owned.clear();
+        self.empty().await?;
         match &mut self.channel {
             Channel::P4Runtime(channel) => {
                 let after = channel.read().await?.len();

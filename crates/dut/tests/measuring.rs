@@ -12,7 +12,7 @@ use dut::capacity::Ending;
 use dut::updates::{Limit, Load, OtherTables};
 use dut::{
     BatchAtomicity, Device, DutError, KeyKind, Operation, Outcome, Plan, Target, Watch, capacity,
-    measure, reads, roles, timeouts, updates,
+    measure, reads, roles, sustained, timeouts, updates,
 };
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
@@ -119,6 +119,7 @@ fn short_plan() -> Plan {
     Plan {
         entries: 10_000,
         updates: Some(updates_of(loads, time)),
+        sustained: None,
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
@@ -371,6 +372,7 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
     let time = Duration::from_millis(200);
     let plan = Plan {
         updates: Some(updates_of(loads, time)),
+        sustained: None,
         reads: None,
         capacity: None,
         ..short_plan()
@@ -385,6 +387,34 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
         let limit = if one.load.window == 1 { Limit::Latency } else { Limit::Switch };
         assert_eq!(one.limit(), limit);
     }
+}
+
+#[test]
+fn a_search_for_the_sustained_rate_keeps_the_occupancy_and_leaves_nothing() {
+    let served = Served::new();
+    let sustained = sustained::Settings {
+        batch: 10,
+        window: 4,
+        occupancy: 50,
+        time: Duration::from_millis(50),
+        is_rough: true,
+    };
+    let plan = Plan {
+        updates: None,
+        sustained: Some(sustained),
+        reads: None,
+        capacity: None,
+        ..short_plan()
+    };
+    let found = outcome(&served.target("narrow"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let sustained = found.sustained.expect("it was measured");
+    assert_eq!((sustained.entries, sustained.batch), (2048, 10));
+    // The switch refuses nothing, and the table has every entry after each trial.
+    assert_eq!((&sustained.refusal, sustained.wrong), (&None, 0));
+    assert!(!sustained.points.is_empty());
+    assert!(sustained.points.iter().all(|one| one.lost == 0.0), "{:?}", sustained.points);
+    assert_eq!(outcome(&served.target("narrow"), &plan).subject.present, 0);
 }
 
 #[test]
@@ -409,6 +439,7 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
     let plan = Plan {
         entries: 100,
         updates: None,
+        sustained: None,
         reads: None,
         capacity: None,
         effects: None,

@@ -6,6 +6,7 @@ mod effects;
 mod fuzz;
 mod roles;
 mod slow_path;
+mod sustained;
 mod timeouts;
 mod traffic;
 mod updates;
@@ -18,7 +19,8 @@ use std::time::Duration;
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
     BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live,
-    measure, reads, roles as hand_overs, slow_path as slow, timeouts as expiry, updates as rates,
+    measure, reads, roles as hand_overs, slow_path as slow, sustained as search,
+    timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -62,6 +64,9 @@ Tests:
 all of them modified, then deleted. The rate of a round is that of accepted updates from the first request to the last answer; \
 intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency. \
 Further values of --occupancy, --atomicity and --table are measured with the largest batch up to 100, one at a time.
+  sustained The highest rate of updates that the switch sustains when requests are due by a schedule, and the knee of the \
+response time, by search; only if --plan names it. Insertions and deletions take turns, so the first --occupancy stays. It takes \
+about a minute. With --quick, each rate is tried once, and no confidence is stated.
   reads     All entries of the table are read again and again.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
@@ -87,6 +92,9 @@ Examples:
 
   How the update rate depends on the match kind, and on how full the table is:
     planimeter dut 127.0.0.1:9559 --plan updates --table each-kind --occupancy 0,50,90 --quick
+
+  Which rate of updates a switch sustains in a table that is half full:
+    planimeter dut 127.0.0.1:9559 --plan sustained --occupancy 50
 
   How many entries a table holds, beyond the size that the program declares:
     planimeter dut 127.0.0.1:9559 --plan capacity --entries 2M
@@ -125,7 +133,7 @@ pub(crate) struct Arguments {
     /// The device at the server
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     device_id: u64,
-    /// The tests that are made [all]
+    /// The tests that are made [all but sustained]
     #[arg(
         long,
         value_name = "LIST",
@@ -283,6 +291,8 @@ struct Tls {
 enum Test {
     /// Rates and latencies of inserts, modifications and deletions.
     Updates,
+    /// The highest rate of updates that the switch sustains, by search. Only if it is named.
+    Sustained,
     /// The rate of reads.
     Reads,
     /// The number of entries that the table accepts.
@@ -295,6 +305,22 @@ enum Test {
     Roles,
     /// Whether entries time out early or late.
     Timeouts,
+}
+
+impl Test {
+    /// Returns whether the test is made only if `--plan` names it.
+    fn is_only_named(self) -> bool {
+        match self {
+            Self::Sustained => true,
+            Self::Updates
+            | Self::Reads
+            | Self::Capacity
+            | Self::Effects
+            | Self::SlowPath
+            | Self::Roles
+            | Self::Timeouts => false,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -358,6 +384,13 @@ impl Arguments {
                 rounds,
                 time,
                 seed: crate::environment::SEED,
+            }),
+            sustained: has(Test::Sustained).then(|| search::Settings {
+                batch: self.base_load().batch,
+                window,
+                occupancy: self.base_load().occupancy,
+                time,
+                is_rough: self.quick,
             }),
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
@@ -424,7 +457,8 @@ impl Arguments {
     fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
         let has = |test: &Test| self.plan.contains(test);
-        let is_default = Test::value_variants().iter().all(has);
+        let mut by_default = Test::value_variants().iter().filter(|test| !test.is_only_named());
+        let is_default = by_default.all(has);
         let is_openflow = self.openflow.openflow.is_some();
         if has(&Test::SlowPath) && !is_openflow && !is_default {
             return Err(Failure::input(

@@ -17,9 +17,12 @@ use p4runtime::proto::v1::{
 };
 use tokio::task::JoinSet;
 
+use grpc::timer::Timer;
+
 use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
+use crate::sustained::{Request, Step, Trial};
 use crate::window::{
     Answered, BatchAtomicity, Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time,
 };
@@ -201,6 +204,93 @@ impl P4RuntimeChannel {
     }
 }
 
+impl P4RuntimeChannel {
+    /// Makes a trial. Returns it with the share of the schedule's time during which this thread ran.
+    pub(crate) async fn run(
+        &self,
+        mut trial: Trial,
+        stop: &AtomicBool,
+    ) -> Result<(Trial, f64), DutError> {
+        let timer = Timer::new()?;
+        let mut flying: JoinSet<Ended> = JoinSet::new();
+        let (start, processor) = (Instant::now(), processor_time());
+        let mut busy = None;
+        loop {
+            let now = start.elapsed();
+            if now >= trial.end() {
+                busy.get_or_insert_with(|| (processor_time() - processor).div_duration_f64(now));
+            }
+            if stop.load(Ordering::Relaxed) {
+                trial.stop();
+            }
+            let due = match trial.step(now) {
+                Step::Send(Request { position, operation, numbers }) => {
+                    let updates = numbers.iter().map(|one| self.maker.update(*one, operation));
+                    let updates: Vec<v1::Update> = updates.collect();
+                    let mut client = self.client.clone();
+                    trial.handed_over(position, start.elapsed());
+                    flying.spawn(async move {
+                        let sent = start.elapsed();
+                        let outcome = client.write(updates, Atomicity::ContinueOnError).await;
+                        Ended { position, sent, answered: start.elapsed(), outcome }
+                    });
+                    // Even if a further request is due, this one and the answers must get on.
+                    tokio::task::yield_now().await;
+                    None
+                }
+                Step::WaitUntil(due) => Some(due.saturating_sub(start.elapsed())),
+                Step::Await => Some(TIMEOUT),
+                Step::End => break,
+            };
+            let mut ended = flying.try_join_next();
+            if let (Some(due), None) = (due, &ended) {
+                let nanoseconds = u64::try_from(due.as_nanos()).unwrap_or(u64::MAX);
+                tokio::select! {
+                    Some(next) = flying.join_next() => ended = Some(next),
+                    slept = timer.sleep(nanoseconds) => {
+                        slept?;
+                        if due == TIMEOUT {
+                            return Err(DutError::NoAnswer { what: "Write", patience: TIMEOUT });
+                        }
+                    }
+                }
+            }
+            while let Some(next) = ended {
+                let one = next.map_err(|error| DutError::Request {
+                    what: "Write",
+                    cause: error.to_string(),
+                })?;
+                let (refused, refusal) = refusals(&one.outcome)?;
+                trial.answered(one.position, one.answered, &refused, refusal);
+                ended = flying.try_join_next();
+            }
+        }
+        Ok((trial, busy.unwrap_or(0.0)))
+    }
+}
+
+/// Returns the positions of the updates that a switch refused, and why it refused the first.
+///
+/// # Errors
+/// Returns an error if the request failed as a whole.
+fn refusals(outcome: &Result<(), WriteError>) -> Result<(Vec<usize>, Option<Refusal>), DutError> {
+    let refused = match outcome {
+        Ok(()) => &[][..],
+        Err(WriteError::Updates { refused, .. }) => refused,
+        Err(WriteError::Rpc(status)) => {
+            let cause = format!("{} ({:?})", status.message(), status.code());
+            return Err(DutError::Request { what: "Write", cause });
+        }
+        Err(other) => {
+            return Err(DutError::Request { what: "Write", cause: other.to_string() });
+        }
+    };
+    let refusal = refused
+        .first()
+        .map(|first| Refusal { code: format!("{:?}", first.code), message: first.message.clone() });
+    Ok((refused.iter().map(|one| one.index).collect(), refusal))
+}
+
 /// Returns the refusal with which a switch says that it does not implement a Write: of the request
 /// as a whole, or of one of its updates. Returns `None` if it accepted the request, or refused
 /// updates for other reasons.
@@ -244,22 +334,8 @@ struct Ended {
 
 /// Records a request that ended. Returns an error if the request failed as a whole.
 fn note(phase: &mut Phase, ended: &Ended, numbers: &[EntryNumber]) -> Result<(), DutError> {
-    let refused = match &ended.outcome {
-        Ok(()) => &[][..],
-        Err(WriteError::Updates { refused, .. }) => refused,
-        Err(WriteError::Rpc(status)) => {
-            let cause = format!("{} ({:?})", status.message(), status.code());
-            return Err(DutError::Request { what: "Write", cause });
-        }
-        Err(other) => {
-            return Err(DutError::Request { what: "Write", cause: other.to_string() });
-        }
-    };
-    if let (None, Some(first)) = (&phase.refusal, refused.first()) {
-        let code = format!("{:?}", first.code);
-        phase.refusal = Some(Refusal { code, message: first.message.clone() });
-    }
-    let refused: Vec<usize> = refused.iter().map(|one| one.index).collect();
+    let (refused, refusal) = refusals(&ended.outcome)?;
+    phase.refusal = phase.refusal.take().or(refusal);
     let (sent, answered) = (ended.sent, ended.answered);
     phase.note(&Answered { sent, answered, numbers, refused: &refused });
     Ok(())

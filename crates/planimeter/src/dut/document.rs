@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{effects, roles, slow_path, timeouts, updates};
+use super::{effects, roles, slow_path, sustained, timeouts, updates};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -51,6 +51,10 @@ pub(super) fn of(
     if !outcome.updates.is_empty() {
         document.findings.extend(updates::findings(&outcome.updates));
         document.sections.push(updates::section(&outcome.updates));
+    }
+    if let Some(found) = &outcome.sustained {
+        document.findings.extend(sustained::findings(found));
+        document.sections.push(sustained::section(found));
     }
     if let Some(found) = &outcome.reads {
         let (finding, section) = reads_section(found);

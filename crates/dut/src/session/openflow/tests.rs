@@ -8,12 +8,12 @@ use openflow::{MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
 use crate::capacity::{self, Ending};
 use crate::flows::FlowMatch;
 use crate::plan::{Outcome, Plan, Protocol, measure};
-use crate::reads;
 use crate::session::{Channel, Listening, Session, Target};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::timeouts::{self, Timed};
 use crate::updates::{self, Limit, Load, OtherTables};
 use crate::watch::Watch;
+use crate::{reads, sustained};
 
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
 
@@ -34,6 +34,7 @@ fn short_plan() -> Plan {
     Plan {
         entries: 3_000,
         updates: Some(updates_of(loads, 3, time)),
+        sustained: None,
         reads: Some(reads::Settings { entries: 500, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
@@ -94,6 +95,35 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
 }
 
 #[test]
+fn the_sustained_rate_of_a_switch_with_a_cap_is_below_the_cap() {
+    const CAP: f64 = 2000.0;
+    let sustained = sustained::Settings {
+        batch: 5,
+        window: 4,
+        occupancy: 0,
+        time: Duration::from_millis(300),
+        is_rough: true,
+    };
+    let plan = Plan {
+        updates: None,
+        sustained: Some(sustained),
+        reads: None,
+        capacity: None,
+        ..short_plan()
+    };
+    let faults = Faults { rate: Some(CAP), ..Faults::default() };
+    let (found, left) = measured(MadeSwitch::new(Version::V1_3, faults), &plan);
+    assert_eq!((found.failures.as_slice(), left), (&[][..], 0));
+    let sustained = found.sustained.expect("it was measured");
+    assert_eq!(sustained.wrong, 0);
+    for point in sustained.points.iter().filter(|point| point.offered > 1.5 * CAP) {
+        assert!(point.is_growing || point.is_limited_here, "{point:?}");
+    }
+    let rate = sustained.found.loss_free_rate.expect("the cap allows lower rates");
+    assert!(rate <= 1.5 * CAP, "{rate}");
+}
+
+#[test]
 fn a_table_is_filled_until_the_switch_says_that_it_is_full() {
     for version in VERSIONS {
         let made = MadeSwitch { table_size: 700, ..MadeSwitch::new(version, Faults::default()) };
@@ -149,6 +179,7 @@ fn flows_that_the_switch_loses_are_missing() {
         let plan = Plan {
             entries: 100,
             updates: None,
+            sustained: None,
             reads: Some(reads::Settings {
                 entries: 100,
                 rounds: 1,
