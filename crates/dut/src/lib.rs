@@ -15,9 +15,11 @@
 //! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller
 //! and sends those of the controller ([`slow_path`]). A second controller shows how long a
 //! hand-over between controllers of a P4Runtime switch takes ([`roles`]). Entries with timeouts
-//! show whether the switch acts on them in time ([`timeouts`]).
+//! show whether the switch acts on them in time ([`timeouts`]). The commit of a pipeline shows
+//! whether packets and entries survive it ([`commits`]).
 
 pub mod capacity;
+pub mod commits;
 pub mod effects;
 mod entries;
 mod error;

@@ -14,7 +14,7 @@ mod run;
 pub use probes::{Flow, Outcome, Ports, Traffic, Wire};
 pub use run::{Kind, Measured, Settings};
 
-pub(crate) use run::{Changes, over_openflow, over_p4runtime};
+pub(crate) use run::{Changes, has_same_tables, over_openflow, over_p4runtime};
 
 #[cfg(test)]
 mod tests;

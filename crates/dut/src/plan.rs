@@ -9,7 +9,7 @@ use crate::entries::EntryMaker;
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, roles, slow_path, sustained, timeouts, updates};
+use crate::{capacity, commits, live, reads, roles, slow_path, sustained, timeouts, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -37,6 +37,9 @@ pub struct Plan {
     /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow
     /// switches and for P4Runtime tables with idle timeouts.
     pub timeouts: Option<timeouts::Settings>,
+    /// The settings of the test that commits a pipeline; `None` to leave it out. It is made for
+    /// P4Runtime switches, with packets if the [`Target`] has some.
+    pub commits: Option<commits::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -103,6 +106,8 @@ pub struct Outcome {
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
     pub timeouts: Vec<timeouts::Timed>,
+    /// The commits of a pipeline; `None` if they were not measured.
+    pub commits: Option<commits::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -140,6 +145,7 @@ pub fn measure(
             slow_path: None,
             roles: None,
             timeouts: Vec::new(),
+            commits: None,
             late_errors: 0,
             failures: Vec::new(),
         };
@@ -255,6 +261,18 @@ impl Course<'_> {
                     timeouts::over_openflow(channel, &numbers, settings.grace, stop, &mut step)?
                 }
             };
+        }
+        if let (Some(settings), Target::P4Runtime { traffic, .. }, false) =
+            (&plan.commits, self.target, is_stopped())
+        {
+            // Entries of this measurement would be deleted, and counted as those of others.
+            session.empty().await?;
+            if let Channel::P4Runtime(channel) = session.channel() {
+                let mut step = |done, of| watch.step("pipeline", done, of);
+                let (client, traffic) = (channel.client.clone(), traffic.as_deref());
+                let found = commits::measure(&client, settings, traffic, stop, &mut step);
+                outcome.commits = Some(found.await?);
+            }
         }
         Ok(())
     }

@@ -12,11 +12,12 @@ use dut::capacity::Ending;
 use dut::updates::{Limit, Load, OtherTables};
 use dut::{
     BatchAtomicity, Device, DutError, KeyKind, Operation, Outcome, Plan, Target, Watch, capacity,
-    measure, reads, roles, sustained, timeouts, updates,
+    commits, measure, reads, roles, sustained, timeouts, updates,
 };
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, Standing};
+use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
 use p4runtime::server::{DeviceHandle, NoObserver, Server, ServerOptions};
@@ -96,7 +97,11 @@ fn runtime() -> Runtime {
 }
 
 fn program() -> v1::ForwardingPipelineConfig {
-    let (source, options) = (include_str!("kinds.p4"), Options::default());
+    config(include_str!("kinds.p4"))
+}
+
+fn config(source: &str) -> v1::ForwardingPipelineConfig {
+    let options = Options::default();
     let compiled = p4lang::compile_text("kinds.p4", source, &options, &MemoryFiles::default());
     let program = compiled.program.expect("it is valid");
     p4lang::device_config::to_pipeline_config(&program).expect("it has a P4Info")
@@ -126,6 +131,7 @@ fn short_plan() -> Plan {
         slow_path: None,
         roles: None,
         timeouts: None,
+        commits: None,
     }
 }
 
@@ -434,6 +440,62 @@ fn idle_entries_are_reported_in_time() {
 }
 
 #[test]
+fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_back() {
+    let served = Served::new();
+    let other = include_str!("kinds.p4").replace("size = 2048", "size = 1000");
+    let other = other
+        .replace("table masks", "table other_masks")
+        .replace("masks.apply", "other_masks.apply");
+    for (source, is_same) in [(include_str!("kinds.p4"), true), (other.as_str(), false)] {
+        let commits = commits::Settings { config: config(source), rounds: 2, entries: 50 };
+        let plan = Plan {
+            updates: None,
+            reads: None,
+            capacity: None,
+            commits: Some(commits),
+            ..short_plan()
+        };
+        let found = outcome(&served.target("kinds"), &plan);
+        assert_eq!(found.failures, [""; 0]);
+        let commits = found.commits.expect("it was measured");
+        assert_eq!((commits.is_same, &commits.refusal), (is_same, &None));
+        let kept = |all: &[commits::Committed]| -> Vec<(usize, usize)> {
+            all.iter().map(|one| (one.entries, one.kept)).collect()
+        };
+        assert_eq!(kept(&commits.verified), [(50, 0); 2]);
+        assert_eq!(kept(&commits.reconciled), [(50, 50); 2]);
+    }
+    let back = served.as_controller(500, async |client| {
+        let found = client.get_pipeline(ResponseType::All).await;
+        found.expect("it runs one").p4info
+    });
+    assert_eq!(back, program().p4info);
+}
+
+#[test]
+fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
+    let served = Served::new();
+    let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
+    let maker = dut::EntryMaker::new(schema.expect("it is valid").objects(), Some("narrow"));
+    let update = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
+    served.as_controller(2, async |client| {
+        client.write(vec![update], Atomicity::ContinueOnError).await.expect("it is new");
+    });
+    let commits = Some(commits::Settings { config: program(), rounds: 2, entries: 50 });
+    let plan = Plan { updates: None, reads: None, capacity: None, commits, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert!(found.commits.is_none());
+    let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
+    assert!(failure.contains("the switch has 1 entries, members or groups"), "{failure}");
+    let all = v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry::default())) };
+    let there = served.as_controller(500, async |client| client.read(vec![all]).await);
+    let there = there.expect("it answers").into_iter().filter(|entity| {
+        matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_const && !entry.is_default_action)
+    });
+    assert_eq!(there.count(), 1);
+}
+
+#[test]
 fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
     let served = Served::new();
     let plan = Plan {
@@ -446,6 +508,7 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
         slow_path: None,
         roles: Some(roles::Settings { rounds: 3 }),
         timeouts: None,
+        commits: None,
     };
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!(found.failures, Vec::<String>::new());

@@ -1,5 +1,6 @@
 //! `planimeter dut`: measures a switch from the controller's side.
 
+mod commits;
 mod conformance;
 mod document;
 mod effects;
@@ -18,9 +19,9 @@ use std::time::Duration;
 
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
-    BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live,
-    measure, reads, roles as hand_overs, slow_path as slow, sustained as search,
-    timeouts as expiry, updates as rates,
+    BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity,
+    commits as pipelines, live, measure, reads, roles as hand_overs, slow_path as slow,
+    sustained as search, timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -81,6 +82,9 @@ of a flow to the first that a new flow entry forwards.
 again. How long it takes until the new primary may write, and whether the displaced one still can.
   timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
 P4Runtime: if the table has idle timeouts; OpenFlow: idle and hard ones.
+  pipeline  P4Runtime: --program is committed --rounds times with VERIFY_AND_COMMIT and RECONCILE_AND_COMMIT: the time until the \
+answer, the entries that are kept and, with --port, the packets that are lost and the time until one is forwarded again. Only if \
+--plan names it, and if the switch has no entries, because a commit deletes them. The pipeline that ran before is put back.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -101,6 +105,9 @@ Examples:
 
   When packets obey updates, over virtual pairs that are connected to ports 1, 2 and 3 of the switch, as root:
     planimeter dut 127.0.0.1:9559 --plan effects --program programs/l2.p4 --port 1@veth1 --port 2@veth3 --port 3@veth5
+
+  What a new pipeline costs, without packets:
+    planimeter dut 127.0.0.1:9559 --plan pipeline --program programs/router.p4
 
   An OpenFlow switch that connects after `ovs-vsctl set-controller br0 tcp:127.0.0.1:6653`:
     planimeter dut --openflow 127.0.0.1:6653 --quick
@@ -133,7 +140,7 @@ pub(crate) struct Arguments {
     /// The device at the server
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     device_id: u64,
-    /// The tests that are made [all but sustained]
+    /// The tests that are made [all but sustained and pipeline]
     #[arg(
         long,
         value_name = "LIST",
@@ -248,7 +255,7 @@ struct OpenFlow {
 #[command(next_help_heading = "Effects on packets")]
 struct Packets {
     /// The program that the switch runs, from which packets and their entries are made
-    #[arg(long, value_name = "FILE", requires = "port")]
+    #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// A port of the switch, and the interface of this host that is connected to it
     #[arg(long, value_name = "NUMBER@INTERFACE")]
@@ -305,13 +312,15 @@ enum Test {
     Roles,
     /// Whether entries time out early or late.
     Timeouts,
+    /// How long the commit of a pipeline takes, and what survives it. Only if it is named.
+    Pipeline,
 }
 
 impl Test {
     /// Returns whether the test is made only if `--plan` names it.
     fn is_only_named(self) -> bool {
         match self {
-            Self::Sustained => true,
+            Self::Sustained | Self::Pipeline => true,
             Self::Updates
             | Self::Reads
             | Self::Capacity
@@ -335,7 +344,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return fuzz::replay(arguments, file);
     }
     let plan = arguments.plan()?;
-    let target = arguments.target(plan.effects.is_some() || plan.slow_path.is_some())?;
+    let is_with_packets = plan.commits.is_some() && !arguments.packets.port.is_empty();
+    let target =
+        arguments.target(plan.effects.is_some() || plan.slow_path.is_some() || is_with_packets)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
@@ -402,6 +413,7 @@ impl Arguments {
                 entries: if self.quick { 10 } else { 50 },
                 grace: Duration::from_secs(5),
             }),
+            commits: self.commits()?,
         })
     }
 
@@ -472,10 +484,13 @@ impl Arguments {
         }
         let is_possible = match is_openflow {
             true => packets.port.len() >= 2,
-            false => packets.program.is_some(),
+            false => packets.program.is_some() && !packets.port.is_empty(),
         };
         let is_wanted = has(&Test::Effects) || has(&Test::SlowPath);
-        if is_possible || !is_wanted || (is_default && packets.port.is_empty()) {
+        if is_possible
+            || !is_wanted
+            || (is_default && packets.port.is_empty() && packets.program.is_none())
+        {
             return Ok(is_possible);
         }
         Err(Failure::input(match is_openflow {
@@ -488,6 +503,23 @@ impl Arguments {
                  leave: --port NUMBER@INTERFACE --port NUMBER@INTERFACE"
             }
         }))
+    }
+
+    /// Returns the settings of [`Test::Pipeline`]; `None` if the plan does not name it. Returns an
+    /// error without a program, or for OpenFlow.
+    fn commits(&self) -> Result<Option<pipelines::Settings>, Failure> {
+        if !self.plan.contains(&Test::Pipeline) {
+            return Ok(None);
+        }
+        let Some(file) = &self.packets.program else {
+            return Err(Failure::input(
+                "the test of the pipeline commits a program to a P4Runtime switch: name it with --program FILE",
+            ));
+        };
+        let program = program::load(file, &self.packets.sources)?;
+        let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
+        let rounds = if self.quick { 3 } else { self.rounds };
+        Ok(Some(pipelines::Settings { config, rounds, entries: 100 }))
     }
 
     /// Returns the settings of [`Test::Effects`], the test that sends probe packets through the
@@ -548,6 +580,7 @@ fn failure(error: &DutError) -> Failure {
         DutError::Maker(_)
         | DutError::Controlled { .. }
         | DutError::NoDevice { .. }
+        | DutError::WouldLose { .. }
         | DutError::Listen { .. }
         | DutError::NoPipeline { .. } => Failure::input(error),
         _ => Failure::run(error),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use p4runtime::client::Client;
+use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{self, get_forwarding_pipeline_config_request::ResponseType};
 
 use super::bench::Bench;
@@ -141,8 +142,16 @@ async fn check_program(client: &Client, traffic: &Traffic) -> Result<(), DutErro
     let config = client.get_pipeline(ResponseType::P4infoAndCookie).await.map_err(|status| {
         DutError::Request { what: "GetForwardingPipelineConfig", cause: status.message().into() }
     })?;
-    let there = config.p4info.unwrap_or_default();
-    let tables = |p4info: &p4runtime::proto::config::P4Info| {
+    match has_same_tables(&config.p4info.unwrap_or_default(), &traffic.p4info) {
+        true => Ok(()),
+        false => Err(DutError::OtherProgram),
+    }
+}
+
+/// Returns whether two programs have the same tables with the same keys, as a program has that was
+/// compiled twice.
+pub(crate) fn has_same_tables(one: &P4Info, other: &P4Info) -> bool {
+    let tables = |p4info: &P4Info| {
         let tables = p4info.tables.iter().map(|table| {
             let preamble = table.preamble.clone().unwrap_or_default();
             let fields = table.match_fields.iter().map(|field| (field.id, field.bitwidth));
@@ -150,10 +159,7 @@ async fn check_program(client: &Client, traffic: &Traffic) -> Result<(), DutErro
         });
         tables.collect::<Vec<_>>()
     };
-    match tables(&there) == tables(&traffic.p4info) {
-        true => Ok(()),
-        false => Err(DutError::OtherProgram),
-    }
+    tables(one) == tables(other)
 }
 
 async fn rounds<C: Control>(

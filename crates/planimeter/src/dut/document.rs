@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{effects, roles, slow_path, sustained, timeouts, updates};
+use super::{commits, effects, roles, slow_path, sustained, timeouts, updates};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -91,6 +91,10 @@ pub(super) fn of(
     if !outcome.timeouts.is_empty() {
         document.findings.extend(timeouts::findings(&outcome.timeouts));
         document.sections.push(timeouts::section(&outcome.timeouts));
+    }
+    if let Some(found) = &outcome.commits {
+        document.findings.extend(commits::findings(found));
+        document.sections.push(commits::section(found));
     }
     if outcome.late_errors > 0 {
         document.findings.push(format!(

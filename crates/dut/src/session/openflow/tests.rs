@@ -41,6 +41,7 @@ fn short_plan() -> Plan {
         slow_path: None,
         roles: None,
         timeouts: None,
+        commits: None,
     }
 }
 
@@ -190,6 +191,7 @@ fn flows_that_the_switch_loses_are_missing() {
             slow_path: None,
             roles: None,
             timeouts: None,
+            commits: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
