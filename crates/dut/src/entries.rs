@@ -7,6 +7,7 @@ use entities::value::ValueType;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, field_match::FieldMatchType};
 use prost::Message as _;
 
+use crate::key_kind::KeyKind;
 use crate::window::Operation;
 
 /// The number by which an [`EntryMaker`] or a `FlowMaker` identifies an entry: an equal number
@@ -54,7 +55,7 @@ pub enum MakerError {
 /// Keys are scattered over the values of the widest fields. Longest-prefix matches have the whole
 /// field as prefix, ternary matches a full mask, and ranges a single value, so an entry matches
 /// exactly one key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EntryMaker {
     table: Table,
     action: Action,
@@ -69,32 +70,52 @@ impl EntryMaker {
     /// # Errors
     /// Returns an error if no entries can be made for the table.
     pub fn new(schema: &Schema, name: Option<&str>) -> Result<Self, MakerError> {
-        let (table, action) = match name {
-            Some(name) => {
-                let table = schema.tables().by_name(name).ok_or_else(|| MakerError::Unknown {
-                    name: name.to_owned(),
-                    known: joined(schema.tables().iter().map(|table| table.name.clone())),
-                })?;
-                (table, usable_action(schema, table).map_err(|why| unsuitable(table, why))?)
-            }
-            None => {
-                let tables = || schema.tables().iter();
-                let suitable = tables()
-                    .filter_map(|table| Some((table, usable_action(schema, table).ok()?)))
-                    .max_by_key(|(table, _)| {
-                        (table.size.unwrap_or(u64::MAX), std::cmp::Reverse(table.id))
-                    });
-                suitable.ok_or_else(|| {
-                    let why = tables().filter_map(|table| {
-                        usable_action(schema, table).err().map(|why| unsuitable(table, why))
-                    });
-                    MakerError::NoTable(joined(why.map(|one| one.to_string())))
-                })?
-            }
+        let Some(name) = name else {
+            return Self::largest(schema, |_| true).ok_or_else(|| {
+                let why = schema.tables().iter().filter_map(|table| {
+                    usable_action(schema, table).err().map(|why| unsuitable(table, why))
+                });
+                MakerError::NoTable(joined(why.map(|one| one.to_string())))
+            });
         };
+        let table = schema.tables().by_name(name).ok_or_else(|| MakerError::Unknown {
+            name: name.to_owned(),
+            known: joined(schema.tables().iter().map(|table| table.name.clone())),
+        })?;
+        let action = usable_action(schema, table).map_err(|why| unsuitable(table, why))?;
+        Ok(Self::of(table, action))
+    }
+
+    /// Creates a maker for the largest suitable table with a key of each kind, in the order of the
+    /// kinds. A kind without a suitable table is left out.
+    #[must_use]
+    pub fn of_each_kind(schema: &Schema) -> Vec<Self> {
+        let largest =
+            |kind| Self::largest(schema, |table| KeyKind::of(&table.match_fields) == Some(kind));
+        KeyKind::ALL.into_iter().filter_map(largest).collect()
+    }
+
+    /// Creates a maker for the largest suitable table among those that `is_wanted` accepts. A table
+    /// without a declared size counts as the largest.
+    fn largest(schema: &Schema, is_wanted: impl Fn(&Table) -> bool) -> Option<Self> {
+        let wanted = schema.tables().iter().filter(|table| is_wanted(table));
+        let suitable = wanted.filter_map(|table| Some((table, usable_action(schema, table).ok()?)));
+        let (table, action) = suitable.max_by_key(|(table, _)| {
+            (table.size.unwrap_or(u64::MAX), std::cmp::Reverse(table.id))
+        })?;
+        Some(Self::of(table, action))
+    }
+
+    fn of(table: &Table, action: &Action) -> Self {
         let mut widest_first: Vec<usize> = (0..table.match_fields.len()).collect();
         widest_first.sort_by_key(|at| std::cmp::Reverse(bits(&table.match_fields[*at])));
-        Ok(Self { table: table.clone(), action: action.clone(), widest_first })
+        Self { table: table.clone(), action: action.clone(), widest_first }
+    }
+
+    /// Returns the kind of the table's key.
+    #[must_use]
+    pub fn kind(&self) -> Option<KeyKind> {
+        KeyKind::of(&self.table.match_fields)
     }
 
     /// Returns the table whose entries are made.
@@ -325,6 +346,21 @@ mod tests {
         assert!(unknown.to_string().contains("I.kinds"), "{unknown}");
         let constant = EntryMaker::new(&schema, Some("fixed")).expect_err("it is constant");
         assert!(constant.to_string().contains("its entries are constant"), "{constant}");
+    }
+
+    #[test]
+    fn a_table_of_each_kind_is_the_largest_one_whose_key_has_this_kind() {
+        let schema = crate::testing::schema(include_str!("../tests/kinds.p4"));
+        let makers = EntryMaker::of_each_kind(&schema);
+        let found: Vec<_> =
+            makers.iter().map(|one| (one.kind(), one.table().alias.as_str())).collect();
+        let expected = [
+            (Some(KeyKind::Exact), "narrow"),
+            (Some(KeyKind::Lpm), "prefixes"),
+            (Some(KeyKind::Ternary), "masks"),
+            (Some(KeyKind::Range), "kinds"),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

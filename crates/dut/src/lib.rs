@@ -3,6 +3,7 @@
 //!
 //! [`measure`] becomes the controller of a switch and measures one table: how many entries the
 //! switch inserts, modifies and deletes in a second and after which time it answers ([`updates`]),
+//! which rate it sustains ([`sustained`]),
 //! how fast it sends entries ([`reads`]), and how many it accepts ([`capacity`]). For a P4Runtime
 //! switch, the entries are made from its own P4Info ([`EntryMaker`]); for an OpenFlow switch, they
 //! are flows that no other controller uses. All are removed again. The two protocols differ only
@@ -15,15 +16,18 @@
 //! those of the controller ([`slow_path`]), and when and how often it sends the digests of packets
 //! ([`digests`]). A second controller shows how long a hand-over between controllers of a P4Runtime
 //! switch takes ([`roles`]). Entries with timeouts show whether the switch acts on them in time
-//! ([`timeouts`]).
+//! ([`timeouts`]). The commit of a pipeline shows whether packets and entries survive it
+//! ([`commits`]).
 
 pub mod capacity;
 mod clock;
+pub mod commits;
 pub mod digests;
 pub mod effects;
 mod entries;
 mod error;
 mod flows;
+mod key_kind;
 pub mod live;
 mod outlet;
 mod plan;
@@ -31,6 +35,7 @@ pub mod reads;
 pub mod roles;
 mod session;
 pub mod slow_path;
+pub mod sustained;
 mod tag;
 #[cfg(test)]
 mod testing;
@@ -42,7 +47,8 @@ mod window;
 pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
 pub use flows::FlowMatch;
+pub use key_kind::KeyKind;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening, Target};
 pub use watch::Watch;
-pub use window::{Call, Operation, Phase, Refusal};
+pub use window::{BatchAtomicity, Call, Operation, Phase, Refusal};

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use entities::schema::MatchKind;
 use openflow::{DatapathId, Version};
 
+use crate::entries::EntryMaker;
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, digests, live, reads, roles, slow_path, timeouts, updates};
+use crate::{
+    capacity, commits, digests, live, reads, roles, slow_path, sustained, timeouts, updates,
+};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -18,6 +21,8 @@ pub struct Plan {
     pub entries: u64,
     /// The settings of the test of updates; `None` to leave it out.
     pub updates: Option<updates::Settings>,
+    /// The settings of the search for the sustained rate; `None` to leave it out.
+    pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
@@ -37,6 +42,9 @@ pub struct Plan {
     /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow
     /// switches and for P4Runtime tables with idle timeouts.
     pub timeouts: Option<timeouts::Settings>,
+    /// The settings of the test that commits a pipeline; `None` to leave it out. It is made for
+    /// P4Runtime switches, with packets if the [`Target`] has some.
+    pub commits: Option<commits::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -89,6 +97,8 @@ pub struct Outcome {
     /// The rates and latencies with which the switch inserts, modifies and deletes table entries.
     /// The list is empty if they were not measured.
     pub updates: Vec<updates::Measured>,
+    /// The highest rate of updates that the switch sustains; `None` if it was not measured.
+    pub sustained: Option<sustained::Measured>,
     /// The rate of reads; `None` if it was not measured.
     pub reads: Option<reads::Measured>,
     /// The capacity of the table; `None` if it was not measured.
@@ -103,6 +113,8 @@ pub struct Outcome {
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
     pub timeouts: Vec<timeouts::Timed>,
+    /// The commits of a pipeline; `None` if they were not measured.
+    pub commits: Option<commits::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -126,9 +138,14 @@ pub fn measure(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut session = Session::open(target, plan.entries, stop, watch).await?;
+        let others = match &plan.updates {
+            Some(settings) => updates::other_tables(&mut session, &settings.tables)?,
+            None => Vec::new(),
+        };
         let mut outcome = Outcome {
             subject: subject(&mut session),
             updates: Vec::new(),
+            sustained: None,
             reads: None,
             capacity: None,
             effects: None,
@@ -136,14 +153,22 @@ pub fn measure(
             digests: None,
             roles: None,
             timeouts: Vec::new(),
+            commits: None,
             late_errors: 0,
             failures: Vec::new(),
         };
-        let course = Course { target, plan, stop };
+        let course = Course { target, plan, others, stop };
         if let Err(error) = course.tests(&mut session, watch, &mut outcome).await {
             outcome.failures.push(error.to_string());
         }
-        match session.restore().await {
+        let restored = session.restore().await;
+        outcome.failures.extend(session.differences().iter().map(|one| {
+            format!(
+                "table {} has another number of entries than before ({:+})",
+                one.table, one.more
+            )
+        }));
+        match restored {
             Ok(0) => {}
             Ok(more @ 1..) => outcome
                 .failures
@@ -167,6 +192,8 @@ pub fn measure(
 struct Course<'a> {
     target: &'a Target,
     plan: &'a Plan,
+    /// The makers of entries for the further tables of the test of updates.
+    others: Vec<EntryMaker>,
     stop: &'a AtomicBool,
 }
 
@@ -181,7 +208,12 @@ impl Course<'_> {
         let is_stopped = || stop.load(Ordering::Relaxed);
         if let Some(settings) = &plan.updates {
             let mut step = |done, of| watch.step("updates", done, of);
-            outcome.updates = updates::measure(session, settings, stop, &mut step).await?;
+            outcome.updates =
+                updates::measure(session, settings, &self.others, stop, &mut step).await?;
+        }
+        if let (Some(settings), false) = (&plan.sustained, is_stopped()) {
+            let mut step = |done, of| watch.step("sustained rate", done, of);
+            outcome.sustained = Some(sustained::measure(session, settings, stop, &mut step).await?);
         }
         if let (Some(settings), false) = (&plan.reads, is_stopped()) {
             let mut step = |done, of| watch.step("reads", done, of);
@@ -238,6 +270,18 @@ impl Course<'_> {
                     timeouts::over_openflow(channel, &numbers, settings.grace, stop, &mut step)?
                 }
             };
+        }
+        if let (Some(settings), Target::P4Runtime { traffic, .. }, false) =
+            (&plan.commits, self.target, is_stopped())
+        {
+            // Entries of this measurement would be deleted, and counted as those of others.
+            session.empty().await?;
+            if let Channel::P4Runtime(channel) = session.channel() {
+                let mut step = |done, of| watch.step("pipeline", done, of);
+                let (client, traffic) = (channel.client.clone(), traffic.as_deref());
+                let found = commits::measure(&client, settings, traffic, stop, &mut step);
+                outcome.commits = Some(found.await?);
+            }
         }
         Ok(())
     }

@@ -1,24 +1,28 @@
 //! `planimeter dut`: measures a switch from the controller's side.
 
+mod commits;
 mod conformance;
 mod document;
 mod effects;
 mod fuzz;
 mod roles;
 mod slow_path;
+mod sustained;
 mod thresholds;
 mod timeouts;
 mod traffic;
+mod updates;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::dut::updates::Load;
+use ::dut::updates::{Load, OtherTables};
 use ::dut::{
-    Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
-    roles as hand_overs, slow_path as slow, timeouts as expiry, updates,
+    BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity,
+    commits as pipelines, live, measure, reads, roles as hand_overs, slow_path as slow,
+    sustained as search, timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{ServerTls, SwitchConnectionError, Version};
@@ -55,11 +59,19 @@ switch show when they obey it, and what happens to them meanwhile, and how fast 
 With --conformance, nothing is measured: the requirements of the specification are tried one after the other. With \
 --fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
 
+/// The value of --table that stands for one table of each match kind. No table of a P4 program has
+/// such a name.
+const EACH_KIND: &str = "each-kind";
+
 const EXAMPLES: &str = "\
 Tests:
   updates   For each load (updates in a request, and requests that wait for answers): entries are inserted for --time, then \
 all of them modified, then deleted. The rate of a round is that of accepted updates from the first request to the last answer; \
-intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency.
+intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency. \
+Further values of --occupancy, --atomicity and --table are measured with the largest batch up to 100, one at a time.
+  sustained The highest rate of updates that the switch sustains when requests are due by a schedule, and the knee of the \
+response time, by search; only if --plan names it. Insertions and deletions take turns, so the first --occupancy stays. It takes \
+about a minute. With --quick, each rate is tried once, and no confidence is stated.
   reads     All entries of the table are read again and again.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
@@ -75,6 +87,9 @@ found from --program; packets enter by port 1.
 again. How long it takes until the new primary may write, and whether the displaced one still can.
   timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
 P4Runtime: if the table has idle timeouts; OpenFlow: idle and hard ones.
+  pipeline  P4Runtime: --program is committed --rounds times with VERIFY_AND_COMMIT and RECONCILE_AND_COMMIT: the time until the \
+answer, the entries that are kept and, with --port, the packets that are lost and the time until one is forwarded again. Only if \
+--plan names it, and if the switch has no entries, because a commit deletes them. The pipeline that ran before is put back.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -84,11 +99,20 @@ Examples:
   The update rate of one table of BMv2 in a few seconds:
     planimeter dut 127.0.0.1:9559 --table ipv4_lpm --plan updates --quick
 
+  How the update rate depends on the match kind, and on how full the table is:
+    planimeter dut 127.0.0.1:9559 --plan updates --table each-kind --occupancy 0,50,90 --quick
+
+  Which rate of updates a switch sustains in a table that is half full:
+    planimeter dut 127.0.0.1:9559 --plan sustained --occupancy 50
+
   How many entries a table holds, beyond the size that the program declares:
     planimeter dut 127.0.0.1:9559 --plan capacity --entries 2M
 
   When packets obey updates, over virtual pairs that are connected to ports 1, 2 and 3 of the switch, as root:
     planimeter dut 127.0.0.1:9559 --plan effects --program programs/l2.p4 --port 1@veth1 --port 2@veth3 --port 3@veth5
+
+  What a new pipeline costs, without packets:
+    planimeter dut 127.0.0.1:9559 --plan pipeline --program programs/router.p4
 
   An OpenFlow switch that connects after `ovs-vsctl set-controller br0 tcp:127.0.0.1:6653`:
     planimeter dut --openflow 127.0.0.1:6653 --quick
@@ -129,7 +153,7 @@ pub(crate) struct Arguments {
     /// The device at the server
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     device_id: u64,
-    /// The tests that are made [all]
+    /// The tests that are made [all but sustained and pipeline]
     #[arg(
         long,
         value_name = "LIST",
@@ -138,9 +162,10 @@ pub(crate) struct Arguments {
         default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts"
     )]
     plan: Vec<Test>,
-    /// The table that is measured [the largest one for which entries can be made]
+    /// The table that is measured [the largest one for which entries can be made]. Further tables,
+    /// or with each-kind one table of each match kind, are compared in the test of updates
     #[arg(long, value_name = "NAME")]
-    table: Option<String>,
+    table: Vec<String>,
     /// The most entries that are inserted
     #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = decimal)]
     entries: u64,
@@ -152,6 +177,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT", default_value_t = 8,
         value_parser = clap::value_parser!(u16).range(1..=4096))]
     window: u16,
+    /// The percentages of the table, or of --entries if they are fewer, that are filled before
+    /// updates, such as 0,50,90
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    occupancy: Vec<u8>,
+    /// P4Runtime: what becomes of a request of which an update is refused, as a list of
+    /// continue-on-error, rollback-on-error and dataplane-atomic
+    #[arg(long, value_name = "LIST", default_value = "continue-on-error", conflicts_with = "openflow",
+        value_parser = list_of("continue-on-error, rollback-on-error or dataplane-atomic", atomicity_of))]
+    atomicity: List<BatchAtomicity>,
     /// The number of rounds, over which intervals are computed
     #[arg(long, value_name = "COUNT", default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -243,7 +278,7 @@ struct OpenFlow {
 #[command(next_help_heading = "Effects on packets")]
 struct Packets {
     /// The program that the switch runs, from which packets and their entries are made
-    #[arg(long, value_name = "FILE", requires = "port")]
+    #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// A port of the switch, and the interface of this host that is connected to it
     #[arg(long, value_name = "NUMBER@INTERFACE")]
@@ -291,6 +326,8 @@ struct Tls {
 enum Test {
     /// Rates and latencies of inserts, modifications and deletions.
     Updates,
+    /// The highest rate of updates that the switch sustains, by search. Only if it is named.
+    Sustained,
     /// The rate of reads.
     Reads,
     /// The number of entries that the table accepts.
@@ -303,6 +340,24 @@ enum Test {
     Roles,
     /// Whether entries time out early or late.
     Timeouts,
+    /// How long the commit of a pipeline takes, and what survives it. Only if it is named.
+    Pipeline,
+}
+
+impl Test {
+    /// Returns whether the test is made only if `--plan` names it.
+    fn is_only_named(self) -> bool {
+        match self {
+            Self::Sustained | Self::Pipeline => true,
+            Self::Updates
+            | Self::Reads
+            | Self::Capacity
+            | Self::Effects
+            | Self::SlowPath
+            | Self::Roles
+            | Self::Timeouts => false,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -344,12 +399,10 @@ impl Arguments {
             false => (self.rounds, self.time),
         };
         let window = usize::from(self.window);
-        // Single updates, one at a time, show the latency of an update.
-        let mut loads = vec![Load { batch: 1, window: 1 }];
-        for load in self.batch.0.iter().map(|batch| Load { batch: *batch, window }) {
-            if !loads.contains(&load) {
-                loads.push(load);
-            }
+        if self.other_tables() == OtherTables::OfEachKind && self.table.len() > 2 {
+            return Err(Failure::input(
+                "--table each-kind chooses the other tables itself: name at most one table beside it, which all tests measure",
+            ));
         }
         let has = |test| self.plan.contains(&test);
         let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
@@ -364,11 +417,20 @@ impl Arguments {
         });
         Ok(Plan {
             entries: self.entries,
-            updates: has(Test::Updates).then_some(updates::Settings {
-                loads,
+            updates: has(Test::Updates).then(|| rates::Settings {
+                loads: self.loads(),
+                base: self.base_load(),
+                tables: self.other_tables(),
                 rounds,
                 time,
                 seed: crate::environment::SEED,
+            }),
+            sustained: has(Test::Sustained).then(|| search::Settings {
+                batch: self.base_load().batch,
+                window,
+                occupancy: self.base_load().occupancy,
+                time,
+                is_rough: self.quick,
             }),
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
@@ -380,7 +442,52 @@ impl Arguments {
                 entries: if self.quick { 10 } else { 50 },
                 grace: Duration::from_secs(5),
             }),
+            commits: self.commits()?,
         })
+    }
+
+    /// Returns the load from which others differ in one property. Its requests have the largest number
+    /// of updates up to 100, at which most switches are close to their highest rate.
+    fn base_load(&self) -> Load {
+        let batches = self.batch.0.iter().copied();
+        let batch = batches.clone().filter(|batch| *batch <= 100).max().or(batches.min());
+        Load {
+            batch: batch.unwrap_or(1),
+            window: usize::from(self.window),
+            occupancy: self.occupancy.first().copied().unwrap_or(0),
+            atomicity: self.atomicity.0.first().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the loads of the test of updates: each batch, and then each occupancy and atomicity
+    /// with the batch of the base.
+    fn loads(&self) -> Vec<Load> {
+        let base = self.base_load();
+        // Single updates, one at a time, show the latency of an update.
+        let mut loads = vec![Load { batch: 1, window: 1, ..base }];
+        let batches = self.batch.0.iter().map(|batch| Load { batch: *batch, ..base });
+        let occupancies = self.occupancy.iter().map(|percent| Load { occupancy: *percent, ..base });
+        let atomicities = self.atomicity.0.iter().map(|one| Load { atomicity: *one, ..base });
+        for load in batches.chain(occupancies).chain(atomicities) {
+            if !loads.contains(&load) {
+                loads.push(load);
+            }
+        }
+        loads
+    }
+
+    /// Returns the name of the table that all tests measure; `None` for the largest one.
+    fn first_table(&self) -> Option<&str> {
+        self.table.iter().map(String::as_str).find(|name| *name != EACH_KIND)
+    }
+
+    /// Returns the tables that only the test of updates measures.
+    fn other_tables(&self) -> OtherTables {
+        match self.table.as_slice() {
+            names if names.iter().any(|name| name == EACH_KIND) => OtherTables::OfEachKind,
+            [] | [_] => OtherTables::None,
+            [_, others @ ..] => OtherTables::Named(others.to_vec()),
+        }
     }
 
     /// Returns whether the user has given what tests with packets need: two ports of an OpenFlow
@@ -391,7 +498,8 @@ impl Arguments {
     fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
         let has = |test: &Test| self.plan.contains(test);
-        let is_default = Test::value_variants().iter().all(has);
+        let mut by_default = Test::value_variants().iter().filter(|test| !test.is_only_named());
+        let is_default = by_default.all(has);
         let is_openflow = self.openflow.openflow.is_some();
         if has(&Test::Roles) && is_openflow && !is_default {
             return Err(Failure::input(
@@ -400,10 +508,13 @@ impl Arguments {
         }
         let is_possible = match is_openflow {
             true => packets.port.len() >= 2,
-            false => packets.program.is_some(),
+            false => packets.program.is_some() && !packets.port.is_empty(),
         };
         let is_wanted = has(&Test::Effects) || has(&Test::SlowPath);
-        if is_possible || !is_wanted || (is_default && packets.port.is_empty()) {
+        if is_possible
+            || !is_wanted
+            || (is_default && packets.port.is_empty() && packets.program.is_none())
+        {
             return Ok(is_possible);
         }
         Err(Failure::input(match is_openflow {
@@ -416,6 +527,23 @@ impl Arguments {
                  leave: --port NUMBER@INTERFACE --port NUMBER@INTERFACE"
             }
         }))
+    }
+
+    /// Returns the settings of [`Test::Pipeline`]; `None` if the plan does not name it. Returns an
+    /// error without a program, or for OpenFlow.
+    fn commits(&self) -> Result<Option<pipelines::Settings>, Failure> {
+        if !self.plan.contains(&Test::Pipeline) {
+            return Ok(None);
+        }
+        let Some(file) = &self.packets.program else {
+            return Err(Failure::input(
+                "the test of the pipeline commits a program to a P4Runtime switch: name it with --program FILE",
+            ));
+        };
+        let program = program::load(file, &self.packets.sources)?;
+        let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
+        let rounds = if self.quick { 3 } else { self.rounds };
+        Ok(Some(pipelines::Settings { config, rounds, entries: 100 }))
     }
 
     /// Returns the settings of [`Test::Effects`], the test that sends probe packets through the
@@ -442,11 +570,11 @@ impl Arguments {
             let ports = has_packets.then_some(live::Ports { wires, rules });
             return Ok(Target::OpenFlow { listening, ports });
         }
-        let table = self.table.as_deref();
+        let table = self.first_table();
         let (mut traffic, mut slow_path) = (None, None);
         if let Some(file) = &self.packets.program {
             let program = program::load(file, &self.packets.sources)?;
-            if plan.effects.is_some() {
+            if plan.effects.is_some() || (plan.commits.is_some() && !wires.is_empty()) {
                 let made = traffic::make(program.clone(), wires.clone(), table, rules)?;
                 traffic = Some(Box::new(made));
             }
@@ -460,7 +588,8 @@ impl Arguments {
             device_id: self.device_id,
             tls: self.tls.p4runtime()?,
         };
-        Ok(Target::P4Runtime { device, table: self.table.clone(), traffic, slow_path })
+        let table = table.map(str::to_owned);
+        Ok(Target::P4Runtime { device, table, traffic, slow_path })
     }
 }
 
@@ -480,6 +609,16 @@ impl Tls {
     }
 }
 
+/// Parses an atomicity. This is the parser of one word for [`list_of`].
+fn atomicity_of(word: &str) -> Option<Vec<BatchAtomicity>> {
+    let known = [
+        BatchAtomicity::ContinueOnError,
+        BatchAtomicity::RollbackOnError,
+        BatchAtomicity::DataplaneAtomic,
+    ];
+    known.into_iter().find(|one| one.name() == word).map(|one| vec![one])
+}
+
 fn failure(error: &DutError) -> Failure {
     match error {
         DutError::Switch(SwitchConnectionError::Certificates(error)) => Failure::input(error),
@@ -488,6 +627,7 @@ fn failure(error: &DutError) -> Failure {
         DutError::Maker(_)
         | DutError::Controlled { .. }
         | DutError::NoDevice { .. }
+        | DutError::WouldLose { .. }
         | DutError::Listen { .. }
         | DutError::NoPipeline { .. } => Failure::input(error),
         _ => Failure::run(error),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant};
 
+use measuring::search::{LossFreeSearch, Range};
 use provenance::Began;
 use ranks::{Group, Rank, Received};
 use rustix::process::{Pid, Signal};
@@ -29,7 +30,7 @@ use crate::onos;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
 };
-use crate::search::{LossFreeSearch, Range};
+use crate::search::{observations, outcome};
 use crate::summary::summarize;
 use crate::thresholds::{self, Threshold};
 use crate::trial::together::RankMessage;
@@ -336,7 +337,7 @@ fn run_all(
         PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
         &PlanKind::Search { low, high, precision, rough, loss } => {
             let switches = config.switches.count;
-            let range = Range { low, high, precision, is_rough: rough, loss, switches };
+            let range = Range { low, high, precision, is_rough: rough, loss, sources: switches };
             runner.search(LossFreeSearch::new(range))?;
         }
         // The trials of RFC 8456 are run by [`crate::rfc8456::run()`].
@@ -391,7 +392,7 @@ impl Runner<'_> {
                 break;
             }
             let trials = self.point_at(switches, rate).trials.get(before..).unwrap_or_default();
-            search.observe(rate, trials);
+            search.observe(rate, &observations(trials));
             if trials.iter().all(|trial| trial.handshake.ready == 0) {
                 break;
             }
@@ -408,7 +409,7 @@ impl Runner<'_> {
             );
         }
         self.result.notes.extend(switches_apart(&self.result.points));
-        self.result.search = Some(search.result());
+        self.result.search = Some(outcome(&search));
         Ok(())
     }
 

@@ -144,7 +144,15 @@ pub(crate) async fn check_program(client: &Client, p4info: &P4Info) -> Result<()
     let config = client.get_pipeline(ResponseType::P4infoAndCookie).await.map_err(|status| {
         DutError::Request { what: "GetForwardingPipelineConfig", cause: status.message().into() }
     })?;
-    let there = config.p4info.unwrap_or_default();
+    match has_same_tables(&config.p4info.unwrap_or_default(), p4info) {
+        true => Ok(()),
+        false => Err(DutError::OtherProgram),
+    }
+}
+
+/// Returns whether two programs have the same tables with the same keys, as a program has that was
+/// compiled twice.
+pub(crate) fn has_same_tables(one: &P4Info, other: &P4Info) -> bool {
     let tables = |p4info: &P4Info| {
         let tables = p4info.tables.iter().map(|table| {
             let preamble = table.preamble.clone().unwrap_or_default();
@@ -153,10 +161,7 @@ pub(crate) async fn check_program(client: &Client, p4info: &P4Info) -> Result<()
         });
         tables.collect::<Vec<_>>()
     };
-    match tables(&there) == tables(p4info) {
-        true => Ok(()),
-        false => Err(DutError::OtherProgram),
-    }
+    tables(one) == tables(other)
 }
 
 async fn rounds<C: Control>(

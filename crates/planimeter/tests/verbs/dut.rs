@@ -76,6 +76,33 @@ fn a_switch_is_measured_and_the_report_has_all_tests() {
     browser::check(&run);
 }
 
+#[test]
+fn updates_are_compared_by_table_occupancy_and_atomicity() {
+    let command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "crates/dut/tests/kinds.p4", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let words = [&switch.1, "--plan", "updates", "--quick", "--quiet", "-o", &place];
+    let varied = ["--batch=10", "--entries=1k", "--table=narrow", "--table=each-kind"];
+    let more = ["--occupancy=0,80", "--atomicity=continue-on-error,rollback-on-error"];
+    let output = planimeter("dut", &[&words[..], &varied, &more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let tables = result["sections"][0]["tables"].as_array().expect("tables");
+    let column = |table: usize, column: usize| -> Vec<&serde_json::Value> {
+        let rows = tables[table]["rows"].as_array().expect("rows");
+        rows.iter().step_by(3).map(|row| &row[column]).collect()
+    };
+    assert_eq!(tables.len(), 4);
+    let before: Vec<Option<f64>> = column(1, 2).iter().map(|cell| cell["value"].as_f64()).collect();
+    assert_eq!(before, [Some(0.0), Some(800.0)]);
+    assert_eq!(column(2, 1), ["continue-on-error", "rollback-on-error"]);
+    assert_eq!(column(3, 2), ["exact", "lpm", "ternary", "range"]);
+    assert_eq!(column(3, 1), ["I.narrow", "I.prefixes", "I.masks", "I.kinds"]);
+    browser::check(&run);
+}
+
 /// The program of the switch has an object of each kind that requirements need, so all of them are
 /// tried.
 #[test]
@@ -157,9 +184,20 @@ fn network() -> Option<Namespace> {
 
 /// Returns the command that measures effects on packets in a namespace.
 fn effects(namespace: &Namespace, switch: &Switch, program: &str, run: &Path) -> Command {
+    with_packets(namespace, switch, "effects", program, run)
+}
+
+/// Returns the command that makes a test with packets in a namespace.
+fn with_packets(
+    namespace: &Namespace,
+    switch: &Switch,
+    test: &str,
+    program: &str,
+    run: &Path,
+) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
-    command.current_dir(root).args(["dut", &switch.1, "--plan", "effects", "--quiet"]);
+    command.current_dir(root).args(["dut", &switch.1, "--plan", test, "--quiet"]);
     command.args(["--program", &format!("programs/{program}"), "--probes", "10k", "--rules", "4"]);
     for port in ["1@h1", "2@h2", "3@h3"] {
         command.args(["--port", port]);
@@ -200,6 +238,40 @@ fn packets_show_when_a_switch_obeys() {
             }
         }
     }
+}
+
+#[test]
+fn packets_show_what_the_commit_of_a_pipeline_costs() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/l2.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "pipeline", "l2.p4", &run);
+    let output = command.arg("--quick").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "pipeline");
+    let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+    for (row, (action, share)) in
+        rows(0).iter().zip([("VERIFY_AND_COMMIT", 0.0), ("RECONCILE_AND_COMMIT", 1.0)])
+    {
+        assert_eq!((&row[0], row[1]["value"].as_f64()), (&action.into(), Some(3.0)));
+        assert!(row[2]["value"].as_f64().expect("a time") > 0.0, "{row}");
+        let [before, kept] = [3, 4].map(|column| row[column]["value"].as_f64().expect("a count"));
+        assert!(before > 0.0 && kept == share * before, "{row}");
+    }
+    for row in rows(1) {
+        assert!(row[1]["value"].as_f64().expect("a packet is forwarded") > 0.0, "{row}");
+    }
+    // The switch is as it was: it runs its program, without entries.
+    let again = folder.path().join("again");
+    let output = effects(&namespace, &switch, "l2.p4", &again).arg("--quick").output();
+    let output = output.expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stdout(&output).contains("entries before the measurement"), "{}", stdout(&output));
 }
 
 #[test]

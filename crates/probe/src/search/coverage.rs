@@ -5,7 +5,9 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::{LossFreeSearch, Method, Observation, Range};
+use measuring::search::{LossFreeSearch, Range};
+
+use super::{observations, outcome};
 use crate::account::{
     Evidence, HostWork, InSockets, Observed, ProbeWork, Times, Undisturbed, verdict,
 };
@@ -324,18 +326,16 @@ fn searches(kind: Kind) -> Searches {
             precision: 0.05,
             is_rough: false,
             loss: 0.0,
-            switches: 1,
+            sources: 1,
         };
         let mut search = LossFreeSearch::new(range);
-        while let Some(rate) = search.bracket.next_rate() {
-            let rate = search.next_rate().filter(|next| *next == rate || search.again.is_some());
-            let Some(rate) = rate else { break };
+        while let Some(rate) = search.next_rate_for_bracket() {
             let trial = kind.trial(cap, rate, &mut random);
-            search.take(rate, &[Observation::of(&trial)]);
+            search.observe(rate, &observations(&[trial]));
             all.points += 1;
         }
-        all.measured += usize::from(matches!(search.bracket.method(), Method::ByMeasurement(_)));
-        let (found, truth) = (search.result(), kind.truth(cap));
+        let (found, truth) = (outcome(&search), kind.truth(cap));
+        all.measured += usize::from(found.loss_free_method.contains("Student's interval"));
         let holds = found.confidence.is_some()
             && found.loss_free_rate.is_some_and(|free| free <= truth)
             && found.lossy_rate.is_some_and(|lossy| truth <= lossy * (1.0 + 1e-9));

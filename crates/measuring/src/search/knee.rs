@@ -44,12 +44,13 @@ pub struct KneeRates {
 }
 
 /// Returns the knee of the response time over the offered rate. Observations at one rate are
-/// averaged; observations without samples are ignored. Rates with which the controller or the probe
+/// averaged; observations without samples are ignored. Rates with which the system or the tester
 /// did not keep up must be left out, since their answer rate and response time depend on the length
 /// of the trial.
 ///
 /// There is no knee with fewer than four rates, nor at the lowest or highest of them, since the
 /// power may be greater outside.
+#[must_use]
 pub fn knee(observations: &[Observation]) -> Knee {
     let powers = powers(observations.iter().copied());
     let none = |method: &str| Knee { found: None, method: method.to_owned() };

@@ -5,15 +5,15 @@
 //! trials. Rates double until one fails; if the first rate fails, rates halve until one passes.
 //! Then the bracket is refined in one of two ways:
 //!
-//! * *By measurement.* A controller under overload answers at a rate of its own. That rate is
+//! * *By measurement.* A system under overload answers at a rate of its own. That rate is
 //!   measured by fresh trials at an offered rate a tenth above it. The bracket is Student's
 //!   interval of their mean, widened at each end by the effect of the longest gap between two
 //!   answers. It is accepted if the trials just below its lower end pass, and those at 105 % of its
 //!   upper end show no higher rate.
-//! * *By votes.* Where a controller loses packet-ins for a reason other than its rate, or answers
+//! * *By votes.* Where a system loses requests for a reason other than its rate, or answers
 //!   fewer under overload, the bracket is halved until it is narrow enough. Fresh trials then vote
 //!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at
-//!   the lower end the answers of all these trials together must keep up with the packet-ins. An
+//!   the lower end the answers of all these trials together must keep up with the requests. An
 //!   end that is not confirmed moves outwards.
 //!
 //! A rough search does neither: it halves the bracket and states no confidence.
@@ -33,7 +33,7 @@ const OVERLOAD: f64 = 1.1;
 /// The numbers of trials after which the interval of the measured rate is evaluated. The first
 /// number suffices if the interval is narrow enough.
 const TRIALS: [usize; 2] = [5, 10];
-/// The maximum number of times that the offered rate is raised because the controller kept up with
+/// The maximum number of times that the offered rate is raised because the system kept up with
 /// it.
 const MAX_RAISES: u32 = 3;
 /// The distance below the lower end of a measured bracket at which that end is checked, at most, as
@@ -45,10 +45,10 @@ const ABOVE: f64 = 1.05;
 const CHECKS: u32 = 2;
 /// The largest factor by which a search goes below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
-/// The number of due packet-ins per trial below which no lower rate is tried, since a trial with so
+/// The number of due requests per trial below which no lower rate is tried, since a trial with so
 /// few proves nothing.
 const LEAST_DUE: f64 = 10.0;
-/// The least ratio of answers to offered packet-ins of a controller that keeps up.
+/// The least ratio of answers to offered requests of a system that keeps up.
 const KEPT_UP: f64 = 0.98;
 
 /// The votes of the trials at one rate.
@@ -57,16 +57,16 @@ pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
     /// The number of those `fails` that stand for a rate whose trials were all disturbed by the
-    /// probe or ended in silence.
-    pub(super) by_probe: u32,
-    /// Answers per second and switch of each trial that was not disturbed.
+    /// tester or ended in silence.
+    pub(super) by_tester: u32,
+    /// Answers per second and source of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
-    /// The ratio of answers to due packet-ins in each trial that was not disturbed.
+    /// The ratio of answers to due requests in each trial that was not disturbed.
     pub(super) kept_up: Vec<f64>,
     /// The longest time between two answers in any undisturbed trial, as a share of the measured
     /// time.
     pub(super) longest_gap: f64,
-    /// The number of packet-ins due in a trial.
+    /// The number of requests due in a trial.
     pub(super) wanted: u64,
 }
 
@@ -74,7 +74,7 @@ impl Votes {
     fn add(&mut self, other: &Self) {
         self.passes += other.passes;
         self.fails += other.fails;
-        self.by_probe += other.by_probe;
+        self.by_tester += other.by_tester;
         self.answered.extend_from_slice(&other.answered);
         self.kept_up.extend_from_slice(&other.kept_up);
         self.longest_gap = self.longest_gap.max(other.longest_gap);
@@ -159,15 +159,15 @@ pub(super) enum Method {
     NothingPassed,
     /// The highest allowed rate is loss-free; the number is how often it passed.
     NothingFailed(u32),
-    /// The probe was the limit at the lowest rate that failed, so no upper end is known.
-    LimitedByProbe,
+    /// The tester was the limit at the lowest rate that failed, so no upper end is known.
+    LimitedByTester,
     ByMeasurement(Measured),
     ByVotes,
     /// The bracket was only halved, as a rough search does.
     Rough,
 }
 
-/// The state of the bracket. Rates are packet-ins per second and switch.
+/// The state of the bracket. Rates are requests per second and source.
 #[derive(Clone, Debug)]
 pub(super) struct Bracket {
     range: Range,
@@ -179,9 +179,9 @@ pub(super) struct Bracket {
     /// it that does not count as loss-free, if there is one.
     free: Option<f64>,
     lossy: Option<f64>,
-    /// Whether the lossy rate failed because of the probe.
-    pub(super) by_probe: bool,
-    /// The answers per second and switch at the rate that failed.
+    /// Whether the lossy rate failed because of the tester.
+    pub(super) by_tester: bool,
+    /// The answers per second and source at the rate that failed.
     answered: f64,
     /// Whether votes have confirmed the loss-free rate; `high_holds` is whether they have confirmed
     /// the lossy rate.
@@ -205,7 +205,7 @@ impl Bracket {
             votes: Votes::default(),
             free: None,
             lossy: None,
-            by_probe: false,
+            by_tester: false,
             answered: 0.0,
             low_holds: false,
             high_holds: false,
@@ -229,11 +229,11 @@ impl Bracket {
         }
     }
 
-    /// Returns the rate above which no rate is loss-free, or `None` where the probe was the limit.
+    /// Returns the rate above which no rate is loss-free, or `None` where the tester was the limit.
     pub(super) fn lossy(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(measured.high),
-            _ => self.lossy.filter(|_| !self.by_probe),
+            _ => self.lossy.filter(|_| !self.by_tester),
         }
     }
 
@@ -287,7 +287,7 @@ impl Bracket {
 
     fn fails_at(&mut self, rate: f64) {
         self.lossy = Some(rate);
-        self.by_probe = 2 * self.votes.by_probe >= self.votes.fails;
+        self.by_tester = 2 * self.votes.by_tester >= self.votes.fails;
         self.answered = mean(&self.votes.answered).unwrap_or(0.0);
         self.high_holds = false;
     }
@@ -312,7 +312,7 @@ impl Bracket {
                 }
             }
             (Some(free), Some(_))
-                if self.stage == Stage::Searching && !self.by_probe && !self.range.is_rough =>
+                if self.stage == Stage::Searching && !self.by_tester && !self.range.is_rough =>
             {
                 let overload = OVERLOAD * self.answered.max(free);
                 self.go(Stage::Measuring { raises: 0 }, overload.min(self.range.high));
@@ -320,12 +320,12 @@ impl Bracket {
             (Some(free), Some(lossy)) if lossy - free > self.width() * lossy => {
                 self.go(Stage::Halving, f64::midpoint(free, lossy));
             }
-            (Some(_), Some(_)) if self.range.is_rough => self.finish(match self.by_probe {
-                true => Method::LimitedByProbe,
+            (Some(_), Some(_)) if self.range.is_rough => self.finish(match self.by_tester {
+                true => Method::LimitedByTester,
                 false => Method::Rough,
             }),
             // The end is lowered a little, because the tolerated backlog lets a rate just above the
-            // controller's pass as well.
+            // system's pass as well.
             (Some(free), Some(_)) => self.vote_on_the_lower_end(self.below() * free),
         }
     }
@@ -354,8 +354,8 @@ impl Bracket {
     /// Decides what follows the trials made so far in the measurement under overload.
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
-        if self.votes.by_probe > 0 {
-            // The probe cannot offer the rate that would overload the controller.
+        if self.votes.by_tester > 0 {
+            // The tester cannot offer the rate that would overload the system.
             if self.lossy.is_none_or(|lossy| offered < lossy) {
                 self.fails_at(offered);
             }
@@ -393,7 +393,7 @@ impl Bracket {
 
     /// Returns whether the answer rate at the failed rate equals the answer rate that the trials
     /// under overload have measured since, up to chance and the effect of the longest gap. A
-    /// controller that answers fewer packet-ins when more are offered has no constant rate under
+    /// system that answers fewer requests when more are offered has no constant rate under
     /// overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
@@ -422,7 +422,7 @@ impl Bracket {
         }
     }
 
-    /// Records that the controller keeps up with `offered`, which was meant to overload it.
+    /// Records that the system keeps up with `offered`, which was meant to overload it.
     fn takes_more(&mut self, offered: f64, raises: u32) {
         self.free = Some(self.free.map_or(offered, |free| free.max(offered)));
         // The rate that failed may have failed by chance, so it is tried once more.
@@ -489,8 +489,8 @@ impl Bracket {
     }
 
     fn take_votes_low(&mut self) {
-        // No confidence is stated where the probe is the limit, so two trials suffice.
-        let test = match self.by_probe {
+        // No confidence is stated where the tester is the limit, so two trials suffice.
+        let test = match self.by_tester {
             true => self.votes.check(self.votes.passes),
             false => match self.votes.sign_test(self.votes.passes) {
                 Check::Holds if !self.is_kept_up_with() => Check::Broken,
@@ -499,7 +499,7 @@ impl Bracket {
         };
         match test {
             Check::Open => {}
-            Check::Holds if self.by_probe => self.finish(Method::LimitedByProbe),
+            Check::Holds if self.by_tester => self.finish(Method::LimitedByTester),
             Check::Holds => {
                 self.low_holds = true;
                 self.vote_on_the_other_end();
@@ -531,7 +531,7 @@ impl Bracket {
     }
 
     /// Returns whether the answers of all trials at this rate together keep up with the due
-    /// packet-ins. A single trial does not show a slowly growing backlog.
+    /// requests. A single trial does not show a slowly growing backlog.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
@@ -541,9 +541,9 @@ impl Bracket {
     fn take_votes_high(&mut self) {
         match self.votes.sign_test(self.votes.fails) {
             Check::Open => {}
-            Check::Holds if 2 * self.votes.by_probe >= self.votes.fails => {
-                self.by_probe = true;
-                self.finish(Method::LimitedByProbe);
+            Check::Holds if 2 * self.votes.by_tester >= self.votes.fails => {
+                self.by_tester = true;
+                self.finish(Method::LimitedByTester);
             }
             Check::Holds => {
                 self.high_holds = true;
