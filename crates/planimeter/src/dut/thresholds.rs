@@ -6,11 +6,8 @@ use ::dut::updates::{Load, Measured};
 use ::dut::{Operation, Outcome};
 use statistics::{Condition, Estimate, Unit};
 
-use super::document::latency;
+use super::updates::latency;
 use crate::threshold::{self, Metric};
-
-/// The load of single updates, one at a time, which shows the latency of an update.
-const SINGLE: Load = Load { batch: 1, window: 1 };
 
 /// A figure of a measurement.
 struct Figure {
@@ -110,9 +107,10 @@ fn highest_rate(outcome: &Outcome, operation: Operation) -> Option<f64> {
     rates.max_by(f64::total_cmp)
 }
 
-/// Returns a percentile of the time until the switch answers a request of one update.
+/// Returns a percentile of the time until the switch answers a request of one update, while no other
+/// request waits.
 fn answered(outcome: &Outcome, operation: Operation, share: f64) -> Option<f64> {
-    let single = of_operation(outcome, operation).find(|one| one.load == SINGLE)?;
+    let single = of_operation(outcome, operation).find(|one| one.load == Load::new(1, 1))?;
     latency(single, share).map(|time| time.value)
 }
 

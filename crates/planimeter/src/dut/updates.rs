@@ -34,7 +34,7 @@ fn missing(measured: &[Measured]) -> Option<String> {
 
 /// Returns a percentile of the latency, estimated as the mean of the percentiles of all rounds.
 /// Returns `None` if a round has too few requests to state its percentile.
-fn latency(measured: &Measured, share: f64) -> Option<Value> {
+pub(super) fn latency(measured: &Measured, share: f64) -> Option<Value> {
     let each = measured.rounds.iter().map(|phase| phase.latencies().tail_at(share));
     let each: Option<Vec<f64>> = each.map(|time| time.map(|time| time.as_secs_f64())).collect();
     Estimate::of(&each?).map(|time| Value::estimate(&time, Unit::Seconds))
