@@ -1,0 +1,104 @@
+//! The string of an annotation: literals of P4, with escapes, put together.
+
+/// The text of a constraint, and where each of its bytes was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    text: String,
+    /// The offset of each byte of `text` in the literals, and at last that of the closing quote.
+    offsets: Vec<usize>,
+}
+
+impl Text {
+    /// Reads the text between the parentheses of an annotation: string literals of P4 with
+    /// quotes, which are joined if there are several, with white space or `++` between. Returns
+    /// `None` for anything else.
+    #[must_use]
+    pub fn from_literals(source: &str) -> Option<Self> {
+        let mut text = String::with_capacity(source.len());
+        let mut offsets = Vec::with_capacity(source.len() + 1);
+        let mut end = None;
+        let mut characters = source.char_indices().peekable();
+        while let Some((_, character)) = characters.next() {
+            if character != '"' {
+                if character.is_whitespace() || character == '+' {
+                    continue;
+                }
+                return None;
+            }
+            end = None;
+            while let Some((offset, character)) = characters.next() {
+                let character = match (character, characters.peek().map(|(_, next)| *next)) {
+                    ('"', _) => {
+                        end = Some(offset);
+                        break;
+                    }
+                    ('\\', Some(next @ ('"' | '\\' | 'n'))) => {
+                        characters.next();
+                        if next == 'n' { '\n' } else { next }
+                    }
+                    // P4_16 does not define other escapes, so they are kept as written.
+                    (other, _) => other,
+                };
+                text.push(character);
+                offsets.extend(std::iter::repeat_n(offset, character.len_utf8()));
+            }
+            end?;
+        }
+        offsets.push(end?);
+        Some(Self { text, offsets })
+    }
+
+    /// Reads the text of an annotation with the given name, as P4Info has it: `@name("...")`.
+    /// Returns `None` if the annotation has another name, and `Some(None)` if it does not consist
+    /// of strings.
+    #[must_use]
+    pub fn from_annotation(annotation: &str, name: &str) -> Option<Option<Self>> {
+        let rest = annotation.trim().strip_prefix('@')?.strip_prefix(name)?.trim_start();
+        if rest.is_empty() {
+            return Some(None);
+        }
+        let inner = rest.strip_prefix('(')?;
+        Some(inner.strip_suffix(')').and_then(Self::from_literals))
+    }
+
+    /// Returns the text with escapes resolved.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the offset in the literals at which a byte of the text was written.
+    #[must_use]
+    pub fn offset(&self, byte: usize) -> usize {
+        self.offsets.get(byte).or(self.offsets.last()).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_joined_and_offsets_are_kept() {
+        let source = r#""a \"b" ++ "c\nd""#;
+        let text = Text::from_literals(source).expect("two literals");
+        assert_eq!(text.text(), "a \"bc\nd");
+        for (byte, character) in [(0, "a"), (3, "b"), (4, "c"), (6, "d")] {
+            assert_eq!(&source[text.offset(byte)..][..1], character);
+        }
+        assert_eq!(&source[text.offset(2)..][..2], "\\\"");
+        assert_eq!(&source[text.offset(7)..], "\"");
+    }
+
+    #[test]
+    fn annotations_of_p4info() {
+        let read = |annotation| Text::from_annotation(annotation, "entry_restriction");
+        let text = read("@entry_restriction(\"a == 1\")").flatten().expect("a string");
+        assert_eq!(text.text(), "a == 1");
+        assert_eq!(read("@entry_restriction(a == 1)"), Some(None));
+        assert_eq!(read("@entry_restriction"), Some(None));
+        assert_eq!(read("@entry_restriction(\"a)"), Some(None));
+        assert_eq!(read("@entry_restrictions(\"a\")"), None);
+        assert_eq!(read("@action_restriction(\"a\")"), None);
+    }
+}
