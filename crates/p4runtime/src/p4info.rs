@@ -12,6 +12,7 @@ mod build;
 mod error;
 mod print;
 mod resolve;
+mod restrictions;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -25,6 +26,7 @@ pub use entities::schema::*;
 pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
+pub use self::restrictions::Restrictions;
 use crate::proto::config::P4Info;
 
 /// A checked P4Info: the message, and the objects in it by identifier and by name.
@@ -32,18 +34,25 @@ use crate::proto::config::P4Info;
 pub struct Schema {
     p4info: P4Info,
     objects: Arc<entities::schema::Schema>,
+    restrictions: Restrictions,
 }
 
 impl Schema {
     /// Checks `p4info` and indexes it.
     pub fn new(p4info: P4Info) -> Result<Arc<Self>, SchemaError> {
         let objects = Arc::new(build::schema(&p4info)?);
-        Ok(Arc::new(Self { p4info, objects }))
+        let restrictions = Restrictions::new(&p4info, &objects)?;
+        Ok(Arc::new(Self { p4info, objects, restrictions }))
     }
 
     /// Returns the message that the schema was built from.
     pub fn p4info(&self) -> &P4Info {
         &self.p4info
+    }
+
+    /// Returns the constraints on entries and actions that annotations state.
+    pub fn restrictions(&self) -> &Restrictions {
+        &self.restrictions
     }
 
     /// Returns the objects of the P4Info without the message, in the form that data planes use.
