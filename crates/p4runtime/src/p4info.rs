@@ -26,8 +26,10 @@ pub use entities::schema::*;
 pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
-pub use self::restrictions::Restrictions;
-use crate::proto::config::P4Info;
+pub use self::restrictions::{Owner, Restricted, Restrictions, restricted};
+use crate::conversion;
+use crate::proto::{config::P4Info, v1};
+use crate::status::EntityError;
 
 /// A checked P4Info: the message, and the objects in it by identifier and by name.
 #[derive(Debug)]
@@ -53,6 +55,15 @@ impl Schema {
     /// Returns the constraints on entries and actions that annotations state.
     pub fn restrictions(&self) -> &Restrictions {
         &self.restrictions
+    }
+
+    /// Checks an entry that the program declares: its form, and whether it meets the constraints.
+    ///
+    /// # Errors
+    /// Returns the reason why a switch would refuse the entry.
+    pub fn check_initial_entry(&self, entry: &v1::TableEntry) -> Result<(), EntityError> {
+        let entry = conversion::initial_entry(&self.objects, entry)?;
+        self.restrictions.check_entry(&self.objects, &entry)
     }
 
     /// Returns the objects of the P4Info without the message, in the form that data planes use.

@@ -36,6 +36,120 @@ struct Restriction<I> {
     constraints: Box<[Constraint]>,
 }
 
+/// A table or action with constraints, as a P4Info states them.
+#[derive(Debug, Clone)]
+pub struct Restricted {
+    /// The table or action.
+    pub owner: Owner,
+    /// The name of the table or action.
+    pub name: String,
+    /// The keys or parameters that the constraints may name.
+    pub keys: Vec<Key>,
+    /// The texts of the constraints, of which each annotation has one; `None` if an annotation does
+    /// not consist of strings.
+    pub texts: Vec<Option<String>>,
+}
+
+/// The kind of object that has constraints, with the identifiers of its keys or parameters.
+#[derive(Debug, Clone)]
+pub enum Owner {
+    /// A table.
+    Table(TableId, Vec<MatchFieldId>),
+    /// An action.
+    Action(ActionId, Vec<ParamId>),
+}
+
+impl Restricted {
+    /// Returns the subject of the constraints.
+    #[must_use]
+    pub fn subject(&self) -> Subject<'_> {
+        match self.owner {
+            Owner::Table(..) => Subject::Table(&self.keys),
+            Owner::Action(..) => Subject::Action(&self.keys),
+        }
+    }
+
+    /// Returns the name of the annotation.
+    #[must_use]
+    pub fn annotation(&self) -> &'static str {
+        match self.owner {
+            Owner::Table(..) => ENTRY_RESTRICTION,
+            Owner::Action(..) => ACTION_RESTRICTION,
+        }
+    }
+
+    fn compile(&self) -> Result<Box<[Constraint]>, SchemaError> {
+        let error = |(line, column), message| SchemaError::Restriction {
+            object: match self.owner {
+                Owner::Table(..) => format!("table '{}'", self.name),
+                Owner::Action(..) => format!("action '{}'", self.name),
+            },
+            annotation: self.annotation(),
+            line,
+            column,
+            message,
+        };
+        let one = |text: &Option<String>| {
+            let text = text
+                .as_ref()
+                .ok_or_else(|| error((1, 1), "the annotation takes one string".to_owned()))?;
+            match Constraint::compile(text, self.subject()) {
+                Ok(compiled) => Ok(compiled.constraint),
+                Err(problem) => Err(error(problem.place(text), problem.message)),
+            }
+        };
+        self.texts.iter().map(one).collect()
+    }
+}
+
+/// Returns the tables, then the actions, of a P4Info that have constraints, in its order.
+///
+/// # Errors
+/// Returns an error if the P4Info is inconsistent. The constraints themselves are not checked.
+pub fn restricted(p4info: &P4Info) -> Result<Vec<Restricted>, SchemaError> {
+    Ok(restricted_of(p4info, &super::build::schema(p4info)?))
+}
+
+fn restricted_of(p4info: &P4Info, objects: &Schema) -> Vec<Restricted> {
+    let tables = p4info.tables.iter().filter_map(|message| {
+        let preamble = message.preamble.as_ref()?;
+        let texts = texts(preamble, ENTRY_RESTRICTION);
+        let table = objects.tables().get(TableId(preamble.id)).filter(|_| !texts.is_empty())?;
+        let given = |id: MatchFieldId| {
+            let field = message.match_fields.iter().find(|field| field.id == id.0);
+            strings(p4info, field.and_then(|field| field.type_name.as_ref()))
+        };
+        let fields = table.match_fields.iter().filter_map(|field| {
+            let ty = key_type(field.value, || given(field.id));
+            Some((field.id, Key { name: plain_name(&field.name), kind: kind(&field.kind)?, ty }))
+        });
+        let (ids, keys) = fields.unzip();
+        Some(Restricted {
+            owner: Owner::Table(table.id, ids),
+            name: table.name.clone(),
+            keys,
+            texts,
+        })
+    });
+    let actions = p4info.actions.iter().filter_map(|message| {
+        let preamble = message.preamble.as_ref()?;
+        let texts = texts(preamble, ACTION_RESTRICTION);
+        let action = objects.actions().get(ActionId(preamble.id)).filter(|_| !texts.is_empty())?;
+        let given = |id: ParamId| {
+            let param = message.params.iter().find(|param| param.id == id.0);
+            strings(p4info, param.and_then(|param| param.type_name.as_ref()))
+        };
+        let params = action.params.iter().map(|param| {
+            let ty = key_type(param.value, || given(param.id));
+            (param.id, Key { name: plain_name(&param.name), kind: Kind::Exact, ty })
+        });
+        let (ids, keys) = params.unzip();
+        let owner = Owner::Action(action.id, ids);
+        Some(Restricted { owner, name: action.name.clone(), keys, texts })
+    });
+    tables.chain(actions).collect()
+}
+
 impl Restrictions {
     /// Compiles the constraints of a P4Info whose objects have been checked.
     ///
@@ -43,47 +157,16 @@ impl Restrictions {
     /// Returns the first error in a constraint.
     pub(super) fn new(p4info: &P4Info, objects: &Schema) -> Result<Self, SchemaError> {
         let mut restrictions = Self::default();
-        for message in &p4info.tables {
-            let Some(preamble) = &message.preamble else { continue };
-            let texts = texts("table", preamble, ENTRY_RESTRICTION)?;
-            let Some(table) = objects.tables().get(TableId(preamble.id)) else { continue };
-            if texts.is_empty() {
-                continue;
+        for restricted in restricted_of(p4info, objects) {
+            let constraints = restricted.compile()?;
+            match restricted.owner {
+                Owner::Table(id, ids) => {
+                    restrictions.tables.insert(id, Restriction { ids: ids.into(), constraints });
+                }
+                Owner::Action(id, ids) => {
+                    restrictions.actions.insert(id, Restriction { ids: ids.into(), constraints });
+                }
             }
-            let given = |id: MatchFieldId| {
-                let field = message.match_fields.iter().find(|field| field.id == id.0);
-                strings(p4info, field.and_then(|field| field.type_name.as_ref()))
-            };
-            let fields = table.match_fields.iter().filter_map(|field| {
-                let ty = key_type(field.value, || given(field.id));
-                let name = plain_name(&field.name);
-                Some((field.id, Key { name, kind: kind(&field.kind)?, ty }))
-            });
-            let (ids, keys): (Vec<_>, Vec<_>) = fields.unzip();
-            let object = format!("table '{}'", table.name);
-            let constraints = compiled(&object, ENTRY_RESTRICTION, &texts, Subject::Table(&keys))?;
-            restrictions.tables.insert(table.id, Restriction { ids: ids.into(), constraints });
-        }
-        for message in &p4info.actions {
-            let Some(preamble) = &message.preamble else { continue };
-            let texts = texts("action", preamble, ACTION_RESTRICTION)?;
-            let Some(action) = objects.actions().get(ActionId(preamble.id)) else { continue };
-            if texts.is_empty() {
-                continue;
-            }
-            let given = |id: ParamId| {
-                let param = message.params.iter().find(|param| param.id == id.0);
-                strings(p4info, param.and_then(|param| param.type_name.as_ref()))
-            };
-            let params = action.params.iter().map(|param| {
-                let ty = key_type(param.value, || given(param.id));
-                (param.id, Key { name: plain_name(&param.name), kind: Kind::Exact, ty })
-            });
-            let (ids, keys): (Vec<_>, Vec<_>) = params.unzip();
-            let object = format!("action '{}'", action.name);
-            let constraints =
-                compiled(&object, ACTION_RESTRICTION, &texts, Subject::Action(&keys))?;
-            restrictions.actions.insert(action.id, Restriction { ids: ids.into(), constraints });
         }
         Ok(restrictions)
     }
@@ -132,7 +215,12 @@ impl Restrictions {
         }
     }
 
-    fn check_entry(&self, schema: &Schema, entry: &TableEntry) -> Result<(), EntityError> {
+    /// Refuses an entry of the program that breaks a constraint.
+    pub(crate) fn check_entry(
+        &self,
+        schema: &Schema,
+        entry: &TableEntry,
+    ) -> Result<(), EntityError> {
         match &entry.key {
             EntryKey::Match(key) => self.check_key(entry.table, key)?,
             EntryKey::Default => {}
@@ -162,7 +250,11 @@ impl Restrictions {
         restriction.check(&Entry { matches: &matches, priority: key.priority.into() })
     }
 
-    fn check_call(&self, schema: &Schema, call: &ActionCall) -> Result<(), EntityError> {
+    /// Refuses a call that breaks the constraint of its action.
+    ///
+    /// # Errors
+    /// Returns INVALID_ARGUMENT with the smallest failing part of the constraint and its values.
+    pub fn check_call(&self, schema: &Schema, call: &ActionCall) -> Result<(), EntityError> {
         let Some(restriction) = self.actions.get(&call.action) else { return Ok(()) };
         let matches: Vec<Match<'_>> =
             call.arguments.iter().map(|argument| Match::exact(argument.value.bytes())).collect();
@@ -181,43 +273,10 @@ impl<I> Restriction<I> {
 }
 
 /// Returns the texts of all annotations with a name.
-fn texts(
-    kind: &str,
-    preamble: &config::Preamble,
-    annotation: &'static str,
-) -> Result<Vec<String>, SchemaError> {
-    let mut texts = Vec::new();
+fn texts(preamble: &config::Preamble, annotation: &str) -> Vec<Option<String>> {
     let found = preamble.annotations.iter();
-    for found in found.filter_map(|text| Text::from_annotation(text, annotation)) {
-        let Some(text) = found else {
-            return Err(SchemaError::Restriction {
-                object: format!("{kind} '{}'", preamble.name),
-                annotation,
-                line: 1,
-                column: 1,
-                message: "the annotation takes one string".to_owned(),
-            });
-        };
-        texts.push(text.text().to_owned());
-    }
-    Ok(texts)
-}
-
-fn compiled(
-    object: &str,
-    annotation: &'static str,
-    texts: &[String],
-    subject: Subject<'_>,
-) -> Result<Box<[Constraint]>, SchemaError> {
-    let one = |text: &String| match Constraint::compile(text, subject) {
-        Ok(compiled) => Ok(compiled.constraint),
-        Err(problem) => {
-            let (line, column) = problem.place(text);
-            let (object, message) = (object.to_owned(), problem.message);
-            Err(SchemaError::Restriction { object, annotation, line, column, message })
-        }
-    };
-    texts.iter().map(one).collect()
+    let found = found.filter_map(|text| Text::from_annotation(text, annotation));
+    found.map(|text| text.map(|text| text.text().to_owned())).collect()
 }
 
 /// Returns a name without the dot that marks it as absolute.
