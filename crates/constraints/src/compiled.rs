@@ -14,7 +14,7 @@ use num_bigint::{BigInt, BigUint};
 use crate::bits;
 use crate::entry::{Entry, Key, KeyType, Kind, Match};
 use crate::parser::Comparison;
-use crate::violation::Violation;
+use crate::violation::{Violation, one_line};
 
 /// A constraint on the entries of a table, or on the arguments of an action.
 #[derive(Debug, Clone)]
@@ -123,11 +123,11 @@ impl Constraint {
         self.conjunct_nodes().len()
     }
 
-    /// Returns the text of a part that must hold, by its number.
+    /// Returns the text of a part that must hold, by its number, in one line and without comments.
     #[must_use]
-    pub fn conjunct(&self, number: usize) -> Option<&str> {
+    pub fn conjunct(&self, number: usize) -> Option<String> {
         let node = self.conjunct_nodes().get(number).copied()?;
-        self.text.get(node.range.clone())
+        self.text.get(node.range.clone()).map(one_line)
     }
 
     pub(crate) fn conjunct_nodes(&self) -> Vec<&Node> {

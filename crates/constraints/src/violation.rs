@@ -82,7 +82,7 @@ fn cut(text: &str, longest: usize) -> std::borrow::Cow<'_, str> {
 }
 
 /// Returns the text without comments, and with each white space as one blank.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {

@@ -99,7 +99,7 @@ fn near_misses_break_one_part() {
             };
             for other in 0..constraint.conjuncts() {
                 let part = constraint.conjunct(other).expect("a part");
-                let part = Constraint::compile(part, Subject::Table(&keys(WIDTH)));
+                let part = Constraint::compile(&part, Subject::Table(&keys(WIDTH)));
                 let part = part.expect("a part of a constraint is one").constraint;
                 assert_eq!(part.is_satisfied(&miss.entry()), other != number, "{text}: {miss:?}");
             }
