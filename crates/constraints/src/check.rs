@@ -46,6 +46,39 @@ impl Constraint {
     }
 }
 
+impl Constraint {
+    /// Compiles several constraints on one subject into one that requires all of them.
+    ///
+    /// # Errors
+    /// Returns the first error, and the position of the text that has it.
+    pub fn all_of<T: AsRef<str>>(
+        texts: &[T],
+        subject: Subject<'_>,
+    ) -> Result<Self, (usize, Problem)> {
+        let compile = |(position, text): (usize, &T)| {
+            let compiled = Self::compile(text.as_ref(), subject);
+            compiled.map(|compiled| compiled.constraint).map_err(|problem| (position, problem))
+        };
+        let each: Vec<Self> = texts.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
+        if let [_] = each.as_slice()
+            && let Some(only) = each.into_iter().next()
+        {
+            return Ok(only);
+        }
+        // A line break ends a comment at the end of a text.
+        let parts = texts.iter().map(AsRef::as_ref).filter(|text| !is_empty(text));
+        let joined: String = parts.map(|text| format!("({text}\n);\n")).collect();
+        Self::compile(&joined, subject)
+            .map(|compiled| compiled.constraint)
+            .map_err(|problem| (0, problem))
+    }
+}
+
+/// Returns whether a text has no expression.
+fn is_empty(text: &str) -> bool {
+    matches!(parse(text), Ok(None))
+}
+
 /// An expression with its type.
 enum Typed {
     Bool(Node),

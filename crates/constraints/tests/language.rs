@@ -209,6 +209,26 @@ fn a_violation_names_the_smallest_part_and_its_values() {
     assert_eq!(violation.to_string(), "`false` never holds");
 }
 
+/// All annotations of one table count, whatever their texts end with.
+#[test]
+fn several_constraints_are_one() {
+    let keys = keys();
+    let all = |texts: &[&str]| Constraint::all_of(texts, Subject::Table(&keys));
+    let constraint = all(&["mac != 0; // first", " // nothing", "mac < 5 || mac == 9;"]);
+    let constraint = constraint.expect("they compile");
+    assert_eq!(constraint.conjuncts(), 2);
+    let holds = |mac: u8| {
+        let mut matches = vec![Match::Any; 8];
+        let mac = [mac];
+        matches[5] = Match::exact(&mac);
+        constraint.is_satisfied(&Entry { matches: &matches, priority: 0 })
+    };
+    assert_eq!([0, 1, 5, 9].map(holds), [false, true, false, true]);
+    assert_eq!(all(&["true", "mac == mask"]).unwrap_err().0, 1);
+    assert_eq!(all(&["true) || (false", "true"]).unwrap_err().0, 0);
+    assert_eq!(all(&[]).expect("no constraint").conjuncts(), 0);
+}
+
 /// Values wider than any machine word.
 #[test]
 fn wide_keys() {

@@ -55,7 +55,7 @@ impl P4RuntimeChannel {
         let p4info =
             p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
         let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
-        let maker = EntryMaker::new(schema.objects(), table)?;
+        let maker = EntryMaker::new(&schema, table)?;
         Ok(Self { client, stream, election_id: own, maker, version })
     }
 

@@ -31,9 +31,9 @@ pub struct Restrictions {
 /// The constraints on one table or action.
 #[derive(Debug)]
 struct Restriction<I> {
-    /// The identifiers of the keys or parameters, in the order in which the constraints have them.
+    /// The identifiers of the keys or parameters, in the order in which the constraint has them.
     ids: Box<[I]>,
-    constraints: Box<[Constraint]>,
+    constraint: Constraint,
 }
 
 /// A table or action with constraints, as a P4Info states them.
@@ -78,7 +78,11 @@ impl Restricted {
         }
     }
 
-    fn compile(&self) -> Result<Box<[Constraint]>, SchemaError> {
+    /// Compiles the constraints into one that requires all of them.
+    ///
+    /// # Errors
+    /// Returns the first error in them.
+    pub fn compile(&self) -> Result<Constraint, SchemaError> {
         let error = |(line, column), message| SchemaError::Restriction {
             object: match self.owner {
                 Owner::Table(..) => format!("table '{}'", self.name),
@@ -89,16 +93,13 @@ impl Restricted {
             column,
             message,
         };
-        let one = |text: &Option<String>| {
-            let text = text
-                .as_ref()
-                .ok_or_else(|| error((1, 1), "the annotation takes one string".to_owned()))?;
-            match Constraint::compile(text, self.subject()) {
-                Ok(compiled) => Ok(compiled.constraint),
-                Err(problem) => Err(error(problem.place(text), problem.message)),
-            }
-        };
-        self.texts.iter().map(one).collect()
+        let texts: Option<Vec<&String>> = self.texts.iter().map(Option::as_ref).collect();
+        let texts =
+            texts.ok_or_else(|| error((1, 1), "the annotation takes one string".to_owned()))?;
+        Constraint::all_of(&texts, self.subject()).map_err(|(position, problem)| {
+            let text = texts.get(position).map_or("", |text| text.as_str());
+            error(problem.place(text), problem.message)
+        })
     }
 }
 
@@ -158,31 +159,31 @@ impl Restrictions {
     pub(super) fn new(p4info: &P4Info, objects: &Schema) -> Result<Self, SchemaError> {
         let mut restrictions = Self::default();
         for restricted in restricted_of(p4info, objects) {
-            let constraints = restricted.compile()?;
+            let constraint = restricted.compile()?;
             match restricted.owner {
                 Owner::Table(id, ids) => {
-                    restrictions.tables.insert(id, Restriction { ids: ids.into(), constraints });
+                    restrictions.tables.insert(id, Restriction { ids: ids.into(), constraint });
                 }
                 Owner::Action(id, ids) => {
-                    restrictions.actions.insert(id, Restriction { ids: ids.into(), constraints });
+                    restrictions.actions.insert(id, Restriction { ids: ids.into(), constraint });
                 }
             }
         }
         Ok(restrictions)
     }
 
-    /// Returns the constraints on the entries of a table, and the match field that each of their
-    /// keys stands for, in the same order.
+    /// Returns the constraint on the entries of a table, and the match field that each of its keys
+    /// stands for, in the same order.
     #[must_use]
-    pub fn of_table(&self, table: TableId) -> (&[Constraint], &[MatchFieldId]) {
-        self.tables.get(&table).map_or((&[], &[]), |one| (&one.constraints, &one.ids))
+    pub fn of_table(&self, table: TableId) -> Option<(&Constraint, &[MatchFieldId])> {
+        self.tables.get(&table).map(|one| (&one.constraint, &*one.ids))
     }
 
-    /// Returns the constraints on the arguments of an action, and the parameter that each of their
-    /// keys stands for, in the same order.
+    /// Returns the constraint on the arguments of an action, and the parameter that each of its keys
+    /// stands for, in the same order.
     #[must_use]
-    pub fn of_action(&self, action: ActionId) -> (&[Constraint], &[ParamId]) {
-        self.actions.get(&action).map_or((&[], &[]), |one| (&one.constraints, &one.ids))
+    pub fn of_action(&self, action: ActionId) -> Option<(&Constraint, &[ParamId])> {
+        self.actions.get(&action).map(|one| (&one.constraint, &*one.ids))
     }
 
     /// Refuses an update that breaks a constraint. A deletion breaks none.
@@ -267,7 +268,7 @@ impl Restrictions {
 
 impl<I> Restriction<I> {
     fn check(&self, entry: &Entry<'_>) -> Result<(), EntityError> {
-        let checked = self.constraints.iter().try_for_each(|one| one.check(entry));
+        let checked = self.constraint.check(entry);
         checked.map_err(|violation| EntityError::invalid(format!("the constraint {violation}")))
     }
 }

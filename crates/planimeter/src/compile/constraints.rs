@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use constraints::{Constraint, Key, KeyType};
-use p4runtime::p4info::{Owner, Restricted, SchemaError, restricted};
+use constraints::{Key, KeyType};
+use p4runtime::p4info::{Owner, SchemaError, restricted};
 use p4runtime::proto::config::P4Info;
 
 /// Returns the constraints of each table and action of a P4Info, with the keys or parameters that
@@ -22,26 +22,17 @@ pub(super) fn list(p4info: &P4Info) -> Result<String, SchemaError> {
             Owner::Table(..) => "table",
             Owner::Action(..) => "action",
         };
-        let constraints: Vec<Constraint> = compiled(one);
+        let constraint = one.compile()?;
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{of} {}", one.name);
         let keys: Vec<String> = one.keys.iter().map(|key| declared(key, &one.owner)).collect();
         let _ = writeln!(text, "  {}", keys.join(", "));
-        for constraint in &constraints {
-            for number in 0..constraint.conjuncts() {
-                let conjunct = constraint.conjunct(number).unwrap_or_default();
-                let _ = writeln!(text, "    {conjunct};");
-            }
+        for number in 0..constraint.conjuncts() {
+            let conjunct = constraint.conjunct(number).unwrap_or_default();
+            let _ = writeln!(text, "    {conjunct};");
         }
     }
     Ok(text)
-}
-
-/// Returns the constraints of a table or action. A program with a wrong one was refused before.
-fn compiled(of: &Restricted) -> Vec<Constraint> {
-    let texts = of.texts.iter().flatten();
-    let compiled = texts.filter_map(|text| Constraint::compile(text, of.subject()).ok());
-    compiled.map(|compiled| compiled.constraint).collect()
 }
 
 /// Returns a key with its match kind and type, or a parameter with its type.
