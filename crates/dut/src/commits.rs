@@ -121,10 +121,11 @@ pub(crate) async fn measure(
     let config = if is_same { before.clone() } else { settings.config.clone() };
     let schema = Schema::new(config.p4info.clone().unwrap_or_default());
     let schema = schema.map_err(|error| DutError::Schema(error.to_string()))?;
-    let maker = EntryMaker::new(schema.objects(), None)?;
-    let count = settings.entries.min(maker.different());
-    let entries: Vec<v1::TableEntry> = (0..count)
-        .map(|number| maker.update(EntryNumber(number), Operation::Insert))
+    let maker = EntryMaker::new(&schema, None)?;
+    let numbers = maker.absent(settings.entries, &[]);
+    let entries: Vec<v1::TableEntry> = numbers
+        .into_iter()
+        .map(|number| maker.update(number, Operation::Insert))
         .filter_map(entry)
         .collect();
     let bench = traffic.map(Bench::open).transpose()?;

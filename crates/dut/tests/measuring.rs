@@ -277,7 +277,7 @@ fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
 fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
     let served = Served::new();
     let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
-    let maker = dut::EntryMaker::new(schema.expect("it is valid").objects(), Some("narrow"));
+    let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let maker = maker.expect("it is suitable");
     let numbers = (0..100).map(dut::EntryNumber);
     let updates = numbers.map(|number| maker.update(number, Operation::Insert)).collect();
@@ -483,7 +483,7 @@ fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_bac
 fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
     let served = Served::new();
     let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
-    let maker = dut::EntryMaker::new(schema.expect("it is valid").objects(), Some("narrow"));
+    let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let update = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
     served.as_controller(2, async |client| {
         client.write(vec![update], Atomicity::ContinueOnError).await.expect("it is new");

@@ -5,6 +5,7 @@
 //! tried with a sample of flows. The best route is the one on which most packets leave the program
 //! and find entries; the requested number of flows is generated along it.
 
+mod constrained;
 mod endless;
 mod entries;
 pub(crate) mod error;

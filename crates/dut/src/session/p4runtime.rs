@@ -39,7 +39,7 @@ pub(crate) struct P4RuntimeChannel {
     stream: (StreamSender, StreamReceiver),
     election_id: ElectionId,
     /// The program of the switch, from which entries are made.
-    schema: Arc<entities::schema::Schema>,
+    schema: Arc<Schema>,
     maker: EntryMaker,
     version: Option<String>,
 }
@@ -69,8 +69,7 @@ impl P4RuntimeChannel {
         let p4info =
             p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
         let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
-        let maker = EntryMaker::new(schema.objects(), table)?;
-        let schema = Arc::clone(schema.objects());
+        let maker = EntryMaker::new(&schema, table)?;
         Ok(Self { client, stream, election_id: own, schema, maker, version })
     }
 
@@ -103,7 +102,7 @@ impl P4RuntimeChannel {
     }
 
     /// Returns the program of the switch.
-    pub(crate) fn schema(&self) -> &entities::schema::Schema {
+    pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 

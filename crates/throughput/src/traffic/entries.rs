@@ -6,6 +6,7 @@
 //! better if the processing of more packets ends; among equals, if more packets leave the program;
 //! then, if packets find entries in more tables; then, if it has more parameters.
 
+use super::constrained::Constrained;
 use super::endless::{Budgets, Endless};
 use super::members::{Members, Variant};
 use crate::packets::Packets;
@@ -138,7 +139,9 @@ pub(crate) fn fill(
 ) -> Result<Filled, LoadError> {
     let mut switch = Switch::new(program.clone())?;
     let (entries, members, refused) = (Vec::new(), Members::default(), Vec::new());
-    let mut filler = Filler { program, recipe, entries, members, refused };
+    let constrained = Constrained::new(program);
+    let mut filler =
+        Filler { program, constrained: &constrained, recipe, entries, members, refused };
     let mut score = Score::default();
     let mut shared = BTreeSet::new();
     let mut made_for = Vec::new();
@@ -191,6 +194,8 @@ pub(crate) fn fill(
 /// The entries that have been made so far, for packets of one recipe.
 struct Filler<'p> {
     program: &'p Program,
+    /// What entries and arguments must satisfy.
+    constrained: &'p Constrained,
     recipe: &'p Recipe,
     entries: Vec<Placed>,
     members: Members,
@@ -260,11 +265,11 @@ impl Filler<'_> {
         let needs_priority = table.keys.iter().any(|key| {
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        let program = self.program;
+        let (program, constrained) = (self.program, self.constrained);
         let call = |number| {
-            switch
-                .action_call(reference.action, &arguments(program, reference.action, number))
-                .map_err(|error| error.to_string())
+            let arguments = arguments(program, reference.action, number);
+            let arguments = constrained.arguments(reference.action, arguments, number)?;
+            switch.action_call(reference.action, &arguments).map_err(|error| error.to_string())
         };
         let action = match table.implementation {
             None => EntryAction::Action(call(number)?),
@@ -274,8 +279,9 @@ impl Filler<'_> {
                 self.members.action(switch, implementation, variant, &|one| call(one.into()))?
             }
         };
-        let priority = u32::from(needs_priority);
-        Ok(Some(TableEntry { matches, priority, action, idle_timeout: None }))
+        let entry =
+            TableEntry { matches, priority: u32::from(needs_priority), action, idle_timeout: None };
+        constrained.entry(id, entry, keys, number).map(Some)
     }
 
     fn parameters(&self) -> usize {
