@@ -21,7 +21,7 @@ use p4runtime::proto::v1::{
 };
 
 use self::packets::{Bench, Reached};
-use crate::entries::{EntryMaker, EntryNumber, key};
+use crate::entries::{EntryMaker, key};
 use crate::error::DutError;
 use crate::live::{Traffic, has_same_tables};
 use crate::window::{Operation, Refusal, TIMEOUT};

@@ -172,6 +172,14 @@ pub struct Packets<E> {
     pub flows: Vec<ReactiveFlow<E>>,
 }
 
+impl<E> Packets<E> {
+    /// Returns whether there is no packet, so that nothing can be measured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.to_controller.is_none() && self.from_controller.is_none() && self.flows.is_empty()
+    }
+}
+
 /// The packets and entries of a measurement over P4Runtime.
 #[derive(Clone, Debug)]
 pub struct Traffic {

@@ -2,6 +2,7 @@
 
 mod commits;
 mod conformance;
+mod digests;
 mod document;
 mod effects;
 mod fuzz;
@@ -21,8 +22,8 @@ use std::time::Duration;
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
     BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity,
-    commits as pipelines, live, measure, reads, roles as hand_overs, slow_path as slow,
-    sustained as search, timeouts as expiry, updates as rates,
+    commits as pipelines, digests as digest_lists, live, measure, reads, roles as hand_overs,
+    slow_path as slow, sustained as search, timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{ServerTls, SwitchConnectionError, Version};
@@ -83,6 +84,9 @@ without a flow leave by the third, if there is one.
 a schedule at 10, 50 and 90 % of that rate; and the time from the first packet of a flow to the first that a new entry forwards. \
 OpenFlow: packets enter by the first --port and leave by the second. P4Runtime: packets, entries and the metadata of packet-outs are \
 found from --program; packets enter by port 1.
+  digests   P4Runtime: packets of --program with distinct digests enter by port 1. When their digests arrive, with three \
+configurations of max_timeout_ns and max_list_size, which are lost, and whether they come again too early or not at all, with and \
+without acknowledgement.
   roles     P4Runtime: a second controller with a higher election id displaces the primary, which writes meanwhile, and leaves \
 again. How long it takes until the new primary may write, and whether the displaced one still can.
   timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
@@ -132,7 +136,7 @@ switch could not be reached; 130 interrupted.";
 const THRESHOLD: &str = "\
 Fail, with exit status 1, unless the condition holds: a figure, one of <, <=, >, >=, ==, !=, and a number (10k, 200us, 0). \
 A figure that was not measured breaks its condition. Figures are insert-rate, modify-rate and delete-rate (updates per second, at \
-the load with the highest rate), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
+the load with the highest rate), sustained-rate (the highest that is sustained, with --plan sustained), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
 second), wrong-reads, capacity (entries), after (rules that packets obeyed only after the answer), lost, astray and twice \
 (packets during changes), torn (requests that were visible in part), packet-in-rate and packet-out-rate, \
 packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary) and early-timeouts.";
@@ -159,7 +163,7 @@ pub(crate) struct Arguments {
         value_name = "LIST",
         value_delimiter = ',',
         hide_default_value = true,
-        default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts"
+        default_value = "updates,reads,capacity,effects,slow-path,digests,roles,timeouts"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]. Further tables,
@@ -336,6 +340,8 @@ enum Test {
     Effects,
     /// Packets between ports and the controller.
     SlowPath,
+    /// When and how often a P4Runtime switch sends the digests of packets.
+    Digests,
     /// Hand-overs between controllers of a P4Runtime switch.
     Roles,
     /// Whether entries time out early or late.
@@ -354,6 +360,7 @@ impl Test {
             | Self::Capacity
             | Self::Effects
             | Self::SlowPath
+            | Self::Digests
             | Self::Roles
             | Self::Timeouts => false,
         }
@@ -436,6 +443,8 @@ impl Arguments {
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
             effects,
             slow_path,
+            digests: (with_packets && !is_openflow && has(Test::Digests))
+                .then_some(digest_lists::Settings { rounds }),
             roles: (!is_openflow && has(Test::Roles))
                 .then_some(hand_overs::Settings { rounds: if self.quick { 5 } else { 20 } }),
             timeouts: has(Test::Timeouts).then_some(expiry::Settings {
@@ -490,6 +499,12 @@ impl Arguments {
         }
     }
 
+    /// Returns whether the plan has all tests that a default plan has.
+    fn has_default_plan(&self) -> bool {
+        let mut by_default = Test::value_variants().iter().filter(|test| !test.is_only_named());
+        by_default.all(|test| self.plan.contains(test))
+    }
+
     /// Returns whether the user has given what tests with packets need: two ports of an OpenFlow
     /// switch, or the program of a P4Runtime switch. Without these, returns false if the plan has
     /// no such test, or if it is the default plan and no port was given; otherwise returns an
@@ -498,9 +513,13 @@ impl Arguments {
     fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
         let has = |test: &Test| self.plan.contains(test);
-        let mut by_default = Test::value_variants().iter().filter(|test| !test.is_only_named());
-        let is_default = by_default.all(has);
+        let is_default = self.has_default_plan();
         let is_openflow = self.openflow.openflow.is_some();
+        if has(&Test::Digests) && is_openflow && !is_default {
+            return Err(Failure::input(
+                "digests are measured for P4Runtime switches: leave digests out of --plan",
+            ));
+        }
         if has(&Test::Roles) && is_openflow && !is_default {
             return Err(Failure::input(
                 "hand-overs between controllers are measured for P4Runtime switches: leave roles out of --plan",
@@ -510,7 +529,7 @@ impl Arguments {
             true => packets.port.len() >= 2,
             false => packets.program.is_some() && !packets.port.is_empty(),
         };
-        let is_wanted = has(&Test::Effects) || has(&Test::SlowPath);
+        let is_wanted = has(&Test::Effects) || has(&Test::SlowPath) || has(&Test::Digests);
         if is_possible
             || !is_wanted
             || (is_default && packets.port.is_empty() && packets.program.is_none())
@@ -519,7 +538,7 @@ impl Arguments {
         }
         Err(Failure::input(match is_openflow {
             false => {
-                "the tests of effects and of the slow path need the program of the switch and its ports: --program FILE --port \
+                "the tests of effects, of the slow path and of digests need the program of the switch and its ports: --program FILE --port \
                  NUMBER@INTERFACE"
             }
             true => {
@@ -571,7 +590,7 @@ impl Arguments {
             return Ok(Target::OpenFlow { listening, ports });
         }
         let table = self.first_table();
-        let (mut traffic, mut slow_path) = (None, None);
+        let (mut traffic, mut slow_path, mut digests) = (None, None, None);
         if let Some(file) = &self.packets.program {
             let program = program::load(file, &self.packets.sources)?;
             if plan.effects.is_some() || (plan.commits.is_some() && !wires.is_empty()) {
@@ -580,7 +599,15 @@ impl Arguments {
             }
             if plan.slow_path.is_some() {
                 let place = traffic::slow_path::Place { table, cpu_port: self.packets.cpu_port };
-                slow_path = Some(Box::new(traffic::slow_path::make(program, wires, place)?));
+                let made = traffic::slow_path::make(program.clone(), wires.clone(), place)?;
+                self.is_measurable(made.packets.is_empty(), &made.lacks)?;
+                slow_path = Some(Box::new(made));
+            }
+            if plan.digests.is_some() {
+                let made = traffic::digests::make(program, wires)?;
+                let lack = made.packets.as_ref().err().cloned();
+                self.is_measurable(lack.is_some(), lack.as_slice())?;
+                digests = Some(Box::new(made));
             }
         }
         let device = Device {
@@ -589,7 +616,15 @@ impl Arguments {
             tls: self.tls.p4runtime()?,
         };
         let table = table.map(str::to_owned);
-        Ok(Target::P4Runtime { device, table, traffic, slow_path })
+        Ok(Target::P4Runtime { device, table, traffic, slow_path, digests })
+    }
+
+    /// Returns an error if the program shows nothing of a test that the user has named.
+    fn is_measurable(&self, is_empty: bool, lacks: &[String]) -> Result<(), Failure> {
+        match is_empty && !self.has_default_plan() {
+            true => Err(Failure::input(lacks.join(" "))),
+            false => Ok(()),
+        }
     }
 }
 

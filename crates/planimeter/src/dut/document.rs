@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{commits, effects, roles, slow_path, sustained, timeouts, updates};
+use super::{commits, digests, effects, roles, slow_path, sustained, timeouts, updates};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -84,6 +84,10 @@ pub(super) fn of(
         document.findings.extend(slow_path::findings(found));
         document.sections.push(slow_path::section(found, &subject.protocol));
     }
+    if let Some(found) = &outcome.digests {
+        document.findings.extend(digests::findings(found));
+        document.sections.push(digests::section(found));
+    }
     if let Some(found) = outcome.roles.as_ref().filter(|found| !found.takeovers.is_empty()) {
         document.findings.extend(roles::findings(found));
         document.sections.push(roles::section(found));
@@ -114,7 +118,9 @@ pub(super) fn of(
 
 fn has_packets(target: &Target) -> bool {
     match target {
-        Target::P4Runtime { traffic, slow_path, .. } => traffic.is_some() || slow_path.is_some(),
+        Target::P4Runtime { traffic, slow_path, digests, .. } => {
+            traffic.is_some() || slow_path.is_some() || digests.is_some()
+        }
         Target::OpenFlow { ports, .. } => ports.is_some(),
     }
 }

@@ -29,10 +29,11 @@ const fn count(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Figure
     Figure { name, unit: Unit::Count, value }
 }
 
-const FIGURES: [Figure; 22] = [
+const FIGURES: [Figure; 23] = [
     rate("insert-rate", |outcome| highest_rate(outcome, Operation::Insert)),
     rate("modify-rate", |outcome| highest_rate(outcome, Operation::Modify)),
     rate("delete-rate", |outcome| highest_rate(outcome, Operation::Delete)),
+    rate("sustained-rate", |outcome| outcome.sustained.as_ref()?.found.loss_free_rate),
     time("insert-p50", |outcome| answered(outcome, Operation::Insert, 0.5)),
     time("insert-p99", |outcome| answered(outcome, Operation::Insert, 0.99)),
     time("modify-p50", |outcome| answered(outcome, Operation::Modify, 0.5)),
@@ -129,6 +130,7 @@ mod tests {
     use std::time::Duration;
 
     use ::dut::capacity::{self, Ending};
+    use ::dut::updates::LoadedTable;
     use ::dut::{Phase, Protocol, Subject, reads};
 
     use super::super::THRESHOLD;
@@ -142,8 +144,14 @@ mod tests {
             duration: Duration::from_secs_f64(1000.0 / rate),
             ..Phase::default()
         });
-        let insert =
-            Measured { load: SINGLE, operation: Operation::Insert, rounds: rounds.collect() };
+        let insert = Measured {
+            table: LoadedTable { name: String::new(), kind: None, size: None },
+            load: Load::new(1, 1),
+            operation: Operation::Insert,
+            before: 0,
+            unimplemented: None,
+            rounds: rounds.collect(),
+        };
         Outcome {
             subject: Subject {
                 protocol: Protocol::P4Runtime { version: None },
@@ -174,6 +182,9 @@ mod tests {
             effects: None,
             slow_path: None,
             roles: None,
+            digests: None,
+            sustained: None,
+            commits: None,
             timeouts: Vec::new(),
             late_errors: 0,
             failures: Vec::new(),

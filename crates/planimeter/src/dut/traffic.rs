@@ -3,6 +3,7 @@
 //! Whether packets show an entry is found by trial: the reference interpreter processes the packet
 //! of a flow without the entry, with it, and with another parameter of its action.
 
+pub(super) mod digests;
 pub(super) mod slow_path;
 
 use ::dut::live::{Flow, Outcome, Traffic, Wire};

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use p4runtime::client::{Client, ClientOptions};
+use p4runtime::proto::v1::{self, entity::Entity as Kind};
 use packetio::namespace::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -298,6 +300,149 @@ fn an_interrupted_measurement_with_packets_leaves_no_entry() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(!text.contains("entries before the measurement"), "{text}");
+}
+
+/// Returns the command that makes one test with packets in a namespace.
+fn with_packets(namespace: &Namespace, switch: &Switch, test: &str, program: &str) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    command.current_dir(root).args(["dut", &switch.1, "--plan", test, "--quiet"]);
+    command.args(["--program", program, "--port", "1@h1", "--port", "2@h2"]);
+    command
+}
+
+/// Returns all default entries and digests that a switch has, and the number of other entries.
+fn state(namespace: &Namespace, switch: &Switch) -> (Vec<v1::Entity>, usize) {
+    let of_table = v1::TableEntry::default();
+    let default = v1::TableEntry { is_default_action: true, ..Default::default() };
+    let digest = v1::DigestEntry::default();
+    let wanted = [Kind::TableEntry(of_table), Kind::TableEntry(default), Kind::DigestEntry(digest)];
+    let wanted = wanted.map(|entity| v1::Entity { entity: Some(entity) });
+    let address = &switch.1;
+    let read = async move || {
+        let options = ClientOptions::default();
+        let mut client = Client::connect(address, 0, &options).await.expect("the switch runs");
+        let mut found = Vec::new();
+        for one in wanted {
+            found.extend(client.read(vec![one]).await.expect("it can be read"));
+        }
+        found
+    };
+    let found = namespace.run(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(read())
+    });
+    let found = found.expect("the namespace can be entered");
+    let is_entry = |entity: &v1::Entity| matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_default_action);
+    let (entries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_entry);
+    (others, entries.len())
+}
+
+#[test]
+fn the_slow_path_over_p4runtime_is_measured_and_exported() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2"];
+    let program = "programs/l2.p4";
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+    let before = state(&namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "slow-path", program);
+    let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(state(&namespace, &switch), before);
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "slow-path");
+    let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+    assert_eq!((rows(0).len(), rows(1).len(), rows(2).len()), (2, 6, 3), "{}", stdout(&output));
+    for rates in rows(0) {
+        assert!(rates[2]["value"].as_f64().expect("a rate") > 0.0, "{rates}");
+    }
+    assert_eq!(rows(2)[1][0], "the response to the Write request");
+    for reaction in rows(2) {
+        assert!(reaction[3]["value"].as_f64().expect("a count") > 0.0, "{reaction}");
+    }
+    for (direction, loads) in ["packet-in", "packet-out"].into_iter().zip(rows(1).chunks(3)) {
+        let result = run.join("result.json");
+        let result = result.to_string_lossy();
+        let words = ["export", "--slow-path", &result, "--direction", direction];
+        let exported = planimeter("device", &words);
+        // A busy machine may lose packets at every load.
+        match loads.iter().any(|load| load[7]["value"] == 0.0) {
+            true => {
+                let server = stdout(&exported);
+                assert!(server.contains(&format!("{direction}s/s of 128 B")), "{server}");
+            }
+            false => assert_eq!(exported.status.code(), Some(2), "{}", stderr(&exported)),
+        }
+    }
+    browser::check(&run);
+}
+
+#[test]
+fn an_interrupted_slow_path_leaves_the_default_entry_as_it_was() {
+    let Some(namespace) = network() else { return };
+    let (ports, program) = (["-i", "1@s1", "-i", "2@s2"], "programs/l2.p4");
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+    let before = state(&namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = with_packets(&namespace, &switch, "slow-path", program);
+    command.args(["--time", "60s", "-o"]).arg(folder.path().join("run"));
+    let mut child = command.stdout(Stdio::null()).spawn().expect("the command runs");
+    // The measurement has begun when the default entry is another one.
+    while state(&namespace, &switch) == before {
+        assert!(child.try_wait().expect("a process").is_none(), "it has ended too early");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(state(&namespace, &switch), before);
+}
+
+#[test]
+fn digests_are_measured_and_their_configuration_is_deleted() {
+    let Some(namespace) = network() else { return };
+    let (ports, program) = (["-i", "1@s1", "-i", "2@s2"], "programs/learning_switch.p4");
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+    let before = state(&namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "digests", program);
+    let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(state(&namespace, &switch), before);
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "digests");
+    let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+    assert_eq!(rows(0).len(), 3);
+    for row in rows(0) {
+        assert_eq!(row[6]["value"], 192.0, "three rounds of 64 packets: {row}");
+        for column in [7, 8, 11] {
+            assert_eq!(row[column]["value"], 0.0, "{}", stdout(&output));
+        }
+    }
+    for row in &rows(1)[2..] {
+        assert_eq!(row[1]["value"], 0.0, "{}", stdout(&output));
+    }
+    browser::check(&run);
+}
+
+#[test]
+fn what_a_program_does_not_show_cannot_be_the_only_test() {
+    let switch = Switch::start();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (test, program, why) in [
+        ("digests", "l2.p4", "has no digest"),
+        ("slow-path", "learning_switch.p4", "has no header packet_in"),
+    ] {
+        let program = root.join("programs").join(program).to_string_lossy().into_owned();
+        let words = [&switch.1, "--plan", test, "--program", &program, "--port", "1@lo"];
+        let output = planimeter("dut", &words);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
 }
 
 #[test]
