@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1;
+use packetio::Port;
 use statistics::Ordered;
 
 use self::bench::{Bench, Crossed, Pace, Trial};
@@ -23,7 +24,7 @@ use crate::error::DutError;
 use crate::flows::{FlowEntry, Output, Selector};
 use crate::live::{self, Control as _, Ports, Wire};
 use crate::outlet::Outlet;
-use crate::session::{OpenFlowChannel, P4RuntimeChannel};
+use crate::session::{Device, OpenFlowChannel, P4RuntimeChannel};
 use crate::window::Operation;
 
 pub use self::tally::Counts;
@@ -264,9 +265,40 @@ pub(crate) async fn over_p4runtime(
     traffic: &Traffic,
     rounds: Rounds<'_>,
 ) -> Result<Measured, DutError> {
+    through_p4runtime(Outlet::open(&traffic.wires)?, channel, traffic, rounds).await
+}
+
+/// Measures the slow path of a P4Runtime switch through ports that are open, such as ports in memory
+/// of a switch in this process, instead of those that `traffic` names. Becomes the primary controller
+/// of the device for the time, and leaves it as it was found. If `stop` is set, ends soon with the
+/// results until then.
+///
+/// # Errors
+/// Returns an error if the switch cannot be measured, or if it was not left as it was found.
+pub fn measure_through(
+    device: &Device,
+    traffic: &Traffic,
+    ports: Vec<(u32, Port)>,
+    settings: &Settings,
+    stop: &AtomicBool,
+) -> Result<Measured, DutError> {
+    let outlets = ports.into_iter().map(|(number, port)| Outlet::new(number, port)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut channel = P4RuntimeChannel::open(device, None).await?;
+        let rounds = Rounds { settings, stop, progress: &mut |_, _| {} };
+        through_p4runtime(outlets, &mut channel, traffic, rounds).await
+    })
+}
+
+async fn through_p4runtime(
+    outlets: Vec<Outlet>,
+    channel: &mut P4RuntimeChannel,
+    traffic: &Traffic,
+    rounds: Rounds<'_>,
+) -> Result<Measured, DutError> {
     live::check_program(&channel.client, &traffic.p4info).await?;
     let Traffic { beside, default_entry, packets, .. } = traffic;
-    let outlets = Outlet::open(&traffic.wires)?;
     let entries = packets.flows.iter().map(|flow| &flow.entry).chain(beside);
     let mut tables: Vec<u32> = entries.map(|entry| entry.table_id).collect();
     tables.sort_unstable();

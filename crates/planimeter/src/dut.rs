@@ -7,11 +7,11 @@ mod document;
 mod effects;
 mod fuzz;
 mod roles;
-mod slow_path;
+pub(crate) mod slow_path;
 mod sustained;
 mod thresholds;
 mod timeouts;
-mod traffic;
+pub(crate) mod traffic;
 mod updates;
 
 use std::net::SocketAddr;

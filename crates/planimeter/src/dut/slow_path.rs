@@ -12,7 +12,7 @@ use statistics::{Estimate, Ordered, Unit};
 
 /// Returns sentences about the rate in each direction, the faults of its packets, and the time
 /// until the switch forwards a packet by a new flow entry.
-pub(super) fn findings(found: &Measured) -> Vec<String> {
+pub(crate) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     for crossing in &found.crossings {
         let name = crossing.direction.name();
@@ -97,7 +97,7 @@ fn count(count: u64) -> Cell {
 }
 
 /// Returns the section with all figures.
-pub(super) fn section(found: &Measured, protocol: &Protocol) -> Section {
+pub(crate) fn section(found: &Measured, protocol: &Protocol) -> Section {
     let mut tables = Vec::new();
     let mut figures = Vec::new();
     if !found.crossings.is_empty() {

@@ -4,7 +4,7 @@
 //! of a flow without the entry, with it, and with another parameter of its action.
 
 pub(super) mod digests;
-pub(super) mod slow_path;
+pub(crate) mod slow_path;
 
 use ::dut::live::{Flow, Outcome, Traffic, Wire};
 use entities::schema::Schema;

@@ -26,15 +26,15 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
 /// The table whose entries forward packets, and the port of the controller.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::dut) struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// The name of the table; `None` for the one by whose entries most flows are forwarded.
-    pub(in crate::dut) table: Option<&'a str>,
+    pub(crate) table: Option<&'a str>,
     /// The port by which packets go to the controller and come from it.
-    pub(in crate::dut) cpu_port: u32,
+    pub(crate) cpu_port: u32,
 }
 
 /// Makes packets and entries for a program. What the program does not show is named in the result.
-pub(in crate::dut) fn make(
+pub(crate) fn make(
     program: Program,
     wires: Vec<Wire>,
     place: Place<'_>,
