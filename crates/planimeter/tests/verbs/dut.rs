@@ -272,13 +272,18 @@ fn the_slow_path_over_p4runtime_is_measured_and_exported() {
     let ports = ["-i", "1@s1", "-i", "2@s2"];
     let program = "programs/l2.p4";
     let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
-    let before = state(&namespace, &switch);
+    let before = state(namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let mut command = with_packets(&namespace, &switch, "slow-path", program);
-    let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
+    let mut command = with_packets(namespace, &switch, "slow-path", program);
+    let output = command
+        .args(["--quick", "--cpu-port", cpu_port])
+        .arg("-o")
+        .arg(&run)
+        .output()
+        .expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert_eq!(state(&namespace, &switch), before);
+    assert_eq!(state(namespace, &switch), before);
     let result = document::result(&run);
     let section = &result["sections"][0];
     assert_eq!(section["id"], "slow-path");
