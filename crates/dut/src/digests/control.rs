@@ -57,10 +57,15 @@ impl<'a> P4RuntimeControl<'a> {
         let selected = vec![v1::Entity { entity: Some(Kind::DigestEntry(entry)) }];
         let answer = tokio::time::timeout(TIMEOUT, self.client.read(selected)).await;
         let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let found = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let found = match answer {
+            Ok(found) => found,
+            // A digest without a configuration has no entry.
+            Err(status) if status.code() == tonic::Code::NotFound => Vec::new(),
+            Err(status) => {
+                let cause = format!("{} ({:?})", status.message(), status.code());
+                return Err(DutError::Request { what: "Read", cause });
+            }
+        };
         Ok(found.into_iter().find_map(|entity| match entity.entity {
             Some(Kind::DigestEntry(entry)) => Some(entry.config.unwrap_or_default()),
             _ => None,

@@ -50,7 +50,6 @@ pub(super) struct Forwarded {
 }
 
 /// The search for packets of a slow path.
-#[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) trial: &'a Trial<'a>,
     pub(super) cpu_port: u32,
