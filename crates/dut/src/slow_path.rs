@@ -7,12 +7,13 @@
 
 mod bench;
 mod control;
+mod figures;
+mod packets;
 mod tally;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1;
 use packetio::Port;
 use statistics::Ordered;
@@ -22,11 +23,13 @@ use self::control::{Control, DefaultEntry, OpenFlowControl, P4RuntimeControl};
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Output, Selector};
-use crate::live::{self, Control as _, Ports, Wire};
+use crate::live::{self, Control as _, Ports};
 use crate::outlet::Outlet;
 use crate::session::{Device, OpenFlowChannel, P4RuntimeChannel};
 use crate::window::Operation;
 
+pub use self::figures::{Crossing, Load, Measured, Reaction};
+pub use self::packets::{Packets, ReactiveFlow, Route, Traffic};
 pub use self::tally::Counts;
 
 /// The shares of the measured rate at which delays are measured.
@@ -73,132 +76,6 @@ impl Direction {
             Self::PacketOut => "packet-out",
         }
     }
-}
-
-/// The figures of one direction.
-#[derive(Clone, Debug)]
-pub struct Crossing {
-    /// The direction.
-    pub direction: Direction,
-    /// The length of the packets in bytes.
-    pub length: usize,
-    /// The arrivals per second of each round, with a constant number of packets on their way.
-    pub rates: Vec<f64>,
-    /// The fates of the packets while rates were measured.
-    pub counts: Counts,
-    /// Whether this program was the limit of the rate in most rounds: it hardly ever had nothing to
-    /// do.
-    pub is_limited_here: bool,
-    /// The delays at several loads.
-    pub loads: Vec<Load>,
-}
-
-/// The delays at one load.
-#[derive(Clone, Debug)]
-pub struct Load {
-    /// The load as a share of the mean of [`Crossing::rates`].
-    pub share: f64,
-    /// The packets per second that were due.
-    pub rate: f64,
-    /// The times from when packets were due until they arrived, of each round.
-    pub delays: Vec<Ordered<Duration>>,
-    /// The fates of the packets.
-    pub counts: Counts,
-}
-
-/// The reaction to the first packet of a flow. All times begin when the packet was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reaction {
-    /// The time until the packet-in had arrived. The controller then writes the entry of the flow.
-    pub packet_in: Duration,
-    /// The time until the answer had arrived: the reply to the barrier behind a flow-mod, or the
-    /// response to a Write request.
-    pub answer: Duration,
-    /// The time until a packet had arrived that the switch forwarded by the new entry.
-    pub forwarded: Duration,
-}
-
-/// The measured slow path of a switch.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// The number of packets on their way when rates were measured.
-    pub window: usize,
-    /// The figures of each direction.
-    pub crossings: Vec<Crossing>,
-    /// The reactions of each round.
-    pub reactions: Vec<Vec<Reaction>>,
-    /// The number of flows whose packet-in, answer or first forwarded packet did not arrive within
-    /// a second.
-    pub without_reaction: u64,
-    /// Sentences that say which part was not measured and why; empty if all were.
-    pub lacks: Vec<String>,
-}
-
-/// A packet that crosses the control channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The port of the switch by which the packet enters, or by which a packet of the controller
-    /// leaves.
-    pub port: u32,
-    /// The packet. Its last 16 bytes carry its identity, and the switch does not change them.
-    pub packet: Vec<u8>,
-}
-
-/// A flow whose packets go to the controller until an entry forwards them. `E` is an entry of a
-/// table, as the protocol of the switch expresses it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReactiveFlow<E> {
-    /// The port by which the packets enter the switch.
-    pub port: u32,
-    /// A packet of the flow. Its last 16 bytes carry its identity.
-    pub packet: Vec<u8>,
-    /// The entry that sends the packets to the controller, which `entry` replaces by a
-    /// modification. `None` if they go there without an entry, and `entry` is inserted.
-    pub before: Option<E>,
-    /// The entry that forwards the packets.
-    pub entry: E,
-    /// The port by which the packets leave then.
-    pub egress: u32,
-}
-
-/// The packets of a measurement.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Packets<E> {
-    /// The packet that the switch passes to the controller; `None` if there is no such packet.
-    pub to_controller: Option<Route>,
-    /// The packet that the controller makes the switch send; `None` if there is no such packet.
-    pub from_controller: Option<Route>,
-    /// The flows to whose first packets the controller reacts, one after the other, and again from
-    /// the first one on if there are fewer than reactions.
-    pub flows: Vec<ReactiveFlow<E>>,
-}
-
-impl<E> Packets<E> {
-    /// Returns whether there is no packet, so that nothing can be measured.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.to_controller.is_none() && self.from_controller.is_none() && self.flows.is_empty()
-    }
-}
-
-/// The packets and entries of a measurement over P4Runtime.
-#[derive(Clone, Debug)]
-pub struct Traffic {
-    /// The program from which they were made, which the switch must run.
-    pub p4info: P4Info,
-    /// The ports that are connected to this machine.
-    pub wires: Vec<Wire>,
-    /// The entries that are in the switch during the whole measurement, in the order of
-    /// installation.
-    pub beside: Vec<v1::TableEntry>,
-    /// The default entry that sends packets to the controller; `None` if none has to be changed.
-    pub default_entry: Option<v1::TableEntry>,
-    /// The packets.
-    pub packets: Packets<v1::TableEntry>,
-    /// The metadata with which packets of the controller leave by the port of their route.
-    pub metadata: Vec<v1::PacketMetadata>,
-    /// Sentences that say which part cannot be measured and why.
-    pub lacks: Vec<String>,
 }
 
 /// The rounds of a measurement.
@@ -455,6 +332,6 @@ async fn loads<C: Control>(
 }
 
 #[cfg(test)]
-mod made;
-#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod virtual_time;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use p4runtime::client::{Client, StreamReceiver, StreamSender};
+use p4runtime::client::Client;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
     write_request::Atomicity,
@@ -11,7 +11,7 @@ use p4runtime::proto::v1::{
 use super::Config;
 use crate::error::DutError;
 use crate::live::refused_write;
-use crate::session::take_messages;
+use crate::session::{Stream, take_messages};
 use crate::window::TIMEOUT;
 
 /// A control channel that is polled between packets.
@@ -29,8 +29,7 @@ pub(super) trait Control {
 /// A P4Runtime switch, and the configuration that its digest had before the measurement.
 pub(super) struct P4RuntimeControl<'a> {
     client: Client,
-    sender: &'a StreamSender,
-    receiver: &'a mut StreamReceiver,
+    stream: Stream<'a>,
     digest_id: u32,
     before: Option<v1::digest_entry::Config>,
     /// Whether the switch has a configuration of the digest.
@@ -42,19 +41,12 @@ impl<'a> P4RuntimeControl<'a> {
     /// Reads the configuration of a digest.
     pub(super) async fn read(
         client: Client,
-        (sender, receiver): (&'a StreamSender, &'a mut StreamReceiver),
+        stream: Stream<'a>,
         digest_id: u32,
     ) -> Result<Self, DutError> {
         let messages = Vec::new();
-        let mut control = Self {
-            client,
-            sender,
-            receiver,
-            digest_id,
-            before: None,
-            is_configured: false,
-            messages,
-        };
+        let mut control =
+            Self { client, stream, digest_id, before: None, is_configured: false, messages };
         control.before = control.present().await?;
         control.is_configured = control.before.is_some();
         Ok(control)
@@ -65,10 +57,15 @@ impl<'a> P4RuntimeControl<'a> {
         let selected = vec![v1::Entity { entity: Some(Kind::DigestEntry(entry)) }];
         let answer = tokio::time::timeout(TIMEOUT, self.client.read(selected)).await;
         let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let found = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let found = match answer {
+            Ok(found) => found,
+            // A digest without a configuration has no entry.
+            Err(status) if status.code() == tonic::Code::NotFound => Vec::new(),
+            Err(status) => {
+                let cause = format!("{} ({:?})", status.message(), status.code());
+                return Err(DutError::Request { what: "Read", cause });
+            }
+        };
         Ok(found.into_iter().find_map(|entity| match entity.entity {
             Some(Kind::DigestEntry(entry)) => Some(entry.config.unwrap_or_default()),
             _ => None,
@@ -123,7 +120,7 @@ impl Control for P4RuntimeControl<'_> {
     async fn look(&mut self, lists: &mut Vec<v1::DigestList>) -> Result<(), DutError> {
         // The connection is served by another task.
         tokio::task::yield_now().await;
-        take_messages(self.receiver, &mut self.messages).await?;
+        take_messages(self.stream.receiver, &mut self.messages).await?;
         lists.extend(self.messages.drain(..).filter_map(|message| match message {
             Message::Digest(list) if list.digest_id == self.digest_id => Some(list),
             _ => None,
@@ -132,6 +129,6 @@ impl Control for P4RuntimeControl<'_> {
     }
 
     fn acknowledge(&mut self, list: &v1::DigestList) {
-        self.sender.acknowledge(list);
+        self.stream.sender.acknowledge(list);
     }
 }

@@ -44,6 +44,12 @@ pub(crate) struct P4RuntimeChannel {
     version: Option<String>,
 }
 
+/// Both ends of the stream of a connection.
+pub(crate) struct Stream<'a> {
+    pub(crate) sender: &'a StreamSender,
+    pub(crate) receiver: &'a mut StreamReceiver,
+}
+
 impl P4RuntimeChannel {
     /// Connects to a switch, becomes its primary controller, and prepares entries of a table: the
     /// one with the given name, or the largest suitable one.
@@ -84,8 +90,9 @@ impl P4RuntimeChannel {
     }
 
     /// Returns both ends of the stream.
-    pub(crate) fn stream(&mut self) -> (&StreamSender, &mut StreamReceiver) {
-        (&self.stream.0, &mut self.stream.1)
+    pub(crate) fn stream(&mut self) -> Stream<'_> {
+        let (sender, receiver) = &mut self.stream;
+        Stream { sender, receiver }
     }
 
     /// Becomes the primary again after a controller with the given election id was.

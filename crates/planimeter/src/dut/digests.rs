@@ -97,7 +97,9 @@ pub(super) fn section(found: &Measured) -> Section {
                  Digests of others are those of packets that others send. Intervals are over rounds.",
                 found.packets, found.name
             ));
-            tables.push(deliveries(&found.deliveries));
+            if !found.deliveries.is_empty() {
+                tables.push(deliveries(&found.deliveries));
+            }
         }
     }
     if let Some(repetition) = &found.repetition {

@@ -64,6 +64,16 @@ pub(super) fn make(
     Ok(Traffic { p4info, table, wires, beside, flows })
 }
 
+/// Returns the port by which packets enter the switch; an error says that this machine is not
+/// connected to it.
+fn ingress(workload: &Workload, wires: &[Wire]) -> Result<u32, String> {
+    let port = workload.port();
+    match wires.iter().any(|wire| wire.0.number == port) {
+        true => Ok(port),
+        false => Err(format!("Packets enter by port {port}, which is not among --port")),
+    }
+}
+
 /// A workload whose packets are run on the reference interpreter, to find out how a switch must
 /// treat them.
 struct Trial<'a> {
@@ -181,7 +191,7 @@ impl Trial<'_> {
     /// [`Self::leaving`] does.
     fn outcome(&self, switch: &Switch, packet: &[u8]) -> Option<Outcome> {
         let is_wired = |port: u32| self.wires.iter().any(|wire| wire.0.number == port);
-        Some(match self.leaving(switch, (self.workload.port(), packet))? {
+        Some(match self.leaving(switch, Entering { port: self.workload.port(), packet })? {
             Leaving::Nowhere => Outcome::Unseen,
             Leaving::By { port, .. } if !is_wired(port) => Outcome::Unseen,
             Leaving::By { port, packet } => Outcome::Leaves { port, packet: packet? },
@@ -191,13 +201,13 @@ impl Trial<'_> {
     /// Returns whether, where and how a packet that enters by a port leaves the switch. Returns
     /// `None` if the packet cannot be processed or leaves more than once, or if the outcome depends
     /// on the last [`TAG`] bytes, which identify a probe.
-    fn leaving(&self, switch: &Switch, (port, packet): (u32, &[u8])) -> Option<Leaving> {
+    fn leaving(&self, switch: &Switch, entering: Entering<'_>) -> Option<Leaving> {
         let with_end = |byte| {
-            let mut packet = packet.to_vec();
+            let mut packet = entering.packet.to_vec();
             packet.last_chunk_mut::<TAG>()?.fill(byte);
             let mut processor = pipeline::Processor::with_seed(1);
             let mut outputs = Vec::new();
-            let given = (port, packet.as_slice());
+            let given = (entering.port, packet.as_slice());
             processor.process(switch, given, Duration::ZERO, &mut outputs).ok()?;
             match outputs.as_slice() {
                 [] => Some(Leaving::Nowhere),
@@ -269,6 +279,13 @@ impl Trial<'_> {
             ..Default::default()
         })
     }
+}
+
+/// A packet, and the port by which it enters a switch.
+#[derive(Clone, Copy, Debug)]
+struct Entering<'a> {
+    port: u32,
+    packet: &'a [u8],
 }
 
 /// The way in which a packet leaves a switch.

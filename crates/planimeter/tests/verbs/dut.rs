@@ -341,16 +341,29 @@ fn state(namespace: &Namespace, switch: &Switch) -> (Vec<v1::Entity>, usize) {
 #[test]
 fn the_slow_path_over_p4runtime_is_measured_and_exported() {
     let Some(namespace) = network() else { return };
-    let ports = ["-i", "1@s1", "-i", "2@s2"];
-    let program = "programs/l2.p4";
-    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
-    let before = state(&namespace, &switch);
+    // The CPU port of PSA has a number of its own.
+    for (program, cpu_port) in
+        [("programs/l2.p4", "255"), ("crates/dut/tests/psa_controller.p4", "4294967293")]
+    {
+        measure_slow_path(&namespace, program, cpu_port);
+    }
+}
+
+fn measure_slow_path(namespace: &Namespace, program: &str, cpu_port: &str) {
+    let more = ["-i", "1@s1", "-i", "2@s2", "--cpu-port", cpu_port];
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &more);
+    let before = state(namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let mut command = with_packets(&namespace, &switch, "slow-path", program);
-    let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
+    let mut command = with_packets(namespace, &switch, "slow-path", program);
+    let output = command
+        .args(["--quick", "--cpu-port", cpu_port])
+        .arg("-o")
+        .arg(&run)
+        .output()
+        .expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert_eq!(state(&namespace, &switch), before);
+    assert_eq!(state(namespace, &switch), before);
     let result = document::result(&run);
     let section = &result["sections"][0];
     assert_eq!(section["id"], "slow-path");

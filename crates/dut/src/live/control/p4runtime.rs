@@ -125,6 +125,9 @@ impl P4RuntimeControl {
     }
 
     async fn present(&mut self) -> Result<HashSet<(u32, Vec<u8>)>, DutError> {
+        if self.tables.is_empty() {
+            return Ok(HashSet::new());
+        }
         let selected = self.tables.iter().map(|table| v1::Entity {
             entity: Some(Kind::TableEntry(v1::TableEntry {
                 table_id: *table,

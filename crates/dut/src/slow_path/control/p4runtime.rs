@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use p4runtime::client::{Client, StreamReceiver, StreamSender};
+use p4runtime::client::Client;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
 };
@@ -12,15 +12,14 @@ use super::Control;
 use crate::effects::Moment;
 use crate::error::DutError;
 use crate::live::{self, Control as _};
-use crate::session::take_messages;
+use crate::session::{Stream, take_messages};
 use crate::tag::Tag;
 use crate::window::{Operation, TIMEOUT};
 
 /// A P4Runtime switch.
 pub(in crate::slow_path) struct P4RuntimeControl<'a> {
     updates: &'a mut live::P4RuntimeControl,
-    sender: &'a StreamSender,
-    receiver: &'a mut StreamReceiver,
+    stream: Stream<'a>,
     /// The metadata of packets of the controller.
     metadata: &'a [v1::PacketMetadata],
     clock: Instant,
@@ -30,11 +29,11 @@ pub(in crate::slow_path) struct P4RuntimeControl<'a> {
 impl<'a> P4RuntimeControl<'a> {
     pub(in crate::slow_path) fn new(
         updates: &'a mut live::P4RuntimeControl,
-        (sender, receiver): (&'a StreamSender, &'a mut StreamReceiver),
+        stream: Stream<'a>,
         metadata: &'a [v1::PacketMetadata],
     ) -> Self {
         let (clock, messages) = (Instant::now(), Vec::new());
-        Self { updates, sender, receiver, metadata, clock, messages }
+        Self { updates, stream, metadata, clock, messages }
     }
 }
 
@@ -56,7 +55,7 @@ impl Control for P4RuntimeControl<'_> {
         tokio::task::yield_now().await;
         let clock = self.clock;
         self.updates.turn(&|| reading(clock)).await?;
-        take_messages(self.receiver, &mut self.messages).await?;
+        take_messages(self.stream.receiver, &mut self.messages).await?;
         for message in self.messages.drain(..) {
             match message {
                 Message::Packet(packet) => {
@@ -78,7 +77,7 @@ impl Control for P4RuntimeControl<'_> {
     fn packet_out(&mut self, packet: &[u8]) -> Result<bool, DutError> {
         let payload = packet.to_vec().into();
         let packet = v1::PacketOut { payload, metadata: self.metadata.to_vec() };
-        Ok(self.sender.packet_outs([packet]) > 0)
+        Ok(self.stream.sender.packet_outs([packet]) > 0)
     }
 
     fn flush(&mut self) -> Result<(), DutError> {

@@ -15,7 +15,7 @@ use p4runtime::proto::v1;
 use pipeline::{Switch, TableEntry};
 use throughput::traffic::{Wanted, Workload};
 
-use super::{PACKET_SIZE, Trial};
+use super::{PACKET_SIZE, Trial, ingress};
 use crate::failure::Failure;
 
 /// The number of packets that are tried.
@@ -30,7 +30,7 @@ pub(in crate::dut) fn make(program: Program, wires: Vec<Wire>) -> Result<Traffic
     let schema = p4runtime::p4info::Schema::new(p4info.clone()).map_err(Failure::input)?;
     let mut traffic = Traffic {
         p4info,
-        wires: wires.clone(),
+        wires,
         digest_id: 0,
         name: String::new(),
         beside: Vec::new(),
@@ -43,40 +43,45 @@ pub(in crate::dut) fn make(program: Program, wires: Vec<Wire>) -> Result<Traffic
         Wanted { flows: PACKETS, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
     let made = ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
     let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
-    let trial = Trial { workload: &workload, schema: schema.objects(), wires: &wires };
+    let trial = Trial { workload: &workload, schema: schema.objects(), wires: &[] };
     let all: Vec<(TableId, TableEntry)> =
         workload.entries().map(|(table, entry)| (table, entry.clone())).collect();
-    let mut best: Option<(DigestId, Vec<Emitting>, Vec<v1::TableEntry>)> = None;
+    let mut best: Option<Found> = None;
     for entries in [Vec::new(), all] {
         let messages = entries.iter().map(|(table, entry)| trial.message(*table, entry));
         // Actions in an action profile cannot be written as an entry alone.
         let Some(messages) = messages.collect::<Option<Vec<_>>>() else { continue };
-        for (digest, emitting) in trial.emitting(&entries) {
-            if best.as_ref().is_none_or(|(_, found, _)| emitting.len() > found.len()) {
-                best = Some((digest, emitting, messages.clone()));
+        for (id, emitting) in trial.emitting(&entries) {
+            if best.as_ref().is_none_or(|best| emitting.len() > best.emitting.len()) {
+                best = Some(Found { id, emitting, beside: messages.clone() });
             }
         }
     }
-    let is_wired = wires.iter().any(|wire| wire.0.number == workload.port());
-    let declared = best.as_ref().and_then(|(id, ..)| schema.objects().digests().get(*id));
-    traffic.packets = match (best, declared) {
-        (Some((id, emitting, beside)), Some(declared)) if is_wired => {
+    let declared = best.as_ref().and_then(|best| schema.objects().digests().get(best.id));
+    let entering = ingress(&workload, &traffic.wires);
+    traffic.packets = match (best, declared, entering) {
+        (Some(Found { id, emitting, beside }), Some(declared), Ok(port)) => {
             traffic.digest_id = id.0;
             traffic.name.clone_from(&declared.name);
             traffic.beside = beside;
-            let (port, data_type) = (workload.port(), declared.data.clone());
-            Ok(Packets { port, data_type, emitting })
+            Ok(Packets { port, data_type: declared.data.clone(), emitting })
         }
-        (Some(_), Some(_)) => Err(format!(
-            "Packets enter by port {}, which is not among --port, so digests were not measured.",
-            workload.port()
-        )),
-        (None, _) | (_, None) => Err(
+        (Some(_), Some(_), Err(unconnected)) => {
+            Err(format!("{unconnected}, so digests were not measured."))
+        }
+        (None, ..) | (_, None, _) => Err(
             "No packet of the program emits the same digest each time that it is sent, so digests were not measured."
                 .to_owned(),
         ),
     };
     Ok(traffic)
+}
+
+/// The packets that emit a digest, and the entries with which they do.
+struct Found {
+    id: DigestId,
+    emitting: Vec<Emitting>,
+    beside: Vec<v1::TableEntry>,
 }
 
 impl Trial<'_> {

@@ -12,13 +12,17 @@ fn program(text: &str) -> Program {
     compiled.program.expect("it is valid")
 }
 
-fn wires() -> Vec<Wire> {
-    (1..=3).map(|number| Wire(format!("{number}@lo").parse().expect("a port"))).collect()
+fn wires(ports: std::ops::RangeInclusive<u32>) -> Vec<Wire> {
+    ports.map(|number| Wire(format!("{number}@lo").parse().expect("a port"))).collect()
 }
 
 fn made(text: &str, cpu_port: u32) -> Traffic {
+    made_with(text, cpu_port, wires(1..=3))
+}
+
+fn made_with(text: &str, cpu_port: u32, wires: Vec<Wire>) -> Traffic {
     let place = Place { table: None, cpu_port };
-    make(program(text), wires(), place).unwrap_or_else(|_| panic!("its packets can be made"))
+    make(program(text), wires, place).unwrap_or_else(|_| panic!("its packets can be made"))
 }
 
 #[test]
@@ -48,7 +52,7 @@ fn a_default_action_sends_packets_to_the_controller_and_an_entry_forwards_them()
 #[test]
 fn a_program_of_psa_shows_all_parts() {
     let text = include_str!("../../../../../dut/tests/psa_controller.p4");
-    let found = made(text, PSA_PORT_CPU);
+    let found = made(text, 0xffff_fffd);
     assert_eq!(found.lacks, Vec::<String>::new());
     assert_eq!((found.default_entry, found.packets.flows.len()), (None, FLOWS));
     let values: Vec<&[u8]> = found.metadata.iter().map(|field| &field.value[..]).collect();
@@ -74,10 +78,12 @@ fn what_a_program_does_not_show_is_named() {
     let another_port = made(L2, 254).lacks;
     assert_eq!(another_port.len(), 2, "{another_port:?}");
     assert!(another_port[0].contains("reaches the controller by port 254"), "{another_port:?}");
-    let router = made(include_str!("../../../../../../programs/learning_switch.p4"), 255);
-    assert!(router.lacks[0].contains("no header packet_in"), "{:?}", router.lacks);
-    assert!(router.lacks[1].contains("no header packet_out"), "{:?}", router.lacks);
-    assert_eq!((router.packets.to_controller, router.packets.flows.len()), (None, 0));
+    let learning = made(include_str!("../../../../../../programs/learning_switch.p4"), 255);
+    assert!(learning.lacks[0].contains("no header packet_in"), "{:?}", learning.lacks);
+    assert!(learning.lacks[1].contains("no header packet_out"), "{:?}", learning.lacks);
+    assert_eq!((learning.packets.to_controller, learning.packets.flows.len()), (None, 0));
+    let unconnected = made_with(L2, 255, wires(2..=3)).lacks;
+    assert!(unconnected[0].contains("port 1, which is not among --port"), "{unconnected:?}");
 }
 
 #[test]

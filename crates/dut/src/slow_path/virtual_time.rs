@@ -137,6 +137,11 @@ impl Control for Made {
 /// Measures a switch whose flows are entered by `operation` after the first packet. Returns the
 /// entries that are left in the end, too.
 fn measured(faults: Faults, has_before: bool) -> (Measured, Made) {
+    measured_until(u64::MAX, faults, has_before)
+}
+
+/// Measures a switch like [`measured`], and stops the measurement after a number of steps.
+fn measured_until(steps: u64, faults: Faults, has_before: bool) -> (Measured, Made) {
     let ([near, far], [back, out]) = (memory::line("in", 1 << 12), memory::line("out", 1 << 12));
     let clock = Ticking::default();
     let made = Made {
@@ -170,7 +175,8 @@ fn measured(faults: Faults, has_before: bool) -> (Measured, Made) {
     let stop = AtomicBool::new(false);
     let outlets = vec![Outlet::new(1, near), Outlet::new(2, back)];
     let mut bench = Bench::new(made, outlets, &stop, &clock);
-    let rounds = Rounds { settings: &SETTINGS, stop: &stop, progress: &mut |_, _| {} };
+    let mut progress = |done, _| stop.store(done >= steps, Ordering::Relaxed);
+    let rounds = Rounds { settings: &SETTINGS, stop: &stop, progress: &mut progress };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let found = runtime.block_on(measure(&mut bench, &packets, rounds));
     (found.expect("it can be measured"), bench.into_control())
@@ -228,6 +234,16 @@ fn an_entry_to_the_controller_is_modified() {
     assert_eq!(found.reactions.iter().flatten().count(), 12);
     let first = [(Operation::Insert, 0xff), (Operation::Modify, 1), (Operation::Delete, 1)];
     assert_eq!(made.updates[..3], first);
+}
+
+/// The entry that sends packets to the controller is there when the test is stopped.
+#[test]
+fn a_stopped_measurement_deletes_the_entry_of_its_reaction() {
+    let first_round = 2 * u64::from(SETTINGS.rounds) + 1;
+    let (found, made) = measured_until(first_round, Faults::default(), true);
+    assert_eq!(found.reactions.iter().map(Vec::len).collect::<Vec<_>>(), [4]);
+    let [.., inserted, deleted] = made.updates.as_slice() else { panic!("{:?}", made.updates) };
+    assert_eq!((inserted.0, deleted.0), (Operation::Insert, Operation::Delete));
 }
 
 #[test]
