@@ -2,7 +2,7 @@
 //! and how long packets are not forwarded.
 //!
 //! VERIFY_AND_COMMIT loads a pipeline and clears the tables. RECONCILE_AND_COMMIT keeps what is in
-//! them, and a switch need not support it (P4Runtime 1.5, sections 14 and 15). The pipeline that ran
+//! them, and a switch need not support it (P4Runtime 1.5, section 14). The pipeline that ran
 //! before is put back in the end. A commit deletes entries, so a switch that has some is refused.
 
 mod forwarding;

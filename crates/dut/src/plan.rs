@@ -216,9 +216,17 @@ impl Course<'_> {
             outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
         }
         if let (Some(settings), false) = (&plan.effects, is_stopped()) {
+            let (mut atomicities, mut unimplemented) = (Vec::new(), Vec::new());
+            for atomicity in &settings.atomicities {
+                match session.refusal_of(*atomicity).await? {
+                    None => atomicities.push(*atomicity),
+                    Some(refusal) => unimplemented.push((*atomicity, refusal)),
+                }
+            }
             let mut step = |done, of| watch.step("effects", done, of);
-            let changes = live::Changes { settings, stop, progress: &mut step };
-            outcome.effects = self.effects(session, changes).await?;
+            let changes = live::Changes { settings, atomicities, stop, progress: &mut step };
+            let found = self.effects(session, changes).await?;
+            outcome.effects = found.map(|found| live::Measured { unimplemented, ..found });
         }
         if let (Some(settings), Target::OpenFlow { ports: Some(ports), .. }, false) =
             (&plan.slow_path, self.target, is_stopped())

@@ -21,7 +21,7 @@ use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
-pub(crate) use self::p4runtime::P4RuntimeChannel;
+pub(crate) use self::p4runtime::{P4RuntimeChannel, wire};
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;

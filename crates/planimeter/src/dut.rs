@@ -72,7 +72,8 @@ about a minute. With --quick, each rate is tried once, and no confidence is stat
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
 packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
-which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. For OpenFlow, \
+which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. Other values of --atomicity than \
+continue-on-error are tried with all rules together. For OpenFlow, \
 packets enter by the first --port; flows send them to the second, modified ones to the fourth or back to the first, and packets \
 without a flow leave by the third, if there is one.
   slow-path  OpenFlow: packets that enter by the first --port and go to the controller, and packets that the controller sends to \
@@ -531,6 +532,13 @@ impl Arguments {
             rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
             probes_per_second: packets.probes as f64,
             beside: Duration::from_millis(5),
+            atomicities: self
+                .atomicity
+                .0
+                .iter()
+                .copied()
+                .filter(|one| *one != BatchAtomicity::ContinueOnError)
+                .collect(),
         }
     }
 

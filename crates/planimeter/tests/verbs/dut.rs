@@ -215,15 +215,24 @@ fn packets_show_when_a_switch_obeys() {
         let switch = Switch::of(command, &format!("programs/{program}"), &ports);
         let folder = tempfile::tempdir().expect("a folder");
         let run = folder.path().join("run");
-        let output = effects(&namespace, &switch, program, &run).arg("--quick").output();
-        let output = output.expect("the command runs");
+        // A request is also made atomic in the data plane.
+        let (atomicity, kinds) = match program {
+            "l2.p4" => ("--atomicity=continue-on-error,dataplane-atomic", 9),
+            _ => ("--atomicity=continue-on-error", 6),
+        };
+        let mut command = effects(&namespace, &switch, program, &run);
+        let output = command.args(["--quick", atomicity]).output().expect("the command runs");
         assert_eq!(output.status.code(), Some(0), "{program}: {}", stderr(&output));
         let result = document::result(&run);
         let section = &result["sections"][0];
         assert_eq!(section["id"], "effects");
         let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
         // One rule, and four, are inserted, modified and deleted.
-        assert_eq!(rows(0).len(), 6, "{program}: {}", stdout(&output));
+        assert_eq!(rows(0).len(), kinds, "{program}: {}", stdout(&output));
+        for row in rows(2).iter().skip(6) {
+            assert!(row[0].as_str().expect("a name").ends_with(", dataplane-atomic"), "{row}");
+            assert_eq!(row[2]["value"], 0.0, "nothing is visible in part: {row}");
+        }
         for (times, outcomes) in rows(0).iter().zip(rows(1)) {
             assert_eq!(times[1]["value"], 10.0, "{program}: {times}");
             for column in [2, 4, 5] {
