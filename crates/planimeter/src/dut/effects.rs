@@ -290,7 +290,8 @@ mod tests {
     #[test]
     fn only_an_atomic_request_must_not_be_visible_in_part() {
         let kind = |atomicity, torn| {
-            let summary = Summary { batches: 20, torn, ..Summary::default() };
+            let mut summary = Summary::default();
+            (summary.batches, summary.torn) = (20, torn);
             let silence = Silence::Neither;
             Kind { operation: Operation::Modify, rules: 8, atomicity, silence, summary }
         };
