@@ -2,6 +2,7 @@
 
 mod commits;
 mod conformance;
+mod counters;
 mod document;
 mod effects;
 mod fuzz;
@@ -20,8 +21,8 @@ use std::time::Duration;
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
     BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity,
-    commits as pipelines, live, measure, reads, roles as hand_overs, slow_path as slow,
-    sustained as search, timeouts as expiry, updates as rates,
+    commits as pipelines, counters as ages, live, measure, reads, roles as hand_overs,
+    slow_path as slow, sustained as search, timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -68,7 +69,8 @@ Further values of --occupancy, --atomicity and --table are measured with the lar
   sustained The highest rate of updates that the switch sustains when requests are due by a schedule, and the knee of the \
 response time, by search; only if --plan names it. Insertions and deletions take turns, so the first --occupancy stays. It takes \
 about a minute. With --quick, each rate is tried once, and no confidence is stated.
-  reads     All entries of the table are read again and again.
+  reads     All entries of the table are read again and again. P4Runtime: with --program and --port, also the direct counter \
+of an entry while packets are counted: how old its value is.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
 packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
@@ -345,7 +347,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return fuzz::replay(arguments, file);
     }
     let plan = arguments.plan()?;
-    let is_with_packets = plan.commits.is_some() && !arguments.packets.port.is_empty();
+    let is_with_packets =
+        plan.counters.is_some() || (plan.commits.is_some() && !arguments.packets.port.is_empty());
     let target =
         arguments.target(plan.effects.is_some() || plan.slow_path.is_some() || is_with_packets)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
@@ -405,6 +408,8 @@ impl Arguments {
                 is_rough: self.quick,
             }),
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
+            counters: (with_packets && !is_openflow && has(Test::Reads))
+                .then_some(ages::Settings { readings: if self.quick { 50 } else { 500 } }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
             effects,
             slow_path,

@@ -284,6 +284,27 @@ fn packets_show_what_the_commit_of_a_pipeline_costs() {
 }
 
 #[test]
+fn the_counter_of_an_entry_is_neither_wrong_nor_ahead_of_its_packets() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/l2.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "reads", "l2.p4", &run);
+    let output = command.arg("--quick").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let section = &result["sections"][1];
+    assert_eq!(section["id"], "counter");
+    let rows = section["tables"][0]["rows"].as_array().expect("rows");
+    let value = |row: usize| rows[row][1]["value"].as_f64().expect("a value");
+    assert_eq!((value(0), value(6)), (50.0, 0.0), "{rows:?}");
+    let [sent, arrived, counted] = [7, 8, 9].map(value);
+    assert!(arrived > 0.0 && arrived <= counted && counted <= sent, "{rows:?}");
+}
+
+#[test]
 fn an_interrupted_measurement_with_packets_leaves_no_entry() {
     let Some(namespace) = network() else { return };
     let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
