@@ -2,7 +2,7 @@
 //! and how long packets are not forwarded.
 //!
 //! VERIFY_AND_COMMIT loads a pipeline and clears the tables. RECONCILE_AND_COMMIT keeps what is in
-//! them, and a switch need not support it (P4Runtime 1.5, sections 14 and 15). The pipeline that ran
+//! them, and a switch need not support it (P4Runtime 1.5, section 14). The pipeline that ran
 //! before is put back in the end. A commit deletes entries, so a switch that has some is refused.
 
 mod forwarding;
@@ -20,10 +20,11 @@ use p4runtime::proto::v1::{
     set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
 };
 
-use self::packets::{Bench, Reached};
+use self::packets::Reached;
 use crate::entries::{EntryMaker, key};
 use crate::error::DutError;
 use crate::live::{Traffic, has_same_tables};
+use crate::stream::PacketStream;
 use crate::window::{Operation, Refusal, TIMEOUT};
 
 pub use self::forwarding::Forwarding;
@@ -128,11 +129,11 @@ pub(crate) async fn measure(
         .map(|number| maker.update(number, Operation::Insert))
         .filter_map(entry)
         .collect();
-    let bench = traffic.map(Bench::open).transpose()?;
+    let stream = traffic.map(PacketStream::open).transpose()?;
     let of_packets: HashSet<(u32, Vec<u8>)> =
-        bench.iter().flat_map(Bench::entries).map(identity).collect();
+        stream.iter().flat_map(PacketStream::entries).map(identity).collect();
     let entries = entries.into_iter().filter(|one| !of_packets.contains(&identity(one))).collect();
-    let mut rounds = Rounds { switch, config, entries, bench };
+    let mut rounds = Rounds { switch, config, entries, stream };
     let found = rounds.make(settings.rounds, stop, progress).await;
     let back = rounds.switch.commit(Commit::Verify, before).await;
     let measured = found.map(|measured| Measured { is_same, ..measured });
@@ -160,7 +161,7 @@ struct Rounds {
     /// The entries that are in a table when a pipeline is committed, beside those that packets
     /// need.
     entries: Vec<v1::TableEntry>,
-    bench: Option<Bench>,
+    stream: Option<PacketStream>,
 }
 
 impl Rounds {
@@ -202,7 +203,7 @@ impl Rounds {
         }
         self.switch.insert(&self.entries).await?;
         let packets: Vec<v1::TableEntry> =
-            self.bench.iter().flat_map(Bench::entries).cloned().collect();
+            self.stream.iter().flat_map(PacketStream::entries).cloned().collect();
         self.switch.insert(&packets).await
     }
 
@@ -211,10 +212,10 @@ impl Rounds {
     /// counted.
     async fn commit(&mut self, commit: Commit) -> Result<Result<Committed, Refusal>, DutError> {
         let (mut switch, config) = (self.switch.clone(), self.config.clone());
-        let (answer, forwarding) = match &mut self.bench {
+        let (answer, forwarding) = match &mut self.stream {
             None => (switch.commit(commit, config).await?, None),
-            Some(bench) => {
-                let packets: Vec<v1::TableEntry> = bench.entries().cloned().collect();
+            Some(stream) => {
+                let packets: Vec<v1::TableEntry> = stream.entries().cloned().collect();
                 let call = async move {
                     let began = Instant::now();
                     let answer = switch.commit(commit, config).await?;
@@ -228,7 +229,7 @@ impl Rounds {
                     }
                     Ok(Reached { answer, answered })
                 };
-                let (reached, forwarding) = bench.observe(call).await?;
+                let (reached, forwarding) = stream.observe_commit(call).await?;
                 (reached.answer, Some(forwarding))
             }
         };

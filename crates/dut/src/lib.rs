@@ -4,7 +4,7 @@
 //! [`measure`] becomes the controller of a switch and measures one table: how many entries the
 //! switch inserts, modifies and deletes in a second and after which time it answers ([`updates`]),
 //! which rate it sustains ([`sustained`]),
-//! how fast it sends entries ([`reads`]), and how many it accepts ([`capacity`]). For a P4Runtime
+//! how fast it sends entries ([`reads`]) and how old the values of counters are ([`counters`]), and how many it accepts ([`capacity`]). For a P4Runtime
 //! switch, the entries are made from its own P4Info ([`EntryMaker`]); for an OpenFlow switch, they
 //! are flows that no other controller uses. All are removed again. The two protocols differ only
 //! in the control channel of a session and in that of a measurement with packets.
@@ -22,6 +22,7 @@
 pub mod capacity;
 mod clock;
 pub mod commits;
+pub mod counters;
 pub mod digests;
 pub mod effects;
 mod entries;
@@ -35,6 +36,7 @@ pub mod reads;
 pub mod roles;
 mod session;
 pub mod slow_path;
+mod stream;
 pub mod sustained;
 mod tag;
 #[cfg(test)]

@@ -10,7 +10,8 @@ use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
 use crate::{
-    capacity, commits, digests, live, reads, roles, slow_path, sustained, timeouts, updates,
+    capacity, commits, counters, digests, live, reads, roles, slow_path, sustained, timeouts,
+    updates,
 };
 
 /// The tests that are made, and the entries that they use.
@@ -25,6 +26,9 @@ pub struct Plan {
     pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
+    /// The settings of the test of a counter's age; `None` to leave it out. It is made for P4Runtime
+    /// switches if the [`Target`] has packets, and if they are counted.
+    pub counters: Option<counters::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
     /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
@@ -101,6 +105,8 @@ pub struct Outcome {
     pub sustained: Option<sustained::Measured>,
     /// The rate of reads; `None` if it was not measured.
     pub reads: Option<reads::Measured>,
+    /// The age of a counter; `None` if it was not measured.
+    pub counters: Option<counters::Measured>,
     /// The capacity of the table; `None` if it was not measured.
     pub capacity: Option<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
@@ -147,6 +153,7 @@ pub fn measure(
             updates: Vec::new(),
             sustained: None,
             reads: None,
+            counters: None,
             capacity: None,
             effects: None,
             slow_path: None,
@@ -219,14 +226,31 @@ impl Course<'_> {
             let mut step = |done, of| watch.step("reads", done, of);
             outcome.reads = Some(reads::measure(session, settings, stop, &mut step).await?);
         }
+        if let (Some(settings), Target::P4Runtime { traffic: Some(traffic), .. }, false) =
+            (&plan.counters, self.target, is_stopped())
+            && let Channel::P4Runtime(channel) = session.channel()
+        {
+            let mut step = |done, of| watch.step("counter", done, of);
+            let client = channel.client.clone();
+            let found = counters::measure(&client, traffic, settings, stop, &mut step);
+            outcome.counters = found.await?;
+        }
         if let (Some(settings), false) = (&plan.capacity, is_stopped()) {
             let mut step = |done, of| watch.step("capacity", done, of);
             outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
         }
         if let (Some(settings), false) = (&plan.effects, is_stopped()) {
+            let (mut atomicities, mut unimplemented) = (Vec::new(), Vec::new());
+            for atomicity in &settings.atomicities {
+                match session.refusal_of(*atomicity).await? {
+                    None => atomicities.push(*atomicity),
+                    Some(refusal) => unimplemented.push((*atomicity, refusal)),
+                }
+            }
             let mut step = |done, of| watch.step("effects", done, of);
-            let changes = live::Changes { settings, stop, progress: &mut step };
-            outcome.effects = self.effects(session, changes).await?;
+            let changes = live::Changes { settings, atomicities, stop, progress: &mut step };
+            let found = self.effects(session, changes).await?;
+            outcome.effects = found.map(|found| live::Measured { unimplemented, ..found });
         }
         if let (Some(settings), false) = (&plan.slow_path, is_stopped()) {
             let mut step = |done, of| watch.step("slow path", done, of);

@@ -24,7 +24,7 @@ use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
-pub(crate) use self::p4runtime::{P4RuntimeChannel, Stream, take_messages};
+pub(crate) use self::p4runtime::{P4RuntimeChannel, Stream, take_messages, wire};
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;

@@ -139,6 +139,7 @@ fn short_plan() -> Plan {
         roles: None,
         timeouts: None,
         commits: None,
+        counters: None,
     }
 }
 
@@ -517,6 +518,7 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
         roles: Some(roles::Settings { rounds: 3 }),
         timeouts: None,
         commits: None,
+        counters: None,
     };
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!(found.failures, Vec::<String>::new());

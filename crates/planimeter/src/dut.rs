@@ -2,6 +2,7 @@
 
 mod commits;
 mod conformance;
+mod counters;
 mod digests;
 mod document;
 mod effects;
@@ -22,8 +23,9 @@ use std::time::Duration;
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
     BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity,
-    commits as pipelines, digests as digest_lists, live, measure, reads, roles as hand_overs,
-    slow_path as slow, sustained as search, timeouts as expiry, updates as rates,
+    commits as pipelines, counters as ages, digests as digest_lists, live, measure, reads,
+    roles as hand_overs, slow_path as slow, sustained as search, timeouts as expiry,
+    updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{ServerTls, SwitchConnectionError, Version};
@@ -73,11 +75,13 @@ Further values of --occupancy, --atomicity and --table are measured with the lar
   sustained The highest rate of updates that the switch sustains when requests are due by a schedule, and the knee of the \
 response time, by search; only if --plan names it. Insertions and deletions take turns, so the first --occupancy stays. It takes \
 about a minute. With --quick, each rate is tried once, and no confidence is stated.
-  reads     All entries of the table are read again and again.
+  reads     All entries of the table are read again and again. P4Runtime: with --program and --port, also the direct counter \
+of an entry while packets are counted: how old its value is.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
 packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
-which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. For OpenFlow, \
+which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. Other values of --atomicity than \
+continue-on-error are tried with all rules together. For OpenFlow, \
 packets enter by the first --port; flows send them to the second, modified ones to the fourth or back to the first, and packets \
 without a flow leave by the third, if there is one.
   slow-path  Packets that go to the controller, and packets that the controller sends, --window of them on their way, and then by \
@@ -440,6 +444,8 @@ impl Arguments {
                 is_rough: self.quick,
             }),
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
+            counters: (with_packets && !is_openflow && has(Test::Reads))
+                .then_some(ages::Settings { readings: if self.quick { 50 } else { 500 } }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
             effects,
             slow_path,
@@ -574,6 +580,13 @@ impl Arguments {
             rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
             probes_per_second: packets.probes as f64,
             beside: Duration::from_millis(5),
+            atomicities: self
+                .atomicity
+                .0
+                .iter()
+                .copied()
+                .filter(|one| *one != BatchAtomicity::ContinueOnError)
+                .collect(),
         }
     }
 
@@ -593,7 +606,8 @@ impl Arguments {
         let (mut traffic, mut slow_path, mut digests) = (None, None, None);
         if let Some(file) = &self.packets.program {
             let program = program::load(file, &self.packets.sources)?;
-            if plan.effects.is_some() || (plan.commits.is_some() && !wires.is_empty()) {
+            let is_beside = plan.counters.is_some() || plan.commits.is_some();
+            if plan.effects.is_some() || (is_beside && !wires.is_empty()) {
                 let made = traffic::make(program.clone(), wires.clone(), table, rules)?;
                 traffic = Some(Box::new(made));
             }

@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-/// A packet. Times are those since the request of the commit; packets sent before it are left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Packet {
-    pub(super) sent: Duration,
-    pub(super) arrived: Option<Duration>,
-}
+use crate::stream::Packet;
 
 /// The interruption of forwarding by a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +20,8 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Evaluates packets in the order in which they were sent. `answered` is the time from the
+    /// Evaluates packets in the order in which they were sent, without those that were sent before
+    /// the request. Their times are those since the request. `answered` is the time from the
     /// request to its answer.
     pub(super) fn of(packets: &[Packet], answered: Duration) -> Self {
         let first =

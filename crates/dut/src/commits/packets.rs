@@ -3,16 +3,11 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use p4runtime::proto::v1;
-use rand::RngExt as _;
-
-use super::forwarding::{Forwarding, Packet};
+use super::forwarding::Forwarding;
 use crate::error::DutError;
-use crate::live::{Flow, Outcome, Traffic};
-use crate::outlet::Outlet;
-use crate::tag::Tag;
+use crate::stream::{Packet, PacketStream};
 use crate::window::Refusal;
 
 /// The time between two packets. No switch is overloaded by them.
@@ -32,64 +27,26 @@ pub(super) struct Reached {
     pub(super) answered: Duration,
 }
 
-/// The interfaces and the flow of packets.
-pub(super) struct Bench {
-    outlets: Vec<Outlet>,
-    flow: Flow<v1::TableEntry>,
-    /// The entries of other tables that the packets need.
-    beside: Vec<v1::TableEntry>,
-    /// The port by which the packets leave.
-    leaves: u32,
-    /// The random number by which packets of this measurement are recognised.
-    key: u64,
-    /// The number of the next packet.
-    next: u64,
-}
-
-impl Bench {
-    /// Opens the interfaces, and takes a flow whose packets leave the switch if its entry is there.
-    pub(super) fn open(traffic: &Traffic) -> Result<Self, DutError> {
-        let leaving = traffic.flows.iter().find_map(|flow| match &flow.inserted {
-            Outcome::Leaves { port, .. } => Some((flow, *port)),
-            Outcome::Unseen => None,
-        });
-        let (flow, leaves) = leaving.ok_or(DutError::NoRules)?;
-        Ok(Self {
-            outlets: Outlet::open(&traffic.wires)?,
-            flow: flow.clone(),
-            beside: traffic.beside.clone(),
-            leaves,
-            key: rand::rng().random(),
-            next: 0,
-        })
-    }
-
-    /// Returns the entries that the packets need, in the order in which they are inserted.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &v1::TableEntry> {
-        self.beside.iter().chain([&self.flow.first])
-    }
-
+impl PacketStream {
     /// Sends packets before, during and after a commit, until one is forwarded that was sent after
     /// the call had ended.
-    pub(super) async fn observe(
+    pub(super) async fn observe_commit(
         &mut self,
         call: impl Future<Output = Result<Reached, DutError>>,
     ) -> Result<(Reached, Forwarding), DutError> {
-        let clock = Instant::now();
-        let first = self.next;
+        self.start();
         let mut call = pin!(call);
-        let mut packets: Vec<Packet> = Vec::new();
         let (mut request, mut ended) = (None, None);
         let mut due = Duration::ZERO;
         let mut over = None;
         loop {
-            let now = clock.elapsed();
+            let now = self.now();
             if over.is_none() && now >= due {
-                self.send(&mut packets, &clock)?;
+                self.send()?;
                 // After a pause of this program, overdue packets are not sent in one burst.
                 due = due.max(now.saturating_sub(SPACING)) + SPACING;
             }
-            self.receive(first, &mut packets, &clock)?;
+            self.receive()?;
             if now >= BEFORE && ended.is_none() {
                 request.get_or_insert(now);
                 let polled = std::future::poll_fn(|context| {
@@ -99,12 +56,12 @@ impl Bench {
                     })
                 });
                 if let Some(reached) = polled.await {
-                    ended = Some((clock.elapsed(), reached?));
+                    ended = Some((self.now(), reached?));
                 }
             }
             if let Some((at, _)) = &ended {
                 let is_forwarded =
-                    packets.iter().rev().any(|one| one.sent >= *at && one.arrived.is_some());
+                    self.packets().iter().rev().any(|one| one.sent >= *at && one.arrived.is_some());
                 if is_forwarded || now >= *at + LONGEST {
                     over.get_or_insert(now);
                 }
@@ -120,7 +77,8 @@ impl Bench {
                 patience: LONGEST,
             });
         };
-        let meanwhile: Vec<Packet> = packets
+        let meanwhile: Vec<Packet> = self
+            .packets()
             .iter()
             .filter(|packet| packet.sent >= request)
             .map(|packet| Packet {
@@ -130,44 +88,5 @@ impl Bench {
             .collect();
         let forwarding = Forwarding::of(&meanwhile, reached.answered);
         Ok((reached, forwarding))
-    }
-
-    fn send(&mut self, packets: &mut Vec<Packet>, clock: &Instant) -> Result<(), DutError> {
-        let mut frame = self.flow.packet.clone();
-        Tag { key: self.key, number: self.next }.write(&mut frame);
-        let port = self.flow.port;
-        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number() == port);
-        let outlet = outlet.ok_or(DutError::NoWire { port })?;
-        let sent = clock.elapsed();
-        if outlet.send(&frame)? {
-            packets.push(Packet { sent, arrived: None });
-            self.next += 1;
-        }
-        Ok(())
-    }
-
-    /// Records the packets that have left the switch as they should. `first` is the number of the
-    /// first of `packets`.
-    fn receive(
-        &mut self,
-        first: u64,
-        packets: &mut [Packet],
-        clock: &Instant,
-    ) -> Result<(), DutError> {
-        let (key, leaves) = (self.key, self.leaves);
-        for outlet in &mut self.outlets {
-            let is_right = outlet.number() == leaves;
-            let frames = outlet.receive()?;
-            let now = clock.elapsed();
-            for frame in frames.frames().iter().filter(|_| is_right) {
-                let tag = Tag::read(frame.bytes()).filter(|tag| tag.key == key);
-                let place = tag.and_then(|tag| tag.number.checked_sub(first));
-                let place = place.and_then(|place| usize::try_from(place).ok());
-                if let Some(packet) = place.and_then(|place| packets.get_mut(place)) {
-                    packet.arrived.get_or_insert(now);
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use super::run::Settings;
 use crate::effects::{Classes, Moment, Observation, Silence, Span};
 use crate::error::DutError;
 use crate::outlet::Outlet;
-use crate::window::Operation;
+use crate::window::{BatchAtomicity, Operation};
 
 /// The time in nanoseconds to wait for missing probes after a probe was last sent or arrived.
 /// Probes that are still missing then are lost.
@@ -157,6 +157,7 @@ impl Bench {
     pub(super) async fn change<C: Control>(
         &mut self,
         operation: Operation,
+        atomicity: BatchAtomicity,
         flows: &[&Flow<C::Entry>],
         control: &mut C,
     ) -> Result<Option<Observation>, DutError> {
@@ -165,7 +166,7 @@ impl Bench {
         // Some rule cannot be modified so that packets show it.
         let Some(plans) = plans else { return Ok(None) };
         let entries: Vec<&C::Entry> = plans.iter().map(|plan| plan.entry).collect();
-        control.prepare(operation, &entries)?;
+        control.prepare(operation, atomicity, &entries)?;
         let expected: Vec<Expected<'_>> = plans.iter().map(|plan| plan.expected).collect();
         self.observe(control, flows, &expected).await
     }

@@ -16,10 +16,7 @@ pub(super) fn findings(measured: &Measured) -> Vec<String> {
         let name = commit.name();
         if let Some(answer) = mean(all.iter().map(|one| Some(one.answer))) {
             let packets = mean(forwarded(all)).map_or_else(String::new, |time| {
-                format!(
-                    ", and {} until a packet that was sent afterwards was forwarded",
-                    time.words()
-                )
+                format!("; the first packet after the answer is forwarded after {}", time.words())
             });
             findings
                 .push(format!("pipeline: {name} is answered after {}{packets}.", answer.words()));

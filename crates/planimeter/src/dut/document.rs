@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{commits, digests, effects, roles, slow_path, sustained, timeouts, updates};
+use super::{commits, counters, digests, effects, roles, slow_path, sustained, timeouts, updates};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -60,6 +60,10 @@ pub(super) fn of(
         let (finding, section) = reads_section(found);
         document.findings.extend(finding);
         document.sections.push(section);
+    }
+    if let Some(found) = &outcome.counters {
+        document.findings.extend(counters::findings(found));
+        document.sections.push(counters::section(found));
     }
     if let Some(found) = &outcome.capacity {
         document.findings.push(capacity_finding(found));

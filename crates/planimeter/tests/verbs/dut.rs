@@ -217,15 +217,24 @@ fn packets_show_when_a_switch_obeys() {
         let switch = Switch::of(command, &format!("programs/{program}"), &ports);
         let folder = tempfile::tempdir().expect("a folder");
         let run = folder.path().join("run");
-        let output = effects(&namespace, &switch, program, &run).arg("--quick").output();
-        let output = output.expect("the command runs");
+        // A request is also made atomic in the data plane.
+        let (atomicity, kinds) = match program {
+            "l2.p4" => ("--atomicity=continue-on-error,dataplane-atomic", 9),
+            _ => ("--atomicity=continue-on-error", 6),
+        };
+        let mut command = effects(&namespace, &switch, program, &run);
+        let output = command.args(["--quick", atomicity]).output().expect("the command runs");
         assert_eq!(output.status.code(), Some(0), "{program}: {}", stderr(&output));
         let result = document::result(&run);
         let section = &result["sections"][0];
         assert_eq!(section["id"], "effects");
         let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
         // One rule, and four, are inserted, modified and deleted.
-        assert_eq!(rows(0).len(), 6, "{program}: {}", stdout(&output));
+        assert_eq!(rows(0).len(), kinds, "{program}: {}", stdout(&output));
+        for row in rows(2).iter().skip(6) {
+            assert!(row[0].as_str().expect("a name").ends_with(", dataplane-atomic"), "{row}");
+            assert_eq!(row[2]["value"], 0.0, "nothing is visible in part: {row}");
+        }
         for (times, outcomes) in rows(0).iter().zip(rows(1)) {
             assert_eq!(times[1]["value"], 10.0, "{program}: {times}");
             for column in [2, 4, 5] {
@@ -274,6 +283,27 @@ fn packets_show_what_the_commit_of_a_pipeline_costs() {
     let output = output.expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!stdout(&output).contains("entries before the measurement"), "{}", stdout(&output));
+}
+
+#[test]
+fn the_counter_of_an_entry_is_neither_wrong_nor_ahead_of_its_packets() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/l2.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "reads", "l2.p4", &run);
+    let output = command.arg("--quick").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let section = &result["sections"][1];
+    assert_eq!(section["id"], "counter");
+    let rows = section["tables"][0]["rows"].as_array().expect("rows");
+    let value = |row: usize| rows[row][1]["value"].as_f64().expect("a value");
+    assert_eq!((value(0), value(6)), (50.0, 0.0), "{rows:?}");
+    let [sent, arrived, counted] = [7, 8, 9].map(value);
+    assert!(arrived > 0.0 && arrived <= counted && counted <= sent, "{rows:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ use super::{Control, Moments};
 use crate::effects::{Moment, Span};
 use crate::entries::key;
 use crate::error::DutError;
-use crate::window::{Operation, TIMEOUT};
+use crate::session::wire;
+use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
 /// The number of calls of [`Request::turn`] after which a request is taken to be in the socket. An
 /// answer that a call sees is taken to have arrived at most this number of calls earlier.
@@ -173,6 +174,7 @@ impl Control for P4RuntimeControl {
     fn prepare(
         &mut self,
         operation: Operation,
+        atomicity: BatchAtomicity,
         entries: &[&v1::TableEntry],
     ) -> Result<(), DutError> {
         if operation == Operation::Insert {
@@ -184,7 +186,7 @@ impl Control for P4RuntimeControl {
         }
         let updates = entries.iter().map(|entry| update(operation, entry)).collect();
         let mut client = self.client.clone();
-        let call = async move { client.write(updates, Atomicity::ContinueOnError).await };
+        let call = async move { client.write(updates, wire(atomicity)).await };
         self.request = Request::new(Some(Box::pin(call)));
         Ok(())
     }

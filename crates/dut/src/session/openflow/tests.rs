@@ -43,6 +43,7 @@ fn short_plan() -> Plan {
         roles: None,
         timeouts: None,
         commits: None,
+        counters: None,
     }
 }
 
@@ -194,6 +195,7 @@ fn flows_that_the_switch_loses_are_missing() {
             roles: None,
             timeouts: None,
             commits: None,
+            counters: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
