@@ -185,6 +185,7 @@ mod tests {
             digests: None,
             sustained: None,
             commits: None,
+            counters: None,
             timeouts: Vec::new(),
             late_errors: 0,
             failures: Vec::new(),

@@ -23,11 +23,12 @@ use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowEntry, FlowMaker, FlowMatch, Output, Selector};
 use crate::outlet::Outlet;
-use crate::window::Operation;
+use crate::window::{BatchAtomicity, Operation};
 
 const RULES: usize = 4;
 const ROUNDS: usize = 50;
 const PORTS: u32 = 4;
+const ATOMICITY: BatchAtomicity = BatchAtomicity::ContinueOnError;
 
 /// The bytes by which the switch distinguishes flows: the Ethernet destination.
 type Destination = [u8; 6];
@@ -141,7 +142,12 @@ impl Control for InlineControl {
         Ok(())
     }
 
-    fn prepare(&mut self, operation: Operation, entries: &[&FlowEntry]) -> Result<(), DutError> {
+    fn prepare(
+        &mut self,
+        operation: Operation,
+        _: BatchAtomicity,
+        entries: &[&FlowEntry],
+    ) -> Result<(), DutError> {
         self.prepared = entries.iter().map(|entry| (operation, **entry)).collect();
         (self.moments, self.turn) = (Moments::default(), 0);
         self.changes.clear();
@@ -183,8 +189,12 @@ fn brackets_contain_the_moment_of_change() {
         let queues: Vec<Box<dyn Queue>> = vec![Box::new(queue)];
         Outlet::new(number, Port { name: number.to_string(), queues, counters, recording: None })
     });
-    let settings =
-        Settings { rounds: ROUNDS, probes_per_second: 1e6, beside: Duration::from_micros(500) };
+    let settings = Settings {
+        rounds: ROUNDS,
+        probes_per_second: 1e6,
+        beside: Duration::from_micros(500),
+        atomicities: Vec::new(),
+    };
     let mut bench = Bench::new(outlets.collect(), &settings);
     let maker = FlowMaker::new(FlowMatch::Mac, 1);
     let wires = (1..=PORTS).map(|number| Wire(format!("{number}@lo").parse().expect("a port")));
@@ -207,7 +217,7 @@ fn brackets_contain_the_moment_of_change() {
         control.carry_out(Operation::Insert, &made.beside).await.expect("it is there");
         for _ in 0..ROUNDS {
             for operation in Operation::ALL {
-                let observed = bench.change(operation, &flows, &mut control).await;
+                let observed = bench.change(operation, ATOMICITY, &flows, &mut control).await;
                 let observation = observed.expect("no fault").expect("every state is visible");
                 assert_eq!(observation.rules.len(), RULES);
                 for (probes, truth) in observation.rules.iter().zip(&control.changes) {

@@ -14,7 +14,7 @@ use crate::error::DutError;
 use crate::live::{self, Control as _};
 use crate::session::{Stream, take_messages};
 use crate::tag::Tag;
-use crate::window::{Operation, TIMEOUT};
+use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
 /// A P4Runtime switch.
 pub(in crate::slow_path) struct P4RuntimeControl<'a> {
@@ -45,7 +45,7 @@ impl Control for P4RuntimeControl<'_> {
         operation: Operation,
         entry: &v1::TableEntry,
     ) -> Result<(), DutError> {
-        self.updates.prepare(operation, &[entry])?;
+        self.updates.prepare(operation, BatchAtomicity::ContinueOnError, &[entry])?;
         let clock = self.clock;
         self.updates.turn(&|| reading(clock)).await
     }
