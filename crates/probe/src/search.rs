@@ -40,9 +40,8 @@ use knee::{most, powers};
 pub use observation::Observation;
 use observation::Vote;
 
-/// The number of points, each of which is one rate with its trials, after which a search ends with
-/// the results so far. Twelve doublings, a measurement, its checks and the search for the maximum
-/// take fewer than half of them.
+/// The number of rates after which a search ends with the results so far. Twelve doublings, a
+/// measurement, its checks and the search for the maximum take fewer than half of them.
 const MAX_POINTS: usize = 80;
 /// The maximum number of repetitions of a disturbed trial.
 const MAX_REPEATS: u32 = 3;
@@ -51,7 +50,7 @@ const MAX_REPEATS: u32 = 3;
 /// knee no better.
 const NEAR: f64 = 0.15;
 
-/// The range of a search. Rates are packet-ins per second and switch.
+/// The settings of a search. Rates are packet-ins per second and switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     /// The rate at which the search begins. Lower rates are tried only if this rate is not
@@ -73,8 +72,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Clamps the values of the range: rates above zero, `high` at least `low`, a precision from
-    /// 0.001 to 1, a loss from 0 to 1.
+    /// Returns the settings with values clamped to valid ranges: rates above zero, `high` at least
+    /// `low`, a precision from 0.001 to 1, and a loss from 0 to 1.
     fn in_bounds(self) -> Self {
         let low = self.low.max(f64::MIN_POSITIVE);
         Self {
@@ -93,17 +92,17 @@ impl Range {
 pub struct LossFreeSearch {
     range: Range,
     bracket: Bracket,
-    /// One tally per rate, in ascending order of the rates.
+    /// The votes and observations by rate, in ascending order of the rates.
     tallies: Vec<Tally>,
     points: usize,
-    /// The rate whose trials were all disturbed or ended in silence, if it must be tried again.
-    /// `repeats` is the number of repetitions so far.
+    /// The rate that must be tried again because all of its trials were disturbed or ended in
+    /// silence. `repeats` is the number of repetitions so far.
     again: Option<f64>,
     repeats: u32,
     /// The number of trials that were disturbed.
     disturbed: u32,
-    /// The number of trials of the whole search at whose end the controller was silent;
-    /// `silent_in_row` counts only those of the latest repetitions of one rate.
+    /// The number of trials of the search at whose end the controller was silent. `silent_in_row`
+    /// counts only those of the latest repetitions of one rate.
     silent: u32,
     silent_in_row: u32,
     /// The lowest rate at which every trial was disturbed or ended in silence, after all
@@ -116,11 +115,11 @@ pub struct LossFreeSearch {
 /// The votes and observations of all trials at one rate.
 #[derive(Clone, Debug, Default)]
 struct Tally {
-    /// The requested rate.
+    /// The offered rate that the search requested.
     rate: f64,
     passes: u32,
     fails: u32,
-    /// The number of those `fails` that each stand for a group of trials which were all disturbed
+    /// The number of votes in `fails` that each stand for a group of trials that were all disturbed
     /// by the probe or ended in silence.
     by_probe: u32,
     observations: Vec<Observation>,
@@ -131,13 +130,13 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Returns whether the rate failed, and at least half of its fails stand for disturbed or
-    /// silent trials.
+    /// Returns whether the rate failed, and at least half of the votes against it stand for
+    /// disturbed or silent trials.
     fn failed_by_probe(&self) -> bool {
         self.fails > self.passes && 2 * self.by_probe >= self.fails
     }
 
-    /// Returns the mean answer rate of the trials, or 0 if there were none.
+    /// Returns the mean answer rate of the trials at this rate, or 0 if there were none.
     fn answered(&self) -> f64 {
         let rates = self.observations.iter().map(|observation| observation.received_rate);
         rates.sum::<f64>() / self.observations.len().max(1) as f64
@@ -145,7 +144,7 @@ impl Tally {
 }
 
 impl LossFreeSearch {
-    /// Creates a search in a range. Values out of bounds are clamped.
+    /// Creates a search with these settings. Values out of range are clamped.
     pub fn new(range: Range) -> Self {
         let range = range.in_bounds();
         Self {
@@ -175,8 +174,8 @@ impl LossFreeSearch {
             .or_else(|| self.next_around_maximum())
     }
 
-    /// Returns whether the controller answered nothing, or stopped answering, in every repetition
-    /// of a trial.
+    /// Returns whether the controller stopped for good: in every repetition of a trial, it answered
+    /// nothing or fell silent.
     pub fn has_stopped(&self) -> bool {
         self.stopped
     }
@@ -186,11 +185,12 @@ impl LossFreeSearch {
         let peak = self.peak()?;
         let (at, most) = (self.tallies.get(peak)?, self.tallies.get(peak)?.answered());
         let highest = self.tallies.last()?;
-        // The best rate is the lowest one whose answer rate equals the peak's within the precision.
+        // The best rate is the lowest one whose answer rate equals the highest one within the
+        // precision.
         let enough = |tally: &Tally| tally.answered() >= (1.0 - self.range.precision) * most;
         let best = self.tallies.iter().find(|tally| enough(tally)).map_or(at.rate, |t| t.rate);
         let doubled = (2.0 * highest.rate).min(self.range.high);
-        // Rates that the probe could not offer cannot be answered.
+        // The controller cannot have answered rates that the probe could not offer.
         if most <= 0.0 || highest.failed_by_probe() {
             return None;
         }
@@ -219,7 +219,8 @@ impl LossFreeSearch {
         answered.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(at, _)| at)
     }
 
-    /// Returns a rate halfway between the one with the most power and its more distant neighbour.
+    /// Returns a rate halfway between the rate with the most power and the more distant of its
+    /// neighbours.
     fn next_around_knee(&self) -> Option<f64> {
         let powers = powers(self.loss_free_observations(1.0));
         let top = most(&powers)?;
@@ -253,7 +254,7 @@ impl LossFreeSearch {
         self.take(rate, &observations);
     }
 
-    /// Evaluates the trials of a point as votes, and updates the search with them.
+    /// Converts the trials at a rate to votes, and updates the search with them.
     fn take(&mut self, rate: f64, observations: &[Observation]) {
         self.points += 1;
         let mut votes = Votes::default();
@@ -306,7 +307,8 @@ impl LossFreeSearch {
         }
     }
 
-    /// Returns the tally of a rate, which is created if there is none yet.
+    /// Returns the votes and observations at a rate, which are empty if the rate was not tried
+    /// before.
     fn tally(&mut self, rate: f64) -> &mut Tally {
         let at = self.tallies.partition_point(|tally| tally.rate < rate);
         if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {

@@ -40,7 +40,7 @@ pub struct Config {
     pub topology: TopologySource,
     /// The plan: the trials of the run.
     pub plan: Plan,
-    /// The conditions that decide the exit status, such as `rtt.p99 < 5ms`.
+    /// The conditions on the results that decide the exit status, such as `rtt.p99 < 5ms`.
     pub thresholds: Vec<String>,
     /// The destinations of results.
     pub output: Output,
@@ -105,16 +105,16 @@ pub struct SwitchOverride {
     pub first: u32,
     /// The index of the last switch.
     pub last: u32,
-    /// The number of packet-ins per second.
+    /// The number of packet-ins per second of each of these switches.
     pub rate: Option<f64>,
-    /// The distribution of inter-arrival times.
+    /// The distribution of these switches' inter-arrival times.
     pub arrivals: Option<Arrivals>,
-    /// The time after the start of traffic at which the switches begin to send, in addition to
+    /// The time after the start of traffic at which these switches begin to send, in addition to
     /// their [`Timing::start_stagger`].
     pub start_delay: Option<Duration>,
-    /// The time before the end of traffic at which the switches stop sending.
+    /// The time before the end of traffic at which these switches stop sending.
     pub stop_delay: Option<Duration>,
-    /// The file of captured frames that the switches send.
+    /// The file of captured frames that these switches send.
     pub replay: Option<PathBuf>,
 }
 
@@ -131,9 +131,9 @@ pub struct Controller {
     pub onos_rest: Option<String>,
     /// The user name and the password for [`Controller::onos_rest`].
     pub onos_credentials: (String, String),
-    /// The ONOS driver in the generated netcfg, such as `bmv2`.
+    /// The name of the ONOS driver in the generated netcfg, such as `bmv2`.
     pub onos_driver: String,
-    /// The ONOS pipeconf in the generated netcfg.
+    /// The name of the ONOS pipeconf in the generated netcfg.
     pub onos_pipeconf: String,
     /// Whether ONOS is made to forget devices, hosts and netcfg before and after every trial.
     pub onos_forget: bool,
@@ -160,7 +160,7 @@ pub enum ProcessSelector {
     Ssh {
         /// The argument of `ssh`, such as `user@host`.
         target: String,
-        /// The process on that host.
+        /// The selection of the process on the remote host.
         process: Box<ProcessSelector>,
     },
 }
@@ -188,9 +188,9 @@ pub struct P4Runtime {
     /// The P4Info file in text format that switches report from the start; without it, switches
     /// wait for the controller to push a pipeline.
     pub p4info: Option<PathBuf>,
-    /// The device configuration that belongs to `p4info`.
+    /// The file with the device configuration that belongs to `p4info`.
     pub device_config: Option<PathBuf>,
-    /// The cookie that belongs to `p4info`.
+    /// The pipeline cookie that belongs to `p4info`.
     pub cookie: u64,
     /// The encoding of port numbers in packet-in metadata.
     pub port_form: PortForm,
@@ -200,8 +200,8 @@ pub struct P4Runtime {
     /// The name of the table whose entries become idle with [`Load::IdleTimeout`] (empty for the
     /// first table of the pipeline that has idle time-outs).
     pub idle_table: String,
-    /// The CPU port: the port through which a program exchanges packets with controllers, where
-    /// programs are run.
+    /// The number of the port through which a P4 program exchanges packets with controllers. It is
+    /// used if the switches run a program.
     pub cpu_port: u32,
 }
 
@@ -212,7 +212,7 @@ pub enum PortForm {
     /// servers.
     #[default]
     Canonical,
-    /// The full width of the field.
+    /// The full width of the field, with leading zeros.
     FullWidth,
 }
 
@@ -264,7 +264,8 @@ pub struct Traffic {
 /// The rule that determines when switches send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// Every packet-in has a due time that is fixed before the run; answers change nothing.
+    /// An open loop: every packet-in has a due time that is fixed before the run and does not
+    /// depend on answers.
     Open,
     /// A closed loop: at most `window` packet-ins per switch wait for an answer, and each answer
     /// triggers the next packet-in. A packet-in without an answer for `give_up` leaves the window
@@ -283,38 +284,40 @@ pub enum Mode {
 /// The distribution of inter-arrival times, scaled so that its mean is one over the rate.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Arrivals {
-    /// Equal times; the switches are staggered evenly.
+    /// Equal inter-arrival times. Switches of the same rate are staggered evenly.
     #[default]
     Constant,
-    /// Equal times; switches of the same rate all send at the same moments.
+    /// Equal inter-arrival times. Switches of the same rate all send at the same moments.
     InPhase,
-    /// Exponentially distributed times, that is a Poisson process.
+    /// Exponentially distributed inter-arrival times, that is, a Poisson process.
     Exponential,
-    /// Times uniform between `1 - spread` and `1 + spread` times the mean; `spread` is in 0 to 1.
+    /// Inter-arrival times uniform between `1 - spread` and `1 + spread` times the mean; `spread`
+    /// is in 0 to 1.
     Uniform {
-        /// Half the width of the distribution over the mean.
+        /// The ratio of half the width of the distribution to its mean.
         spread: f64,
     },
-    /// Normally distributed times; negative values are drawn again.
+    /// Normally distributed inter-arrival times; negative values are drawn again.
     Normal {
-        /// The standard deviation over the mean.
+        /// The ratio of the standard deviation to the mean.
         deviation: f64,
     },
-    /// Pareto distributed times; `shape` is above 1, so that the mean exists.
+    /// Pareto distributed inter-arrival times; `shape` is above 1, so that the mean exists.
     Pareto {
-        /// The tail index.
+        /// The tail index of the Pareto distribution.
         shape: f64,
     },
-    /// Gamma distributed times; `shape` is above 0. Shape 1 is the exponential distribution.
+    /// Gamma distributed inter-arrival times; `shape` is above 0. Shape 1 is the exponential
+    /// distribution.
     Gamma {
-        /// The shape parameter k.
+        /// The shape parameter k of the gamma distribution.
         shape: f64,
     },
     /// Inter-arrival times read from a file: one number of seconds per line, or the time stamps of
     /// a capture. The times are used unchanged (the rate is ignored), and repeat from the start at
     /// the end of the file.
     Replay {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
 }
@@ -322,10 +325,10 @@ pub enum Arrivals {
 /// The frame inside a packet-in.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Frame {
-    /// Ethernet, IPv4, and TCP with the SYN flag.
+    /// A TCP SYN segment in an IPv4 packet and an Ethernet frame.
     #[default]
     TcpSyn,
-    /// Ethernet, IPv4 and UDP.
+    /// A UDP datagram in an IPv4 packet and an Ethernet frame.
     Udp,
     /// The frames of a pcap or pcapng file in order, repeated from the start at the end.
     Replay(PathBuf),
@@ -371,7 +374,7 @@ pub enum Generator {
     /// The addresses of the emulated hosts, in turn.
     #[default]
     Hosts,
-    /// A new address each time, counting up.
+    /// Consecutive addresses, each one higher than the previous one.
     Serial,
     /// Random addresses.
     Random,
@@ -473,7 +476,7 @@ pub struct Plan {
 /// The parameters that a run varies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanKind {
-    /// A single point.
+    /// One setting: a single rate and a single number of switches.
     Point,
     /// Every combination of rates and numbers of switches.
     Sweep {
@@ -499,7 +502,7 @@ pub enum PlanKind {
         /// The largest loss that counts as loss-free, as a fraction.
         loss: f64,
     },
-    /// The tests of RFC 8456.
+    /// All tests of RFC 8456 in the given set.
     Rfc8456(Tests),
 }
 
@@ -559,7 +562,7 @@ pub struct Rfc8456 {
 pub struct Output {
     /// The run directory; a new one under `runs/` if `None`.
     pub directory: Option<PathBuf>,
-    /// Whether the progress bar is off.
+    /// Whether the progress bar is hidden.
     pub quiet: bool,
     /// Whether `result.json` is printed on standard output instead of the table.
     pub json: bool,
@@ -570,7 +573,7 @@ pub struct Output {
 pub struct DeviceAddress {
     /// The device id.
     pub device_id: u64,
-    /// The number of the switch, counted up from the first id. It equals the device id, unless all
+    /// The number of the switch, counted up from the first id. It equals the device id unless all
     /// devices share one id.
     pub number: u64,
     /// The address that the switch's server listens on.

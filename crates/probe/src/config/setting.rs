@@ -60,9 +60,9 @@ impl Kind {
 pub(super) enum Limits {
     /// No range is checked, or the syntax of the value ensures it.
     Free,
-    /// A plain number.
+    /// The smallest and the largest number, without a unit.
     Number(f64, f64),
-    /// A duration, in seconds.
+    /// The shortest and the longest duration, in seconds.
     Seconds(f64, f64),
 }
 
@@ -127,7 +127,7 @@ impl Setting {
         self.limits.text()
     }
 
-    /// Returns key, default, range and example on one line.
+    /// Returns the key, the default, the range and the example of the setting on one line.
     pub fn facts(&self) -> String {
         let default = if self.default.is_empty() { "not set" } else { self.default };
         let mut facts = format!("Key {}, default {default}", self.key);

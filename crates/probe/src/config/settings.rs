@@ -20,7 +20,7 @@ pub(super) mod traffic;
 
 use super::setting::{Kind, Limits, Setting};
 
-/// The values that most settings share; a row overrides the others.
+/// The default fields of a setting's row; a row overrides the fields in which it differs.
 const BASE: Setting = Setting {
     key: "",
     flag: "",

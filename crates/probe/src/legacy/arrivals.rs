@@ -1,6 +1,6 @@
 //! Inter-arrival times of OFCProbe, defined by a mean in milliseconds and a distribution.
 
-/// The distribution of the times between two events of a switch.
+/// The distribution of the times between two sending events of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Interval {
     /// The mean in milliseconds; positive and finite.

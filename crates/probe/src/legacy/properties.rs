@@ -17,7 +17,7 @@ pub(super) struct Property {
     pub(super) line: usize,
 }
 
-/// All keys of a file.
+/// All keys of a properties file with their values.
 pub(super) type Properties = BTreeMap<String, Property>;
 
 pub(super) fn read(path: &Path) -> Result<Properties, LegacyError> {
@@ -55,7 +55,8 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\x0c' | '\r')
 }
 
-/// Returns whether a line ends with an odd number of backslashes.
+/// Returns whether a line ends with an odd number of backslashes, so that the next line continues
+/// it.
 fn continues(line: &str) -> bool {
     line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
 }

@@ -4,12 +4,12 @@ use crate::account::NOTABLE;
 use crate::metrics::Metric;
 use crate::outcome::{Completion, Saturated, Trial};
 
-/// The observation of one trial.
+/// The figures of one trial by which it votes on the offered rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The measured rate of offered packet-ins per second, over all switches.
+    /// The number of offered packet-ins per second, as measured over all switches.
     pub offered_rate: f64,
-    /// The rate of answered packet-ins per second, over all switches.
+    /// The number of answered packet-ins per second, as measured over all switches.
     pub received_rate: f64,
     /// The number of packet-ins due in the measured window, without those that flow rules handled.
     pub wanted: u64,
@@ -25,24 +25,25 @@ pub struct Observation {
     pub rtt_mean: Option<f64>,
     /// The longest time between two answers, as a share of the measured window.
     pub longest_gap: f64,
-    /// Whether a backlog certainly grew, so that a longer trial would have lost packet-ins.
+    /// Whether it is certain that a backlog grew, so that a longer trial would have lost
+    /// packet-ins.
     pub falling_behind: bool,
-    /// Whether there was or may have been a backlog, so that the response time depends on the
+    /// Whether there was, or may have been, a backlog, so that the response time depends on the
     /// length of the trial.
     pub backlogged: bool,
-    /// Whether the probe itself was the limit, so that the rate was not offered.
+    /// Whether the probe was the limit, so that the rate was not offered.
     pub limited_by_probe: bool,
-    /// Whether the controller answered nothing, or stopped answering before the end.
+    /// Whether the controller answered nothing, or stopped answering before the end of the trial.
     pub silent: bool,
 }
 
 /// The vote of a trial on the offered rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// The rate is loss-free. Delays of the probe only ever cause losses, so a disturbed trial may
-    /// pass too.
+    /// The rate is loss-free. A disturbed trial may pass too, since delays of the probe can only
+    /// cause additional losses.
     Pass,
-    /// The rate is not loss-free, and the probe does not explain why.
+    /// The rate is not loss-free, and delays of the probe do not explain why.
     Fail,
     /// Delays of the probe may explain the loss, or the rate was not offered.
     Disturbed,
@@ -51,8 +52,8 @@ pub(super) enum Vote {
 }
 
 impl Observation {
-    /// Extracts the observation from a trial. A trial that could not be run counts as if everything
-    /// was lost.
+    /// Extracts the observation from a trial. A trial that could not be run counts as if all
+    /// packet-ins were lost.
     pub fn of(trial: &Trial) -> Self {
         let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
         let counts = &trial.counts;
@@ -86,7 +87,7 @@ impl Observation {
         }
     }
 
-    /// Returns the vote. `tolerance` is the share of packet-ins that may be lost.
+    /// Returns the vote of the trial. `tolerance` is the share of packet-ins that may be lost.
     pub(super) fn vote(&self, tolerance: f64) -> Vote {
         if self.silent {
             return Vote::Silent;

@@ -11,7 +11,8 @@ use crate::config::{
     TopologySource,
 };
 
-/// Implements [`Value`] for a type whose values are words; the first spelling is the canonical one.
+/// Implements [`Value`] for a type whose values are words. The first spelling of each value is the
+/// canonical one.
 macro_rules! words {
     ($type:ty, $what:literal, { $($value:path = $name:literal $(| $alias:literal)*),+ $(,)? }) => {
         impl Value for $type {
@@ -128,7 +129,7 @@ impl Value for PlanName {
     }
 }
 
-/// The forms of [`Arrivals`], for messages.
+/// The accepted forms of an inter-arrival distribution ([`Arrivals`]), which error messages list.
 const ARRIVALS: &[&str] = &[
     "constant",
     "constant:in-phase",
@@ -228,7 +229,7 @@ impl Value for Frame {
     }
 }
 
-/// The forms of [`TopologySource`], for messages.
+/// The accepted forms of a topology ([`TopologySource`]), which error messages list.
 const TOPOLOGIES: &[&str] =
     &["none", "linear", "tree:FANOUT", "leaf-spine:SPINES", "graphml:FILE", "links:FILE"];
 
@@ -271,7 +272,7 @@ fn positive(text: &str, what: &str) -> Result<u32, Rejection> {
 #[derive(Debug, Default)]
 pub(in crate::config) struct Process(pub(in crate::config) Option<ProcessSelector>);
 
-/// The forms of [`Process`], for messages.
+/// The accepted forms of a process selection ([`Process`]), which error messages list.
 const PROCESSES: &[&str] = &["auto", "none", "pid:NUMBER", "name:TEXT", "ssh:USER@HOST:name:TEXT"];
 
 impl Value for Process {
@@ -450,7 +451,7 @@ impl Value for Secret {
     }
 }
 
-/// Splits `name:parameter`.
+/// Splits a text of the form `name:parameter`. The parameter is `None` if there is no colon.
 fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(':') {
         Some((name, parameter)) => (name, Some(parameter)),
@@ -458,7 +459,8 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the rejection of a text whose word is unknown, lacks its parameter, or has one too many.
+/// Returns the rejection of a text that has an unknown word, lacks the parameter of its word, or
+/// has a parameter that its word does not take.
 fn wrong_form(text: &str, what: &str, forms: &[&str]) -> Rejection {
     let name = split(text).0;
     match forms.iter().find(|form| split(form).0 == name) {
