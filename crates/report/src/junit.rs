@@ -1,4 +1,4 @@
-//! JUnit XML, the form in which CI systems read the results of tests.
+//! Writes JUnit XML, the format in which continuous integration systems read the results of tests.
 
 use std::io::{self, Cursor};
 
@@ -14,11 +14,11 @@ pub enum Outcome<'a> {
     Passed,
     /// The test failed, for this reason.
     Failed(&'a str),
-    /// The test was not made, for this reason.
+    /// The test was not run, for this reason.
     Skipped(&'a str),
 }
 
-/// A test.
+/// A test and its outcome.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// The group that the test belongs to.
@@ -31,10 +31,9 @@ pub struct Case<'a> {
     pub output: String,
 }
 
-/// Returns a file with a test suite.
+/// Returns the JUnit XML of a test suite with these test cases.
 ///
-/// # Errors
-/// Returns an error if the text cannot be written as XML.
+/// # Errors Returns an error if the text cannot be written as XML.
 pub fn suite(name: &str, cases: &[Case<'_>]) -> io::Result<String> {
     let count = |is_counted: fn(&Outcome<'_>) -> bool| {
         cases.iter().filter(|case| is_counted(&case.outcome)).count().to_string()

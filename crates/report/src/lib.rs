@@ -44,7 +44,7 @@ pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
 
 /// Returns a warning if this build is not optimised, because figures about the speed of Planimeter
-/// itself then mean nothing. `what` names what the figures are about.
+/// itself are then meaningless. `what` names the subject of the figures.
 #[must_use]
 pub fn unoptimised(what: &str) -> Option<String> {
     let built = if cfg!(debug_assertions) {

@@ -66,7 +66,7 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
         out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
     }
     let subjects = distinct(shown.iter().map(|row| row.base.subject.as_str()));
-    // A subject that all rows share is not repeated in each of them.
+    // A subject that all rows share is not repeated in each row.
     let place = |row: &Row<'_>| match subjects.as_slice() {
         [_] => row.base.place.clone(),
         _ => place(row),
@@ -158,7 +158,7 @@ pub(super) fn stated(of: &Quantity) -> String {
     }
 }
 
-/// Formats a difference with its interval in percent of the base.
+/// Formats a difference and its interval in percent of the value in the base.
 pub(super) fn percent(change: Change, base: &Quantity) -> String {
     if base.value == 0.0 {
         // If the base is zero, there is no percentage, so the difference itself is shown.

@@ -265,8 +265,8 @@ fn is_sharded(case: &Case) -> bool {
     matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// Returns the number of the colour for a case, which depends on its storage. Sharded storages and
-/// those with two replicas have other colours.
+/// Returns the number of the colour in which a case is plotted. It depends on the storage, and on
+/// whether the storage is sharded or has two replicas.
 fn hue(case: &Case) -> usize {
     let storage =
         Storage::ALL.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);

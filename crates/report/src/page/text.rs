@@ -28,7 +28,7 @@ pub enum Tone {
     Plain,
     /// The message is good news.
     Good,
-    /// The message says that figures are doubtful.
+    /// The message warns that figures are doubtful.
     Warning,
     /// The message is bad news.
     Bad,

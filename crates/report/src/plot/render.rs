@@ -43,8 +43,8 @@ impl Plot {
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let inner = (width.pixels() * INNER_HEIGHT).clamp(150.0, 420.0);
         let fitted = Width::new(width.pixels() - 100.0);
-        // About one tick per 80 pixels across and per 45 upwards, with a minimum for narrow
-        // drawings.
+        // There is about one tick per 80 pixels horizontally and per 45 pixels vertically, with a
+        // minimum for narrow drawings.
         let wanted =
             |length: f64, each: f64, least: f64| (length / each).round().max(least) as usize;
         let x = Scale::fit_in(&self.x, self.x_values(), wanted(width.pixels(), 80.0, 6.0), fitted);
@@ -121,7 +121,8 @@ impl Plot {
         let lines = self.lines.iter().flat_map(|l| l.points.iter());
         let ends = lines.flat_map(|p| {
             let (low, high) = p.spread.ends(p.y).unwrap_or((p.y, p.y));
-            // On a logarithmic axis the lower end may be negative; the mean still counts.
+            // On a logarithmic axis, the lower end of the interval may be negative. The mean is
+            // then still shown.
             [low, p.y, high]
         });
         let floor = match self.y.from_zero {
