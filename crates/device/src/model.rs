@@ -75,7 +75,8 @@ pub struct FunctionModel {
     pub function: Function,
     /// The measurement of the cell that has only this function.
     pub measurement: Measurement,
-    /// The test of whether the function costs the same for every packet; `None` without samples.
+    /// The result of the test whether the function costs the same for every packet, or `None`
+    /// without samples.
     pub shift: Option<Shift>,
 }
 
@@ -108,7 +109,7 @@ pub struct Delta {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The baseline of a setting has no delays, so there is nothing to compare functions with.
+    /// The baseline of a setting has no delays, with which functions could be compared.
     #[error("the baseline ({setting}) has no delays; measure it, or go on with the campaign")]
     NoBaseline {
         /// The setting whose baseline has no delays.
@@ -131,8 +132,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Derives a model from the cells of a campaign with at most one function. Those cells are the
-    /// training set of Helm et al. A function without delays is left out.
+    /// Derives a model from a campaign. The cells without a function or with a single one are used;
+    /// they are the training set of Helm et al. A function without delays is left out.
     ///
     /// # Errors
     /// Returns a [`ModelError`] if a baseline has no delays.

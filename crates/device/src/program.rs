@@ -1,8 +1,8 @@
 //! Splits a P4 program into basic functions, path by path, and predicts each path with a model.
 //!
-//! A path is the sequence of things that happen to one packet: parser states, the action that each
-//! table runs, one side of each condition, and the headers that the deparser emits. A path is split
-//! into *parts*:
+//! A path is the sequence of steps in the processing of one packet: parser states, the action that
+//! each table runs, one side of each condition, and the headers that the deparser emits. A path is
+//! split into *parts*:
 //!
 //! | part | stands for |
 //! | --- | --- |
@@ -83,12 +83,13 @@ pub struct Overview {
     pub longest: Path,
     /// Each decision in program order, with the number of paths through it.
     pub passes: Vec<Passes>,
-    /// Whether it was recorded along each path which headers are valid. If not, both sides of
-    /// conditions on validity were followed and all headers emitted, so `ways` and the length of
+    /// Whether the valid headers were recorded along each path. If they were not, both sides of
+    /// conditions on validity were followed and all headers were emitted, so that `ways` and the
+    /// length of
     /// `longest` are upper limits.
     pub follows_validity: bool,
-    /// The work of collecting the paths: how often a partial path, which may stand for several
-    /// merged ones, was changed.
+    /// The amount of work for collecting the paths: the number of times that a partial path, which
+    /// may stand for several merged paths, was changed.
     pub steps: u64,
 }
 
@@ -129,11 +130,10 @@ pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
     walk::program(program)
 }
 
-/// Returns statistics of all paths of a program, however many there are.
+/// Returns statistics of all paths of a program, which may be too many to list.
 ///
-/// # Errors
-/// Returns a [`PathError`] if no packet reaches the end of the program, or if too many states
-/// differ.
+/// # Errors Returns a [`PathError`] if no packet reaches the end of the program, or if too many
+/// states differ.
 pub fn overview(program: &Program) -> Result<Overview, PathError> {
     walk::overview(program)
 }
@@ -222,7 +222,7 @@ impl Model {
     }
 }
 
-/// Returns the occurrences of parts in `parts` that `left` lacks.
+/// Returns the parts, with their number of occurrences, that `parts` contains and `left` lacks.
 fn missing(left: &Parts, parts: &Parts) -> Parts {
     let lacks = parts.iter().map(|(part, count)| {
         (part.clone(), count.saturating_sub(left.get(part).copied().unwrap_or(0)))
