@@ -1,7 +1,8 @@
 //! The reasons why a switch rejects a request, with their numbers in either version.
 //!
-//! An emulated switch determines the reason once and answers in whichever version it speaks; a
-//! controller reads an error and looks up its name. OpenFlow 1.0.0, 5.4.4; OpenFlow 1.3.5, 7.4.4.
+//! An emulated switch determines the reason and encodes it in the version that it speaks. A
+//! controller reads type and code of an error and looks up the name of the reason. OpenFlow 1.0.0,
+//! 5.4.4; OpenFlow 1.3.5, 7.4.4.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ macro_rules! error_reasons {
     ($($(#[$meta:meta])* $reason:ident $name:literal $v1_0:expr, $v1_3:expr;)*) => {
         /// A reason for which at least one version has a type and a code.
         ///
-        /// The names are those of the specification, formed from type and code; where the versions
-        /// differ in the name only, that of 1.3 is used.
+        /// The names are those of the specification, formed from type and code. Where the versions
+        /// differ only in the name, the name in 1.3 is used.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorReason {
@@ -46,7 +47,7 @@ error_reasons! {
     /// The peer has no permission to connect.
     HelloEperm "HELLO_FAILED/EPERM" Some((0, 1)), Some((0, 1));
 
-    /// The header's version is not the one agreed on.
+    /// The version in the request's header differs from the negotiated one.
     BadRequestBadVersion "BAD_REQUEST/BAD_VERSION" Some((1, 0)), Some((1, 0));
     /// The message type is unknown.
     BadRequestBadType "BAD_REQUEST/BAD_TYPE" Some((1, 1)), Some((1, 1));
@@ -160,7 +161,7 @@ error_reasons! {
     FlowModTableFull "FLOW_MOD_FAILED/TABLE_FULL" Some((3, 0)), Some((5, 1));
     /// The table that the flow-mod names does not exist.
     FlowModBadTableId "FLOW_MOD_FAILED/BAD_TABLE_ID" None, Some((5, 2));
-    /// The entry overlaps another one, and the flow-mod asked for a check of overlaps.
+    /// The entry overlaps another one, and the flow-mod requests a check for overlaps.
     FlowModOverlap "FLOW_MOD_FAILED/OVERLAP" Some((3, 1)), Some((5, 3));
     /// The sender has no permission for the flow-mod.
     FlowModEperm "FLOW_MOD_FAILED/EPERM" Some((3, 2)), Some((5, 4));

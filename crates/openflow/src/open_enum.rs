@@ -1,9 +1,9 @@
 //! Enumerations and bit sets that preserve unknown values.
 //!
 //! A Rust `enum` would have to reject values that a newer specification or a vendor defines, or
-//! carry them in a variant that can also hold the known ones. A newtype with named constants is
-//! canonical: every wire value has exactly one representation, so decoding and encoding again
-//! cannot change it, and `match` works on the constants.
+//! contain them in a variant that can also contain known values. In a newtype with named constants,
+//! every wire value has exactly one representation. Decoding and encoding therefore cannot change a
+//! value, and `match` works with the constants.
 
 /// Declares a newtype over an unsigned integer with named values.
 ///
@@ -69,7 +69,7 @@ macro_rules! bit_set {
         fields! { $name }
 
         impl $name {
-            /// No bit set.
+            /// The value in which no bit is set.
             $vis const NONE: Self = Self(0);
             $($(#[$bit_meta])* $vis const $bit: Self = Self($number);)*
 
