@@ -20,7 +20,7 @@
 //!   windows beside every packet.
 //!
 //! Every interval assumes that the samples are independent and identically distributed. Successive
-//! packets often are not; the caller decides what counts as a sample.
+//! packets often are not independent, so the caller must decide what counts as a sample.
 //!
 //! ```
 //! use statistics::{Confidence, Difference, Estimate, proportion};
@@ -35,9 +35,9 @@
 //! ```
 //!
 //! All intervals are based on one special function, the regularized incomplete beta function, and
-//! on its inverse, which is found by robust bisection. This crate evaluates the function itself:
-//! other implementations need a number of steps proportional to the number of samples, or stop
-//! before they converge.
+//! on its inverse, which is found by robust bisection. This crate evaluates the function itself,
+//! because other implementations need a number of steps proportional to the number of samples, or
+//! stop before they converge.
 
 mod beta;
 mod condition;
