@@ -13,20 +13,20 @@ use tables::{DigestLoop, DigestSender};
 /// of workers can be.
 const MARGIN: u64 = 256;
 
-/// The difference between a measured program and the program of its workload.
+/// The change that is made to the program of a workload before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// The program as it is.
+    /// The program is measured without changes.
     #[default]
     AsWritten,
-    /// Packets change table entries by this method.
+    /// In the measured program, packets change table entries by this method.
     Method(UpdateMethod),
-    /// All tables have this storage.
+    /// In the measured program, all tables have this storage.
     Storage(TableStorage),
 }
 
 impl Variant {
-    /// Returns this variant of a program.
+    /// Returns the program with this change.
     pub(crate) fn of(self, mut program: Program) -> Program {
         match self {
             Self::AsWritten => program,
@@ -40,8 +40,8 @@ impl Variant {
 }
 
 /// Returns the program with this update method for all tables whose entries packets change. With
-/// the method `Change`, each such table has two replicas, as in the paper. Only the method
-/// `Pointer` locks entries or gives each worker its own replica.
+/// the method `Change`, each such table has two replicas, as in the paper. Only with
+/// the method `Pointer`, tables keep their locks on entries and their replicas for each worker.
 fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     let actions = std::mem::take(&mut program.actions);
     for table in &mut program.tables {

@@ -76,20 +76,21 @@ pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
     /// The members and groups of action profiles and selectors to which the entries refer.
     pub(crate) members: Members,
-    /// The number of the flow for which each entry was generated: the first whose lookup failed.
+    /// The number of the flow for which each entry was generated. This is the first flow whose
+    /// lookup failed.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
     /// The tables for which entries could not be generated, each with the reason, as sentences.
     pub(crate) refused: Vec<String>,
     /// The flows that use an entry which packets write and which another flow uses too.
     pub(crate) shared: BTreeSet<usize>,
-    /// The error if packets are processed endlessly; no entries were generated after they were
-    /// found.
+    /// The error to report if packets are processed endlessly. After such packets were found, no
+    /// entries were generated.
     pub(crate) endless: Option<Endless>,
 }
 
-/// Returns the action for each table with which sample packets score best, and their score. Every
-/// action of every table is tried in turn.
+/// Returns the choice of an action for each table with which sample packets score best, and its
+/// score. Every action of every table is tried in turn.
 pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
@@ -188,7 +189,7 @@ pub(crate) fn fill(
     Ok(Filled { entries, members, made_for, score, refused, shared, endless })
 }
 
-/// The entries that have been made so far, for packets of one recipe.
+/// The entries that have been made so far for packets, with the actions of one recipe.
 struct Filler<'p> {
     program: &'p Program,
     recipe: &'p Recipe,
@@ -345,7 +346,7 @@ fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     }
 }
 
-/// Notes why no entries can be generated for a table, unless a reason is noted already.
+/// Records why no entries can be generated for a table, unless a reason is recorded already.
 fn refuse(refused: &mut Vec<String>, table: &str, why: &str) {
     let beginning = format!("no entries can be generated for table {table}: ");
     if !refused.iter().any(|known| known.starts_with(&beginning)) {

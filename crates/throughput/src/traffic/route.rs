@@ -27,8 +27,8 @@ const MAX_BITS: u64 = 8 * 65_535;
 pub(crate) struct Route {
     /// The number of packet bits that the parser reads on this route.
     pub(crate) bits: u64,
-    /// The headers that the parser extracts, in order: the type of each and its offset in the
-    /// packet, in bits.
+    /// The headers that the parser extracts, in order. Each is given by its type and its offset in
+    /// the packet in bits.
     pub(crate) headers: Vec<(CompositeId, u64)>,
     /// The packet bits on which the route depends, with their required values.
     pub(crate) fixed: Vec<Fixed>,
@@ -63,8 +63,8 @@ fn first_parser(arguments: &[ir::PackageArgument]) -> Option<ParserId> {
     })
 }
 
-/// The name of a stored value: the variable that contains it, and the numbers of the fields and
-/// stack elements that lead to it.
+/// The name of a stored value. It consists of the variable that contains the value, and the numbers
+/// of the fields and stack elements that lead to the value.
 type Key = (VariableId, Vec<u32>);
 
 /// A value that the symbolic execution knows: a constant, or a copy of packet bits.
