@@ -11,8 +11,8 @@
 //!   next packet. Costs also add in the rate: R = L / (c_0 + sum of c_i).
 //! * **Union bound**: only the distributions are known. Let D = D_0 + sum of X_i, where X_i is the
 //!   cost of function i. A packet exceeds a sum of bounds only if it exceeds one of the bounds, so
-//!   the probabilities of violations add. X_i is not measured alone, but for any m it exceeds d - m
-//!   only if D_0 + X_i, which is measured, exceeds d, or if D_0 is below m.
+//!   the probabilities of violations add. X_i is not measured alone. However, for any m, it exceeds
+//!   d - m only if D_0 + X_i, which is measured, exceeds d, or if D_0 is below m.
 //!
 //! The delays of levels (equations 9 and 10) are the same for the pipelined and the
 //! run-to-completion device.

@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(ErrorReason::from_codes(Version::V1_3, 0xffff, 0), None);
     }
 
-    /// In both specifications, the codes of a type count from 0 without gaps.
+    /// Both specifications number the codes of each type from 0 without gaps.
     #[test]
     fn codes_have_no_gaps() {
         for version in [Version::V1_0, Version::V1_3] {

@@ -24,8 +24,8 @@ macro_rules! open_enum {
         impl $name {
             $($(#[$value_meta])* $vis const $value: Self = Self($number);)*
 
-            /// Returns the name that the specification gives the value, or `None` if it does not
-            /// define the value.
+            /// Returns the name of the value in the specification, or `None` if the specification
+            /// does not define the value.
             $vis const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$value => Some(stringify!($value)),)*

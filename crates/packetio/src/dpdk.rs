@@ -11,8 +11,8 @@
 //!   (`ethtool -K INTERFACE tso off gso off`). The packet sockets of [`crate::af_packet`] need no
 //!   such setting.
 //! * The server of a `net_memif` must run when its client is opened. A closed device is only
-//!   stopped, because the driver does not survive its removal. If it is opened again with the same
-//!   arguments, it is restarted.
+//!   stopped, because the driver does not survive its removal. If the device is opened again with
+//!   the same arguments, it is restarted.
 
 mod shim;
 

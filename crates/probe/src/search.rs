@@ -17,9 +17,10 @@
 //! not stopped.
 //!
 //! *The maximum.* Above the loss-free rate, a controller that loses some packet-ins may still
-//! answer more than below it, while one that collapses answers fewer. The search doubles the rate
-//! until it has tried twice the rate with the most answers. It then halves the gaps on both sides
-//! of that rate as long as a rate with more answers could be in them.
+//! answer more packet-ins per second than below it, while a controller that collapses answers
+//! fewer. The search doubles the rate until it has tried twice the rate with the most answers. It
+//! then halves the gaps on both sides of that rate as long as they may contain a rate with more
+//! answers.
 //!
 //! *The knee* ([`knee`]) is searched for among the trials that passed without a backlog, up to the
 //! loss-free rate; beyond it, the response time depends on the length of the trial. The power of a

@@ -112,8 +112,8 @@ pub struct Function {
     pub description: Option<String>,
     /// The parts of a P4 program that this function consists of, as
     /// `planimeter device predict --program` names them: `table exact 32`, `extract 112`,
-    /// `assign 48`. To predict a program, it is split into such parts, and the functions that
-    /// consist of these parts supply the costs.
+    /// `assign 48`. To predict the delay of a program, Planimeter splits the program into such
+    /// parts and adds the costs of the functions that consist of these parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consists_of: Vec<String>,
 }

@@ -130,7 +130,8 @@ impl Machine {
 
     /// Returns whether the block counts as disturbed. This is the case if the machine was slow, if
     /// threads of the measurement waited for a processor, if other programs used their cores, or if
-    /// the median delay of the block is far above that of the cell's other blocks.
+    /// the median delay of the block is more than [`Self::UNLIKE`] times that of the cell's other
+    /// blocks.
     #[must_use]
     pub fn disturbed(self) -> bool {
         let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);

@@ -165,8 +165,8 @@ impl SharedCapture {
     }
 
     /// Writes a frame. After an error, nothing more is written, because an incomplete record makes
-    /// the rest of a capture unreadable. A frame that is too long for a capture is refused with
-    /// `InvalidInput`; later frames are still written.
+    /// the rest of a capture unreadable. The error `InvalidInput`, for a frame that is too long for
+    /// a capture, is an exception: later frames are still written.
     pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut output = self.output();

@@ -167,8 +167,9 @@ impl Grid {
     }
 
     /// Divides the columns that are shown among the lines of a row, so that each line fits into
-    /// `room` characters. A row is a single line unless the columns are too wide together and the
-    /// last one holds figures, which must not be cut. Text in the last column is shortened instead.
+    /// `room` characters. A row has several lines only if the columns are too wide together and
+    /// the last column contains figures, which must not be cut. If the last column contains text,
+    /// the text is shortened instead.
     fn lines(&self, shown: &[usize], widths: &[usize], room: usize) -> Vec<Vec<usize>> {
         let [before @ .., last] = shown else { return Vec::new() };
         let beside = room.saturating_sub(self.needed(before, widths) + GAP);
