@@ -32,7 +32,7 @@ const SMALLEST_SHRUNK: usize = 512;
 /// The largest size of an entry's parameters in bytes.
 const MAX_PARAMETERS: usize = 32;
 
-/// A table with exact keys that grows on demand; see the module.
+/// A table with exact keys that grows on demand. The module documentation describes its use.
 pub struct ExactTable {
     layout: Layout,
     shape: Shape,
@@ -102,9 +102,9 @@ impl ExactTable {
         Self::stored(Storage::Inline, EntryLock::None, key_bits, parameter_bytes, actions)
     }
 
-    /// Creates an empty table in any storage; see [`ExactTable::new`] for the sizes. In storages
-    /// with an index, entries can be locked ([`Sharing::Locked`]) only if `lock` is
-    /// [`EntryLock::PerEntry`]; the buckets of inline storage always have a lock.
+    /// Creates an empty table in any storage, with the sizes that [`ExactTable::new`] describes. In
+    /// storages with an index, entries can be locked ([`Sharing::Locked`]) only if `lock` is
+    /// [`EntryLock::PerEntry`]. The buckets of inline storage always have a lock.
     ///
     /// # Errors
     /// Returns an error in the cases of [`ExactTable::new`].
@@ -189,8 +189,8 @@ impl ExactTable {
         self.body.memory()
     }
 
-    /// Returns the access of one thread. `writing` has a bit for each action that writes its entry;
-    /// the first action has the lowest bit. Actions after the first 64 do not write.
+    /// Returns the access of one thread. `writing` has a bit for each action that writes its entry.
+    /// The first action has the lowest bit. Actions after the first 64 do not write.
     ///
     /// The functions of the access may be called while the table is alive and unchanged. After a
     /// change, the caller must make new accesses.
@@ -203,8 +203,8 @@ impl ExactTable {
     /// zeros.
     ///
     /// # Errors
-    /// Returns an error if the key exists or memory does not suffice; then the entries are
-    /// unchanged.
+    /// Returns an error, and leaves the entries unchanged, if the key exists or memory does not
+    /// suffice.
     pub fn insert(
         &mut self,
         key: u128,

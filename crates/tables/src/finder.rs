@@ -36,13 +36,12 @@ use links::Links;
 /// The largest width of a packed key in bits.
 const MAX_KEY: u32 = 128;
 
-/// The largest number of entries for which a search is not rebuilt to save memory. It is compared
-/// with the largest number of entries since the search was last built. If no entries are left, the
-/// limit is an eighth of this number.
+/// A search that has never had more than this number of entries since it was last built is not
+/// rebuilt to save memory. If no entries are left, an eighth of this number is the limit.
 const SMALLEST_REBUILT: usize = 512;
 
 /// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
-/// value. See the module.
+/// value.
 pub struct Finder {
     fields: Vec<MatchField>,
     // Searchers hold the address of the body, which must not change when the finder is moved.
@@ -66,7 +65,7 @@ struct Body {
     few: Few,
 }
 
-/// A change of the entries that was prepared and that searching threads do not see yet.
+/// A change of the entries that has been prepared but that searching threads do not see yet.
 struct Pending {
     prepared: Prepared,
     link: Link,
@@ -170,8 +169,8 @@ impl Finder {
     /// without priorities must differ in their matches.
     ///
     /// # Errors
-    /// Returns an error if the matches do not fit the fields or memory does not suffice; then
-    /// nothing has changed.
+    /// Returns an error, and changes nothing, if the matches do not fit the fields or memory does
+    /// not suffice.
     pub fn insert(
         &mut self,
         matches: &[FieldMatch],
@@ -388,9 +387,10 @@ impl Searcher {
         }
     }
 
-    /// Prefetches the memory that the searches for these keys read first. Does so only if keys have
-    /// up to 64 bits, are matched by prefix, and are too many for a linear search. The caller may
-    /// do other work before it calls [`Searcher::find_all`], which finds the entries.
+    /// Prefetches the memory that the searches for these keys read first. Does nothing unless keys
+    /// have up to 64 bits and are matched by prefix, and there are too many entries for a linear
+    /// search. The caller may do other work before it calls [`Searcher::find_all`], which finds the
+    /// entries.
     ///
     /// # Safety
     /// The finder must be alive, and no thread may change it during the call.
@@ -450,8 +450,8 @@ impl Search {
     }
 }
 
-/// The kind of a search by rules with priorities. The other two kinds are [`SHORT`], a search by
-/// prefixes of keys of one word, and [`MEDIUM`], a search by prefixes of keys of two words.
+/// The constant for searches by rules with priorities. The other kinds of searches are [`SHORT`],
+/// by prefixes of keys of one word, and [`MEDIUM`], by prefixes of keys of two words.
 const RULES: u8 = 0;
 const SHORT: u8 = 1;
 const MEDIUM: u8 = 2;

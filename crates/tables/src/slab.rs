@@ -26,7 +26,7 @@ use crate::sync::lock;
 const FIRST: usize = 4096;
 const MAX: usize = 2 << 20;
 
-/// An allocator of values of one type, each with a fixed address; see the module.
+/// An allocator of values of one type, each with a fixed address.
 pub struct Slab<T> {
     places: Mutex<Places>,
     values: PhantomData<T>,

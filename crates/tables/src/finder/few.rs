@@ -1,4 +1,4 @@
-//! A linear search among a handful of prefixes. If a table has few entries, comparing a key with
+//! Searches linearly among a handful of prefixes. If a table has few entries, comparing a key with
 //! each of them takes less time than a search in the trie. Several keys are compared at once.
 
 use crate::packing::Packed;
