@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_used_again_when_nobody_sees_it_and_at_once_if_nobody_did() {
+    fn a_block_is_reused_only_when_no_worker_can_reach_it() {
         let (arena, mut writer, domain) = (Arena::new(), Writer::default(), Domain::new());
         let first = writer.make(&arena, &[1, 2]).unwrap();
         writer.roll_back();

@@ -745,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_names_is_asked_for_and_what_one_named_that_is_gone_is_not() {
+    fn the_addresses_in_existing_entries_are_prefetched() {
         let named = 0x1234_5678_u64;
         let mut values = [0; 16];
         values[8..].copy_from_slice(&named.to_ne_bytes());
@@ -825,7 +825,7 @@ mod tests {
     }
 
     #[test]
-    fn what_entries_behind_full_buckets_name_is_asked_for() {
+    fn addresses_in_entries_of_overflowed_buckets_are_prefetched() {
         for (key_bits, bytes) in [(32, 8), (64, 8), (104, 8), (128, 16)] {
             let mut table = ExactTable::new(key_bits, bytes, 2).unwrap();
             let count = if cfg!(miri) { 60 } else { 3000_u64 };
@@ -897,7 +897,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_with_a_number_names_is_asked_for() {
+    fn addresses_in_numbered_entries_are_prefetched() {
         let mut table = ExactTable::numbered(Storage::Inline, EntryLock::None, 16, 2).unwrap();
         let named = |number: u64| (number * 0x1_0000).to_ne_bytes();
         for number in 1..=200_u64 {

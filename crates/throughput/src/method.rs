@@ -16,12 +16,12 @@ const MARGIN: u64 = 256;
 /// The change that is made to the program of a workload before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// The program is measured without changes.
+    /// No change: the program is measured as it was written.
     #[default]
     AsWritten,
-    /// In the measured program, packets change table entries by this method.
+    /// A change of the method by which packets change table entries.
     Method(UpdateMethod),
-    /// In the measured program, all tables have this storage.
+    /// A change of the storage of all tables.
     Storage(TableStorage),
 }
 
