@@ -1,9 +1,9 @@
 //! Reasons why a flow has no finite bound.
 //!
-//! The cross traffic at the servers of a flow's path came over other servers, so the reason may lie
-//! at any server from which data can reach the path: an overloaded server; a cycle of servers in
-//! which delays grow from round to round; a server that is exactly full, which may never catch up
-//! with a burst; or an unbounded arrival curve.
+//! The cross traffic at the servers of a flow's path has passed other servers, so the reason may
+//! lie at any server from which data can reach the path: an overloaded server, a cycle of servers
+//! in which delays grow from round to round, a server that is exactly full and may never catch up
+//! with a burst, or an unbounded arrival curve.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -210,7 +210,8 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// Returns a list of names as text for a sentence; only the first few of many names.
+/// Returns a list of names as text for a sentence. If there are many names, only the first few are
+/// listed.
 fn names(mut names: impl ExactSizeIterator<Item = String>) -> String {
     let count = names.len();
     let first: Vec<String> = names.by_ref().take(NAMED).map(|name| format!("'{name}'")).collect();

@@ -276,8 +276,8 @@ impl Order<'_> {
     /// Returns the class that sends next. `heads` has the size of each class's first packet.
     ///
     /// # Errors
-    /// If no class may send at the time `now`, the error is the time at which one may, or `None` if
-    /// no packet waits.
+    /// If no class may send at the time `now`, the error is the time at which a class may send, or
+    /// `None` if no packet waits.
     fn pick(
         &mut self,
         now: &Rational,
@@ -353,7 +353,7 @@ impl Order<'_> {
             || heads.iter().enumerate().filter_map(|(class, head)| Some((class, (*head)?)));
         let size = |class: usize| heads.get(class).copied().flatten();
         if *entered {
-            // Continue or end the current turn.
+            // The current turn continues or ends.
             let left = left.get_mut(*at).ok_or(None)?;
             match size(*at) {
                 Some(size) if size <= &*left => {
