@@ -22,7 +22,7 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     kind: Kind,
-    /// The deadline; the interrupt counts as set after it.
+    /// The deadline. The interrupt counts as set after it.
     end: Option<Instant>,
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::{Curve, Rational};
 
-    /// Returns a curve of many pieces; two different seeds yield curves without a common structure.
+    /// Returns a curve of many pieces. Two different seeds yield curves without a common structure.
     fn long(seed: i64) -> Curve {
         let stairs = |period| Curve::staircase(1, Rational::ratio(period, 10)).expect("a curve");
         stairs(7 + seed).sum(&stairs(11 + seed)).expect("a sum")

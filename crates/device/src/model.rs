@@ -61,7 +61,8 @@ pub enum Source {
 pub struct SettingModel {
     /// The setting under which all of these measurements were made.
     pub setting: Setting,
-    /// The measurement of the baseline f0, with its delays M_0.
+    /// The measurement of the baseline f0 (the device with its baseline functions only), with its
+    /// delays M_0.
     pub f0: Measurement,
     /// The functions f_1, f_2, ... that were added to the baseline, with their delays M_1, M_2, ...
     pub functions: Vec<FunctionModel>,
@@ -132,8 +133,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Derives a model from a campaign. The cells without a function or with a single one are used;
-    /// they are the training set of Helm et al. A function without delays is left out.
+    /// Derives a model from a campaign. The cells without a function or with a single one are used.
+    /// They are the training set of Helm et al. A function without delays is left out.
     ///
     /// # Errors
     /// Returns a [`ModelError`] if a baseline has no delays.

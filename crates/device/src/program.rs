@@ -18,7 +18,7 @@
 //! | `emit 112` | a header of 112 bits that the deparser emits |
 //!
 //! A model whose functions declare what they [consist of](crate::campaign::Function::consists_of)
-//! covers these parts with its functions, the largest function first; the parts of the baseline are
+//! covers these parts with its functions, the largest function first. The parts of the baseline are
 //! free. Parts that remain have no measurement and are listed.
 //!
 //! A condition on the validity of a header is decided by the path so far, unless the header is

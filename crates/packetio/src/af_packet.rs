@@ -40,7 +40,7 @@ const UPKEEP: u32 = 128;
 const LONGEST: usize = (512 << 10) + 256;
 
 /// Opens an interface for a number of workers, with the largest receive rings that suit this
-/// machine. An interface that is down can be opened; its port is then down too.
+/// machine. An interface that is down can be opened. Its port is then down too.
 ///
 /// # Errors
 /// Returns an [`OpenError`] if there is no such Ethernet interface, or this process may not open

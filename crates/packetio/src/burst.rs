@@ -32,7 +32,7 @@ pub struct Burst {
 #[derive(Debug, Default)]
 pub struct Frame {
     buffer: Box<[u8]>,
-    /// The offset and the length of the packet in the buffer, as `offset + length * LINE`; the
+    /// The offset and the length of the packet in the buffer, as `offset + length * LINE`. The
     /// offset is less than a line. Both are in one word, because frames are moved word by word.
     /// Loading a word whose two halves were just written separately would stall, and a further word
     /// per frame would increase the number of cache lines that cores exchange.

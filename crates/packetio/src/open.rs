@@ -16,7 +16,7 @@ pub struct PortSpec {
     pub source: Source,
 }
 
-/// The source and the destination of a port's packets.
+/// The device or the files from which a port receives packets, and to which it sends them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {

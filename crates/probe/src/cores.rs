@@ -41,8 +41,8 @@ pub(crate) fn claim(core: usize) -> bool {
 /// The file that holds the scheduling priority of the session's group of threads (autogroup).
 const GROUP: &str = "/proc/self/autogroup";
 
-/// A raised priority of this session's threads over those of other sessions; dropping it restores
-/// the former priority.
+/// A raised priority of this session's threads over those of other sessions. Dropping the guard
+/// restores the former priority.
 #[derive(Debug)]
 pub(crate) struct Precedence {
     /// The group's former priority, or `None` if the kernel does not group threads by session.

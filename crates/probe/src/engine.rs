@@ -3,8 +3,8 @@
 //! A trial has one immutable [`TrialPlan`], which all engine threads share, and one conductor, the
 //! thread that leads the trial and sends orders to the engine threads. Each engine thread owns some
 //! of the switches with everything that belongs to them, records what happens to them, and returns
-//! its record at the end. A trial may be spread over several processes, called *ranks* as in MPI;
-//! each rank then runs a part of the switches.
+//! its record at the end. A trial may be spread over several processes, called *ranks* as in MPI.
+//! Each rank then runs a part of the switches.
 //!
 //! This module holds what both protocols share: how threads are started, when a thread sends,
 //! samples and ends ([`pace`], [`ending`]), and its record ([`recorder`]). The protocols differ in

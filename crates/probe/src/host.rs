@@ -19,7 +19,7 @@ pub(crate) fn stolen() -> Duration {
 ///
 /// Packets are due all the time, so a thread that loses a share of the time in pauses is late for
 /// at least that share of its packets. Late packets of a share of 1/1000 may determine the 99.9th
-/// percentile, the highest one in a result; a smaller share mostly affects the maximum alone. The
+/// percentile, the highest one in a result. A smaller share mostly affects the maximum alone. The
 /// stolen time is a sum over all cores, so one thread lost at most this share, and the note may be
 /// unnecessary.
 const NOTED: f64 = 1e-3;

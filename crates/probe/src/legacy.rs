@@ -29,7 +29,7 @@ pub struct Legacy {
     /// The values of this probe's settings. A key appears once, except for `switch`, of which each
     /// occurrence adds a value.
     pub settings: Vec<LegacySetting>,
-    /// Notes on keys that have no counterpart or work differently; each begins with file and line.
+    /// Notes on keys that have no counterpart or work differently. Each begins with file and line.
     pub notes: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub enum LegacyError {
     /// Some lines of the file are wrong. Displays one line for each of them.
     #[error("{}", lines(faults))]
     Invalid {
-        /// All faults; there is at least one.
+        /// All faults of the files. There is at least one.
         faults: Vec<LegacyFault>,
     },
 }
@@ -79,11 +79,11 @@ pub struct LegacyFault {
 
 /// Reads a `config.ini` of OFCProbe or P4RCProbe, and the files that it names: `topology.ini`,
 /// GraphML, and `ofSwitch.ini` with the settings of single switches. The original tools look for
-/// these files in their working directory; this function looks in the folder of `path`.
+/// these files in their working directory. This function looks in the folder of `path`.
 ///
 /// # Errors
 ///
-/// Returns an error if a file cannot be read; an error about invalid lines names all of them.
+/// Returns an error if a file cannot be read. An error about invalid lines names all of them.
 pub fn read(path: &Path) -> Result<Legacy, LegacyError> {
     let properties = properties::read(path)?;
     translate::translate(path, properties)

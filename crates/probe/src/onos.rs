@@ -34,7 +34,7 @@ const PIPECONFS: [(&str, &str); 5] = [
     ("org.onosproject.pipelines.fabric-spgw", "org.onosproject.pipelines.fabric"),
     ("p4-tutorial-pipeconf", "org.onosproject.p4tutorial.pipeconf"),
 ];
-/// The applications that make ONOS listen for OpenFlow; either of them suffices.
+/// The applications that make ONOS listen for OpenFlow. Either of them suffices.
 const OPENFLOW: [&str; 2] = ["org.onosproject.openflow", "org.onosproject.openflow-base"];
 
 /// A connection to an ONOS instance through its REST interface.

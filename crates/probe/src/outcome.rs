@@ -19,7 +19,7 @@ use statistics::{Estimate, can_state};
 
 /// The name of the schema of [`RunResult`].
 pub const SCHEMA: &str = "planimeter.probe.result";
-/// The version of the schema; it increases when a field changes its meaning or disappears.
+/// The version of the schema. It increases when a field changes its meaning or disappears.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of a whole run.
@@ -199,11 +199,11 @@ pub struct Counts {
     #[serde(default)]
     pub unsent: u64,
     /// The number of due packets that flow rules of the controller forwarded without sending
-    /// anything to the controller; always 0 unless switches run their flow tables.
+    /// anything to the controller. It is always 0 unless switches run their flow tables.
     #[serde(default)]
     pub forwarded_by_rules: u64,
-    /// The number of due packets that were dropped, by a flow rule or because none matched; always
-    /// 0 unless switches run their flow tables.
+    /// The number of due packets that were dropped, by a flow rule or because none matched. It is
+    /// always 0 unless switches run their flow tables.
     #[serde(default)]
     pub dropped_by_rules: u64,
     /// The number of packet-ins that were answered, including late answers.
@@ -381,7 +381,7 @@ impl From<StatedLatency> for Latency {
 }
 
 /// Values over time since the first packet was due (warm-up included). All vectors have one value
-/// per interval; the last interval may be shorter.
+/// per interval. The last interval may be shorter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The start of the measure window, in seconds since the first packet was due.

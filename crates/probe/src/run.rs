@@ -142,7 +142,7 @@ pub fn run(
 }
 
 /// Runs like [`run`], with the switches divided among several processes, the ranks of a group. This
-/// process must be the first rank; the others call [`follow`].
+/// process must be the first rank. The others call [`follow`].
 ///
 /// # Errors
 ///
@@ -527,7 +527,7 @@ impl Runner<'_> {
     }
 }
 
-/// Runs the command between trials, `plan.between`; an interrupt stops it.
+/// Runs the command between trials, `plan.between`. An interrupt stops it.
 ///
 /// # Errors
 ///

@@ -131,9 +131,9 @@ impl Topology {
     /// * A tree with fanout k links switch i > 0 to its parent (i - 1) / k.
     /// * A leaf-spine topology makes the first switches spines, and all others leaves.
     /// * A GraphML file must name at least `switch_count` nodes. The first ones, in the order of
-    ///   the file, become the switches; edges to other nodes are left out, and a note says how
+    ///   the file, become the switches. Edges to other nodes are left out, and a note says how
     ///   many.
-    /// * A links file counts switches from 1; links of a switch beyond `switch_count` are left out,
+    /// * A links file counts switches from 1. Links of a switch beyond `switch_count` are left out,
     ///   and a note says how many.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Topology {
         self.peers_of(switch).iter().map(|(own, _)| *own)
     }
 
-    /// Returns the ports of a switch that carry no link, ascending; its hosts are attached to
+    /// Returns the ports of a switch that carry no link, ascending. Its hosts are attached to
     /// these.
     pub fn free_ports(&self, switch: SwitchIndex) -> impl Iterator<Item = Port> + '_ {
         let mut linked = self.link_ports(switch).peekable();

@@ -4,7 +4,7 @@
 //! orders, samples the use of both hosts, and merges the records at the end. Every wait checks the
 //! interrupt flag, so that an interrupted trial ends soon: only a request to the controller's REST
 //! interface delays it, by a few seconds. A run may be spread over several processes, called
-//! *ranks* as in MPI; the first of them leads the others.
+//! *ranks* as in MPI. The first of them leads the others.
 
 mod assemble;
 pub(crate) mod delays;

@@ -1,7 +1,7 @@
 //! Reports of bounds on delay and backlog in a network: the table, `result.json`, and plots of
 //! curves.
 //!
-//! The input is the result of [`calculus::network::Analyser`]; nothing here computes a bound. Every
+//! The input is the result of [`calculus::network::Analyser`]. Nothing here computes a bound. Every
 //! form states the analysis and the convention of a bound, and how close a simulated run came to
 //! it.
 

@@ -1,7 +1,7 @@
 //! Writes the CSV files of a controller benchmark (RFC 4180, with a header row).
 //!
 //! Every row names its point of the sweep completely, so that a file can be read without the
-//! others. Units are part of the column names; shares and indexes have no unit. A cell without a
+//! others. Units are part of the column names. Shares and indexes have no unit. A cell without a
 //! measurement is empty.
 
 use std::fmt::{self, Display};

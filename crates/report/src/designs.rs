@@ -1,7 +1,7 @@
 //! Reports of comparisons of table designs: terminal tables, `report.html`, `result.json`,
 //! `cases.csv`.
 //!
-//! The input is [`tables::measure::Findings`]; nothing here measures. This module has what all
+//! The input is [`tables::measure::Findings`]. Nothing here measures. This module has what all
 //! forms share: the names of designs, estimates with their confidence intervals, and the answer to
 //! the question of the run.
 

@@ -92,11 +92,12 @@ pub enum CreateError {
     },
 }
 
-/// Some files of a run directory could not be written; the others were.
+/// The error that some files of a run directory could not be written. The other files were
+/// written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", list(.failures))]
 pub struct WriteError {
-    /// The files that could not be written; never empty.
+    /// The files that could not be written. There is at least one.
     pub failures: Vec<FileFailure>,
     /// The paths of the files that were written in spite of the failures.
     pub written: Vec<PathBuf>,

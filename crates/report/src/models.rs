@@ -1,7 +1,7 @@
 //! Reports of device models: terminal tables, `report.html` with heat maps, `result.json` and
 //! `cells.csv`.
 //!
-//! The input is what [`device`] derived, predicted and verified; nothing here computes a delay.
+//! The input is what [`device`] derived, predicted and verified. Nothing here computes a delay.
 
 mod heat;
 mod json;

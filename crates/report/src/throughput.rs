@@ -1,7 +1,7 @@
 //! Reports of throughput benchmarks of P4 programs: terminal table, `report.html`, `result.json`
 //! and `cases.csv`.
 //!
-//! The input is [`throughput::run::Findings`] for each number of table entries; nothing here
+//! The input is [`throughput::run::Findings`] for each number of table entries. Nothing here
 //! measures.
 
 mod findings;
@@ -157,7 +157,7 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
 }
 
 /// Formats the share of a packet's time that table lookups take. The share is a difference of two
-/// measurements and may be negative by chance; if it is negative, the text states only the upper
+/// measurements and may be negative by chance. If it is negative, the text states only the upper
 /// end of the interval, or `none` if that is not positive either.
 fn saved(share: &Estimate) -> String {
     if share.mean >= 0.0 {

@@ -130,8 +130,9 @@ impl Exposure {
         is_usable.then_some(Self { repetitions, packet_median, control_median })
     }
 
-    /// Returns, for each repetition and each of its packets, whether censoring keeps the packet: no
-    /// interrupt hit its window, and the control windows before and after it are not slow.
+    /// Returns, for each repetition and each of its packets, whether censoring keeps the packet.
+    /// It does if no interrupt occurred while the packet was processed, and the control windows
+    /// before and after it are not slow.
     pub fn quiet_packets(&self) -> Vec<Vec<bool>> {
         let of = |repetition: &Repetition| {
             let mut before = repetition.first_control;

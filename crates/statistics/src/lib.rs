@@ -13,9 +13,10 @@
 //! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
 //!   relative to a base.
 //! * **Agreement** ([`Criterion`]) with a published value follows from an interval over rounds and
-//!   two nested regions ([`Region`]) that were fixed before the measurement. The interval of a rate,
-//!   a time or a ratio is that of its logarithms ([`Noise`]), because such figures are positive and
-//!   their noise multiplies them; that of a share or a difference is Student's interval as it is.
+//!   two nested regions ([`Region`]) that were fixed before the measurement. The interval of a
+//!   rate, a time or a ratio is that of its logarithms ([`Noise`]), because such figures are
+//!   positive and their noise multiplies them; that of a share or a difference is Student's
+//!   interval as it is.
 //! * **Stalls of the host** ([`exposure`]) are distinguished from delays of a function by control
 //!   windows beside every packet.
 //!

@@ -224,7 +224,8 @@ mod tests {
     }
 
     proptest! {
-        /// The overlap agrees with the membership of the interval's numbers in the region.
+        /// An interval lies inside, partly inside or outside of the region, according to whether
+        /// all, some or none of its numbers are in the region.
         #[test]
         fn overlaps_agree_with_membership(
             region in any_region(), low in -10i32..10, width in 0i32..10,

@@ -6,7 +6,7 @@
 //! entry's action, reads and writes the parameters there, and finally calls `leave` if there is
 //! one. Whoever makes the [`Access`] chooses how threads share the table ([`Sharing`]):
 //! * alone or apart: no lock is taken and no read is repeated.
-//! * words: no lock is taken either; other threads write entries too, but an action writes one
+//! * words: no lock is taken either. Other threads write entries too, but an action writes one
 //!   word, by one store.
 //! * unlocked: the caller receives a consistent copy, and `leave` writes the whole copy back. If
 //!   two threads write one entry at the same time, one of the writes may be lost.
@@ -247,7 +247,7 @@ impl Access {
     /// `named`, and the cache line at the address is prefetched. Zero is written instead if the key
     /// has no entry, if its entry is neither in its home bucket nor in the next one, or if entries
     /// may not be accessed without `find`. `buckets` holds the addresses of the home buckets of the
-    /// first keys; those of the other keys are computed.
+    /// first keys. Those of the other keys are computed.
     ///
     /// `found` receives the position of each key's entry, encoded by the constants of [`Probe`]
     /// that begin with `FOUND`. It receives zero if `named` received no address, if keys are entry

@@ -190,7 +190,7 @@ mod tests {
 
     impl Memory {
         /// Returns the latency of a region. A cache that replaces lines at random keeps a share of
-        /// a larger region; otherwise a cycle through a larger region misses always.
+        /// a larger region. Otherwise a cycle through a larger region misses always.
         fn latency(self, bytes: usize) -> f64 {
             let kept = match (bytes <= self.cache, self.is_random) {
                 (true, _) => 1.0,

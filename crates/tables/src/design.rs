@@ -78,7 +78,7 @@ pub enum Synchronisation {
         /// The method by which the writer waits after the swap.
         wait: Wait,
     },
-    /// There is one replica. Readers take no lock; they check a version, and read again if it has
+    /// There is one replica. Readers take no lock. They check a version, and read again if it has
     /// changed ("DPDK" in the paper).
     Optimistic,
     /// Each worker has a table of its own. It contains all entries of the control plane, and only

@@ -3,7 +3,7 @@
 //!
 //! Each thread of the data plane has an [`Access`] and uses it inside the gate. Functions that take
 //! `&mut` (insertion, removal, change) are called while the gate is closed, so a removal needs no
-//! epochs and a table may grow between two uses. Keys are numbers; parameters are bytes as the
+//! epochs and a table may grow between two uses. Keys are numbers. Parameters are bytes as the
 //! caller packs them.
 //!
 //! Growing takes time proportional to the number of entries, during which users would wait. If

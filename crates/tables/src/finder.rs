@@ -2,7 +2,7 @@
 //! optional fields. Machine code and [`TableWorker`](crate::TableWorker) call it.
 //!
 //! The result of a search is a number, which is the key of the entry in an
-//! [`ExactTable`](crate::ExactTable) with 32-bit keys; the rules for threads that use that table
+//! [`ExactTable`](crate::ExactTable) with 32-bit keys. The rules for threads that use that table
 //! apply here too. Each thread of the data plane has a [`Searcher`] and uses it inside a
 //! [`Gate`](crate::Gate). Unless documented otherwise, functions that take `&mut` are called while
 //! the gate is closed.
@@ -138,7 +138,7 @@ impl Finder {
     /// Returns the position of each field in a packed key, as the distance between the lowest bit
     /// of the key and that of the field. Returns `None` if keys are too wide. Fields are placed
     /// from the highest bit of the key downwards. If a field needs a priority, all fields begin at
-    /// whole bytes; otherwise the exact ones come first.
+    /// whole bytes. Otherwise the exact ones come first.
     #[must_use]
     pub fn places(fields: &[MatchField]) -> Option<Vec<u32>> {
         let bytewise = has_priorities(fields);
@@ -672,7 +672,7 @@ mod tests {
         found as u32
     }
 
-    /// Adds and removes entries; each search must find what a scan of all entries finds.
+    /// Adds and removes entries. Each search must find what a scan of all entries finds.
     #[test]
     fn the_best_entry_is_found_whatever_the_fields() {
         use MatchKind::{Exact, Lpm, Optional, Range, Ternary};
@@ -709,7 +709,7 @@ mod tests {
                 let matches_new: Vec<FieldMatch> =
                     fields.iter().map(|field| draw(&mut random, field)).collect();
                 let priority = if ranked { 1 + random.u32(..5) } else { 0 };
-                // Entries without a priority must differ in their matches; all prefixes of no bits
+                // Entries without a priority must differ in their matches. All prefixes of no bits
                 // are equal.
                 if ranked || known.iter().all(|other| other.matches != matches_new) {
                     let number = finder.insert(&matches_new, priority, order).unwrap();

@@ -128,7 +128,7 @@ impl Gate {
         self.closed.store(true, Ordering::SeqCst);
         fence_of_models();
         let mut spins = 0;
-        // Workers may join and leave during the wait; they take the lock to do so.
+        // Workers may join and leave during the wait. They take the lock to do so.
         while lock(&self.lanes).all.iter().any(|lane| is_inside(lane.steps.load(Ordering::SeqCst)))
         {
             relax(&mut spins);

@@ -16,7 +16,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use tables::{ActionId, Design, Hit, Keys, Match, PackedTable, Storage, TableSettings, TableWorker};
+//! use tables::{ActionId, Design, Hit, Keys, Match, PackedTable, Storage};
+//! use tables::{TableSettings, TableWorker};
 //!
 //! let settings = TableSettings {
 //!     design: Design::shared(Storage::Inline),

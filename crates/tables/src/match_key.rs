@@ -151,7 +151,7 @@ impl Pattern {
             ) => (vec![0; field.bytes()], vec![0; field.bytes()]),
             _ => return Err(MatchError::Kind { field: number, kind: field.kind }),
         };
-        // Bits outside the mask must be zero; otherwise two equal entries could have different
+        // Bits outside the mask must be zero. Otherwise two equal entries could have different
         // values (P4Runtime 1.4, Section 9.1.1).
         if value.iter().zip(&mask).any(|(byte, mask)| byte & !mask != 0) {
             return Err(MatchError::NotMasked { field: number });

@@ -667,7 +667,7 @@ mod tests {
         (0..=32).rev().find_map(of).map_or(0, |number| number + 1)
     }
 
-    /// Inserts, replaces and removes prefixes; a lookup must find what a search at each length
+    /// Inserts, replaces and removes prefixes. A lookup must find what a search at each length
     /// finds. The keys may have equal bits before those that differ.
     fn run<K: KeyBits>(bits: u32, size: usize, key: impl Fn(u32) -> K) {
         let (trie, mut writer) = PrefixTrie::new(bits, size).unwrap();

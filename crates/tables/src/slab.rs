@@ -286,7 +286,7 @@ mod tests {
         let first = &kept[..FIRST / LINE];
         assert!(first.iter().all(|kept| kept.as_ptr().addr() % LINE == 0));
         if !cfg!(miri) {
-            // The values in the small regions have lines of their own; two of the others share a
+            // The values in the small regions have lines of their own. Two of the others share a
             // line.
             let alone = (MAX - FIRST) / LINE;
             assert_eq!(lines.len(), alone + (count - alone).div_ceil(2));

@@ -505,7 +505,7 @@ impl Head {
 
 /// The index of the half with the open child (for rules that match several values of the byte), in
 /// a node that divides by a byte of few values. It follows the head, the counts and four words with
-/// a bit for each value; the children of the values come after it.
+/// a bit for each value. The children of the values come after it.
 const BYTE_OPEN: usize = 12;
 /// The index of the half with the open child (for rules that match several values of the byte), in
 /// a node that divides by a byte of many values. It follows the head and the counts.

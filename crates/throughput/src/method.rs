@@ -83,7 +83,7 @@ pub(crate) struct Delivered {
     pub(crate) overwritten: u64,
 }
 
-/// Sends the changes of table entries that packets request to a controller over TCP; the switch
+/// Sends the changes of table entries that packets request to a controller over TCP. The switch
 /// applies them when they return. Does nothing for methods without a controller.
 pub(crate) struct Changes {
     method: UpdateMethod,

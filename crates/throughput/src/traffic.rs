@@ -3,7 +3,7 @@
 //!
 //! A flow repeats one packet. A few routes through the parser, those with the most headers, are
 //! tried with a sample of flows. The best route is the one on which most packets leave the program
-//! and find entries; the requested number of flows is generated along it.
+//! and find entries. The requested number of flows is generated along it.
 
 mod endless;
 mod entries;

@@ -8,10 +8,10 @@
 //!   for `t` beyond `T_f + T_g + 2 d` one of the two summands lies at least one period after the
 //!   start of its repetition (Bouillard and Thierry, "An algorithmic toolbox for network calculus",
 //!   2008, proposition 7).
-//! * Different rates: the slower curve `f` determines the result. If a split evaluates `f` at a time
-//!   before `T_f + d_f`, it costs at least some constant plus `r_g t`. If it evaluates `g` at a fixed
-//!   time, it costs at most another constant plus `r_f t`. From the crossing of these two lines on,
-//!   the result repeats with the period of `f`, and no common multiple is needed.
+//! * Different rates: the slower curve `f` determines the result. If a split evaluates `f` at a
+//!   time before `T_f + d_f`, it costs at least some constant plus `r_g t`. If it evaluates `g` at
+//!   a fixed time, it costs at most another constant plus `r_f t`. From the crossing of these two
+//!   lines on, the result repeats with the period of `f`, and no common multiple is needed.
 //!
 //! For sub-additive curves that are zero at zero, long intervals need fewer splits: a split at `s`
 //! only counts if `f(s) < g(s)` and `g(t - s) < f(t - s)`, because otherwise one curve alone is at
@@ -165,7 +165,7 @@ fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
         return Some(Ok(convex(f, g)));
     }
     if let (Some(at_f), Some(at_g)) = (concave_origin(f), concave_origin(g)) {
-        // The convolution of concave curves that are zero at zero is their minimum; values at zero
+        // The convolution of concave curves that are zero at zero is their minimum. Values at zero
         // add up.
         let lower = f.raised(&-&at_f).minimum(&g.raised(&-&at_g));
         return Some(lower.map(|lower| lower.raised(&(at_f + at_g))));

@@ -97,7 +97,7 @@ pub struct Server {
     pub service: Curve,
     /// Whether `service` is a strict service curve, which holds in every interval in which the
     /// server is backlogged. Bounds for arbitrary multiplexing and for priorities need a strict
-    /// service curve; those for FIFO do not.
+    /// service curve. Bounds for FIFO do not.
     pub strict: bool,
     /// The maximum service curve, if any: an upper bound on the data of all flows together that the
     /// server serves.

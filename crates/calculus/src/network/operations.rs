@@ -10,8 +10,8 @@ use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 const MAX_PIECES: u32 = 1 << 13;
 
 /// Returns whether the sum of some curves has too many pieces before it repeats, so that outlines
-/// should replace the curves. The sum itself is not computed, because a computation that fails takes
-/// as long as one that succeeds.
+/// should replace the curves. The sum itself is not computed, because a computation that fails
+/// takes as long as one that succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     let most = Rational::from(MAX_PIECES);
     // The number of pieces per unit of time, and the common period.

@@ -1,4 +1,4 @@
-//! The conventions of an analysis.
+//! The conventions of an analysis: choices that affect its bounds.
 //!
 //! Two tools that both "do SFA" may print different numbers for one network, because they bound
 //! cross traffic differently. These choices have names here. The defaults are those of DNC, the
@@ -118,7 +118,8 @@ impl fmt::Display for ArrivalBound {
     }
 }
 
-/// The conventions of an analysis, on which its bounds depend.
+/// The choices that determine how an analysis bounds flows, such as the order of service and the
+/// methods to bound cross traffic. Its bounds depend on them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {

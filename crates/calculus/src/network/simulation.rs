@@ -7,7 +7,8 @@
 //! network, so no upper bound may be below it. If one is, the bound or this module is wrong, and
 //! the caller must report that.
 //!
-//! Flows other than the flow of interest may also send nothing. This is used where the whole network would be too large.
+//! Flows other than the flow of interest may also send nothing. This is used where the whole
+//! network would be too large.
 //!
 //! At servers with static-priority multiplexing, a packet of a less urgent flow is being sent when
 //! more urgent data arrive, if possible: the largest packet of those flows that begin at the server

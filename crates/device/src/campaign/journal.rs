@@ -6,7 +6,7 @@ use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
 
-/// A time span in picoseconds. A measured delay may be negative if two clocks disagree; reports
+/// A time span in picoseconds. A measured delay may be negative if two clocks disagree. Reports
 /// mention such delays.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,

@@ -42,7 +42,7 @@ pub enum WriteError {
     /// than a block can hold.
     #[error("a block of cell {} with {samples} samples cannot be kept: there are {cells} cells", cell.0)]
     Block {
-        /// The cell that the block names.
+        /// The unknown or overfull cell (the set of functions) to which the block belongs.
         cell: CellId,
         /// The number of samples (packets with their delays) in the block.
         samples: usize,

@@ -187,7 +187,7 @@ mod tests {
         for number in 0..8 {
             tracker.sent(id(number), Picoseconds(i64::from(number) * 1000));
         }
-        // Warm-up packet 0 is lost and warm-up packet 1 duplicated; neither counts.
+        // Warm-up packet 0 is lost and warm-up packet 1 duplicated. Neither counts.
         tracker.arrived(id(1), Picoseconds(1_500));
         tracker.arrived(id(1), Picoseconds(1_600));
         for (number, delay) in [(2, 10), (4, 30), (3, 2_000), (4, 99), (6, 50)] {

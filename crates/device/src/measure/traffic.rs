@@ -2,7 +2,7 @@
 //!
 //! All packets of a cell with a table of rules belong to one flow of UDP over IPv4 over Ethernet,
 //! which the first rule matches. The UDP checksum is absent (zero, RFC 768), so that no device has
-//! to update it; the IPv4 header checksum is present and checked. Packets for a program of parts
+//! to update it. The IPv4 header checksum is present and checked. Packets for a program of parts
 //! have only an Ethernet header and the headers that the program parses.
 //!
 //! After its headers, each packet carries the number of its run, its own number within that run,

@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(out.len(), 8 + 32 + 16);
         assert_eq!(GroupMod::decode(&mut Reader::new(&out)), Ok(group));
 
-        // The first bucket ends in the middle of its action; the second one is shorter than its
+        // The first bucket ends in the middle of its action. The second one is shorter than its
         // header.
         out[9] = 24;
         let error = GroupMod::decode(&mut Reader::new(&out)).unwrap_err();

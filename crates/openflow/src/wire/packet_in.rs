@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn the_ingress_port_is_found_behind_other_fields() {
         let mut bytes = emitted(Version::V1_3, b"x");
-        // OXM_OF_METADATA (field 2, length 8) is inserted before the port; the match length is 24
+        // OXM_OF_METADATA (field 2, length 8) is inserted before the port. The match length is 24
         // without padding.
         bytes.splice(28..28, [0x80, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 9]);
         bytes.splice(48..52, []);

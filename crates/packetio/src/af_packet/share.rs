@@ -13,7 +13,7 @@ pub struct RingMemory {
 }
 
 impl RingMemory {
-    /// The largest ring in bytes. If frames do not fit into an ordinary slot, the ring may be twice
+    /// The largest ring in bytes. If frames do not fit into a slot of 2 KiB, the ring may be twice
     /// as large.
     pub const MAX: usize = 8 << 20;
     /// The smallest ring in bytes.
@@ -22,7 +22,7 @@ impl RingMemory {
     const PART: u64 = 8;
     /// The least number of slots in a ring, so that a burst fits even if frames are long.
     const SLOTS: usize = 64;
-    /// The size of an ordinary slot in bytes.
+    /// The size, in bytes, of a slot of the ring for frames of ordinary length.
     const ORDINARY_SLOT: usize = 2 << 10;
 
     /// Returns a ring size of `bytes` bytes, limited to the allowed range and rounded down to a

@@ -35,7 +35,7 @@ pub(super) enum Spacing {
     Bursts(u64),
 }
 
-/// The parameters of a simulated trial. Times are seconds since the start of traffic; rates are
+/// The parameters of a simulated trial. Times are seconds since the start of traffic. Rates are
 /// sums over all switches.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {

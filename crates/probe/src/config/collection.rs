@@ -62,7 +62,7 @@ impl Settings {
 
     /// Sets one key, such as `traffic.rate`, to a value in the form that its flag takes.
     ///
-    /// A source with a higher precedence than that of the present value replaces the value; a
+    /// A source with a higher precedence than that of the present value replaces the value. A
     /// source with a lower precedence changes nothing. Within one source, a list grows and a single
     /// value is replaced. A key that does not exist becomes a problem that [`Settings::resolve`]
     /// reports.
@@ -128,7 +128,7 @@ impl Settings {
     }
 
     /// Reads a `config.ini` of OFCProbe or P4RCProbe and the files that it names.
-    /// [`Settings::resolve`] reports problems; settings without a counterpart become notes.
+    /// [`Settings::resolve`] reports problems. Settings without a counterpart become notes.
     pub fn read_legacy(&mut self, path: &Path) {
         let whole =
             |origin, message| Problem { origin, name: String::new(), message, remedy: None };
@@ -177,7 +177,7 @@ impl Settings {
     }
 }
 
-/// Returns the precedence of a source; the highest wins.
+/// Returns the precedence of a source. The highest wins.
 fn rank(origin: &Origin) -> u8 {
     match origin {
         Origin::Default => 0,
@@ -247,7 +247,7 @@ impl Report<'_> {
         if self.faulty.contains(setting.key) {
             slot.clear();
             if !setting.kind.repeats() {
-                // A default is never rejected; a test reads all of them.
+                // A default is never rejected. A test reads all of them.
                 let _ = slot.read(setting.default, Path::new(""));
             }
         }

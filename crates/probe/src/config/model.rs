@@ -14,7 +14,7 @@ use crate::topology::TopologySource;
 pub struct Config {
     /// The control protocol of the emulated switches.
     pub protocol: Protocol,
-    /// The seed of every random choice; two runs with the same seed offer the same packets at the
+    /// The seed of every random choice. Two runs with the same seed offer the same packets at the
     /// same times.
     pub seed: u64,
     /// The number of engine threads, among which the switches are divided.
@@ -78,10 +78,10 @@ pub enum Protocol {
 pub struct Switches {
     /// The number of switches.
     pub count: u32,
-    /// The datapath id (OpenFlow) or device id (P4Runtime) of the first switch; the other ids count
+    /// The datapath id (OpenFlow) or device id (P4Runtime) of the first switch. The other ids count
     /// up from it.
     pub first_id: u64,
-    /// The number of ports of each switch; ports are numbered from 1.
+    /// The number of ports of each switch. Ports are numbered from 1.
     pub ports: u16,
     /// The number of packets that an OpenFlow switch can buffer. With 0, packet-ins carry the whole
     /// frame and no buffer id.
@@ -149,7 +149,7 @@ pub struct Controller {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
     /// The process that holds the control channel: the one that listens on [`Controller::address`]
-    /// (OpenFlow), or that dialled the probe's servers (P4Runtime). It must be on this host; a run
+    /// (OpenFlow), or that dialled the probe's servers (P4Runtime). It must be on this host. A run
     /// that finds none continues without it and reports this.
     Listener,
     /// The process with this id on this host, including its threads.
@@ -172,7 +172,7 @@ pub struct P4Runtime {
     pub listen: IpAddr,
     /// The address that the controller dials, if it differs from `listen`.
     pub advertise: Option<IpAddr>,
-    /// The first port; the other ports count up from it.
+    /// The first port. The other ports count up from it.
     pub first_port: u16,
     /// The ports from `first_port` on that are left out because other processes use them, in
     /// ascending order. Empty until a run has searched for such ports.
@@ -185,7 +185,7 @@ pub struct P4Runtime {
     pub devices_per_port: u32,
     /// Whether every device has the first id, so that only ports tell devices apart.
     pub same_device_id: bool,
-    /// The P4Info file in text format that switches report from the start; without it, switches
+    /// The P4Info file in text format that switches report from the start. Without it, switches
     /// wait for the controller to push a pipeline.
     pub p4info: Option<PathBuf>,
     /// The file with the device configuration that belongs to `p4info`.
@@ -212,7 +212,7 @@ pub enum PortForm {
     /// servers.
     #[default]
     Canonical,
-    /// The full width of the field, with leading zeros.
+    /// The encoding in the full width of the field, with leading zeros.
     FullWidth,
 }
 
@@ -227,7 +227,8 @@ pub struct Tls {
     pub certificate: Option<PathBuf>,
     /// The file of the probe's private key.
     pub key: Option<PathBuf>,
-    /// The name that the controller's certificate must have; by default the host that is dialled.
+    /// The name that the controller's certificate must have. By default, it is the host that is
+    /// dialled.
     pub server_name: Option<String>,
     /// Whether any certificate of the controller is accepted.
     pub insecure: bool,
@@ -254,7 +255,7 @@ pub struct Traffic {
     pub arp_first: bool,
     /// The rule by which an answer is matched to its packet-in.
     pub matching: Matching,
-    /// The time after which an answer counts as late; late answers are still counted and timed.
+    /// The time after which an answer counts as late. Late answers are still counted and timed.
     pub late_after: Duration,
     /// The maximum number of packet-ins that are remembered while they wait for an answer, over all
     /// switches. Beyond this number the oldest ones are forgotten, which the result reports.
@@ -291,24 +292,25 @@ pub enum Arrivals {
     InPhase,
     /// Exponentially distributed inter-arrival times, that is, a Poisson process.
     Exponential,
-    /// Inter-arrival times uniform between `1 - spread` and `1 + spread` times the mean; `spread`
-    /// is in 0 to 1.
+    /// Inter-arrival times uniform between `1 - spread` and `1 + spread` times the mean, where
+    /// `spread` is in 0 to 1.
     Uniform {
         /// The ratio of half the width of the distribution to its mean.
         spread: f64,
     },
-    /// Normally distributed inter-arrival times; negative values are drawn again.
+    /// Normally distributed inter-arrival times. Negative values are drawn again.
     Normal {
         /// The ratio of the standard deviation to the mean.
         deviation: f64,
     },
-    /// Pareto distributed inter-arrival times; `shape` is above 1, so that the mean exists.
+    /// Pareto distributed inter-arrival times. The parameter `shape` is above 1, so that the mean
+    /// exists.
     Pareto {
         /// The tail index of the Pareto distribution.
         shape: f64,
     },
-    /// Gamma distributed inter-arrival times; `shape` is above 0. Shape 1 is the exponential
-    /// distribution.
+    /// Gamma distributed inter-arrival times. The parameter `shape` is above 0. Shape 1 is the
+    /// exponential distribution.
     Gamma {
         /// The shape parameter k of the gamma distribution.
         shape: f64,
@@ -525,7 +527,7 @@ impl SweepRates {
     }
 
     /// Returns the packet-ins per second of each of `switches` switches, for every rate of the
-    /// sweep. Total rates are divided by `switches`; rates per switch are returned as they are.
+    /// sweep. Total rates are divided by `switches`. Rates per switch are returned as they are.
     pub fn per_switch(&self, switches: u32) -> impl Iterator<Item = f64> {
         let (rates, share) = match self {
             Self::PerSwitch(rates) => (rates, 1.0),
@@ -560,7 +562,7 @@ pub struct Rfc8456 {
 /// The destinations of results.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The run directory; a new one under `runs/` if `None`.
+    /// The run directory. With `None`, it is a new directory under `runs/`.
     pub directory: Option<PathBuf>,
     /// Whether the progress bar is hidden.
     pub quiet: bool,

@@ -129,7 +129,7 @@ impl FromIterator<Test> for Tests {
 }
 
 impl fmt::Display for Tests {
-    /// Formats the sections with commas between them, as [`Tests::from_str`] parses them; the set
+    /// Formats the sections with commas between them, as [`Tests::from_str`] parses them. The set
     /// of all tests is empty text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::ALL {

@@ -31,7 +31,7 @@ pub struct Setting {
     pub manual: &'static str,
     /// The range of every number in the value.
     pub(super) limits: Limits,
-    /// The function that returns the field of the draft that holds the value.
+    /// A function that returns the field of a draft in which the setting's value is stored.
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 
@@ -40,11 +40,11 @@ pub struct Setting {
 pub enum Kind {
     /// The setting is given once, with a value.
     Value,
-    /// The setting is given once; the flag without a value means `true`.
+    /// The setting is given once. The flag without a value means `true`.
     Flag,
-    /// The setting may be given any number of times; it is an array in the TOML file.
+    /// The setting may be given any number of times. It is an array in the TOML file.
     List,
-    /// The setting may be given any number of times; it is an array of tables in the TOML file.
+    /// The setting may be given any number of times. It is an array of tables in the TOML file.
     Tables,
 }
 

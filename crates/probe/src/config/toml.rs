@@ -20,7 +20,7 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
         Ok(document) => reader.table(document.as_table(), ""),
         Err(error) => {
             let origin = reader.at(error.span());
-            // The parser's message has several lines and quotes the source; its first line names
+            // The parser's message has several lines and quotes the source. Its first line names
             // the problem.
             let message = error.message().lines().next().unwrap_or("this is not TOML").to_owned();
             // TOML integers end at 2^63 - 1; ids and cookies may be larger.

@@ -16,8 +16,8 @@ const LINGER: u64 = 300_000_000;
 /// The least number of times that the sockets are polled during a wait of the full `patience`,
 /// however long each poll takes.
 const LOOKS: u64 = 8;
-/// The longest time between two polls that counts as waiting, in nanoseconds. Of a longer one, in
-/// which the thread was paused, only this part counts.
+/// The longest time between two polls that counts as waiting, in nanoseconds. If the time is longer
+/// because the thread was paused, only this part of it counts.
 const LONGEST_LOOK: u64 = 100_000_000;
 
 /// The waiting of one engine thread at the end of a trial, for packet-ins to leave and for answers
@@ -99,7 +99,7 @@ mod tests {
     const TIMEOUT: Drain = Drain::For(Duration::from_secs(2));
     const WINDOW: Window = Window { from: 0, to: 1_000 * MS };
 
-    /// Returns the record of a switch that sends every 10 ms until `sent_until`; all but the first
+    /// Returns the record of a switch that sends every 10 ms until `sent_until`. All but the first
     /// `unanswered` packet-ins are answered.
     fn books(sent_until: u64, unanswered: u64) -> (Tally, SwitchLedger) {
         let (mut tally, mut ledger) = (Tally::new(WINDOW, MS, 1_000), SwitchLedger::default());

@@ -15,7 +15,7 @@ const SHORTEST: u64 = 50_000_000;
 const MAX_IN_WINDOW: u64 = 1_000;
 /// The least number of intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
-/// The maximum number of intervals of a trial; events after the last one are counted in it.
+/// The maximum number of intervals of a trial. Events after the last one are counted in it.
 const MAX: usize = 2_000;
 
 /// The counts of one interval.

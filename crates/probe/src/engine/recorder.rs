@@ -185,7 +185,7 @@ impl Recorder {
     }
 
     /// Records a sleep of the thread from `from` to `to` in which arriving data would have woken
-    /// the thread. The thread was to wake at `until` at the latest; if it slept longer, the excess
+    /// the thread. The thread was to wake at `until` at the latest. If it slept longer, the excess
     /// counts as an absence.
     pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
@@ -205,7 +205,7 @@ impl Recorder {
     }
 
     /// Records a period from `from` to `to` in which arriving data were read immediately. The
-    /// period was to end at `until` at the latest; if it ended later, the excess counts as an
+    /// period was to end at `until` at the latest. If it ended later, the excess counts as an
     /// absence.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
@@ -313,7 +313,7 @@ impl Recorder {
         self.switches[switch].ledger.counts_mut()
     }
 
-    /// Closes the record at the moment `at`; the thread must not record anything afterwards.
+    /// Closes the record at the moment `at`. The thread must not record anything afterwards.
     /// Packet-ins that were due by then and are still in the schedule must be recorded as due
     /// before this call.
     pub(crate) fn close(&mut self, at: u64) {

@@ -23,7 +23,7 @@ pub(super) struct Base {
     /// The two factors whose product is the number of packets per event.
     pub(super) fill: u64,
     pub(super) per_event: u64,
-    /// The number of packets per event if traffic goes between hosts; it replaces the two factors
+    /// The number of packets per event if traffic goes between hosts. It replaces the two factors
     /// above.
     pub(super) burst_of_hosts: Option<f64>,
     /// The duration of the traffic in milliseconds.

@@ -1,7 +1,7 @@
 //! Parser of Java properties files (see the documentation of `java.util.Properties.load`).
 //!
 //! A key ends at the first `=`, `:` or white space that no backslash precedes. Lines that begin
-//! with `#` or `!` are comments. A backslash at the end of a line continues it; elsewhere it
+//! with `#` or `!` are comments. A backslash at the end of a line continues it. Elsewhere it
 //! introduces an escape. The encoding is ISO 8859-1. If a key appears twice, the last value counts.
 
 use std::collections::BTreeMap;

@@ -97,7 +97,7 @@ pub(crate) trait Procedure {
     fn measured(&self) -> Option<Measured>;
 }
 
-/// The parameters of the phases before a procedure; times are in nanoseconds.
+/// The parameters of the phases before a procedure. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preparation {
     /// The number of controllers with which each switch must have a session.

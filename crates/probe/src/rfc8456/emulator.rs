@@ -107,7 +107,7 @@ impl<D: Device> Emulator<D> {
         self.carry(moving, now);
     }
 
-    /// Sets the state of the link at a port; the switches at both ends notify their controllers.
+    /// Sets the state of the link at a port. The switches at both ends notify their controllers.
     pub(crate) fn set_link(&mut self, switch: u32, port: Port, is_up: bool, now: u64) {
         let near = (SwitchIndex(switch), port);
         let Some(far) = self.topology.peer(near.0, near.1) else { return };

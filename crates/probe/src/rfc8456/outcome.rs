@@ -13,7 +13,7 @@ use crate::outcome::Completion;
 
 /// The name of the schema of [`BenchmarkResult`].
 pub const SCHEMA: &str = "planimeter.rfc8456.result";
-/// The version of the schema; it increases when a field changes its meaning or disappears.
+/// The version of the schema. It increases when a field changes its meaning or disappears.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of a whole run.

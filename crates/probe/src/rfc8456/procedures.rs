@@ -18,7 +18,7 @@ pub(super) use message::MessageTime;
 pub(super) use path::{PathRate, PathTime};
 pub(super) use stream::{Failover, Reprovisioning};
 
-/// The parameters that all tests share; times are in nanoseconds.
+/// The parameters that all tests share. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     /// The duration of a trial (the "trial duration" of RFC 8456), in nanoseconds.

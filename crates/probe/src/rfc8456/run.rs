@@ -490,7 +490,7 @@ fn network(source: &TopologySource, switches: u32) -> Result<Topology, RunError>
 }
 
 /// Returns the smallest and the largest number of switches in the search for the network discovery
-/// size; neither exceeds `limit`. The last switch of either network has a link. Returns `None` if
+/// size. Neither exceeds `limit`. The last switch of either network has a link. Returns `None` if
 /// the topology has no links.
 fn switches_to_discover(
     source: &TopologySource,

@@ -72,26 +72,26 @@ pub struct Census {
 /// An order that a test issues to the edge or to the emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// Connect a switch to all controllers; a P4Runtime switch begins to listen.
+    /// The edge connects a switch to all controllers. A P4Runtime switch begins to listen.
     Connect { switch: u32 },
-    /// Send a packet from a host.
+    /// A host sends a packet.
     Send { host: Host, frame: Vec<u8> },
-    /// Take a link down or bring it up.
+    /// The edge takes a link down or brings it up.
     Link { switch: u32, port: Port, is_up: bool },
-    /// Switch a switch off or on.
+    /// The edge switches a switch off or on.
     Power { switch: u32, is_on: bool },
-    /// Send the message `number` of a series of invalid messages from a switch to its controller.
+    /// A switch sends its controller the message `number` of a series of invalid messages.
     Invalid { switch: u32, number: u64 },
-    /// Query the northbound interface for the topology.
+    /// The edge queries the northbound interface for the topology.
     AskTopology,
-    /// Query the northbound interface for the number of flows.
+    /// The edge queries the northbound interface for the number of flows.
     AskFlows,
-    /// Make the northbound interface provision a path.
+    /// The edge makes the northbound interface provision a path.
     Provision { flow: u32, path: Vec<Hop> },
-    /// Stop the active controller.
+    /// The edge stops the active controller.
     Fail,
-    /// Open a connection to the controller that belongs to no switch, and close it without using
-    /// it.
+    /// The edge opens a connection to the controller that belongs to no switch, and closes it
+    /// without using it.
     Attack,
 }
 

@@ -73,7 +73,7 @@ impl Recording {
         Ok(Self::of(gaps, Some(0.0)))
     }
 
-    /// Reads one number of seconds per line; empty lines and lines that start with `#` are ignored.
+    /// Reads one number of seconds per line. Empty lines and lines that start with `#` are ignored.
     fn from_lines(path: &Path, mut input: impl BufRead) -> Result<Self, ScheduleError> {
         let mut gaps = Vec::new();
         let mut text = Vec::new();

@@ -2,7 +2,7 @@
 //! which it does.
 //!
 //! The bracket is a state machine without I/O. A rate *passes* or *fails* by the votes of its
-//! trials. Rates double until one fails; if the first rate fails, rates halve until one passes.
+//! trials. Rates double until one fails. If the first rate fails, rates halve until one passes.
 //! Then the bracket is refined in one of two ways:
 //!
 //! * *By measurement.* A controller under overload answers at a rate of its own. That rate is

@@ -136,7 +136,7 @@ struct Run {
     /// The packet-ins that wait for the batch to be full: the due time, the departure time and the
     /// service time of each.
     batch: Vec<(f64, f64, f64)>,
-    /// The dropped packet-ins that no later answer has passed over.
+    /// The number of packet-ins that were dropped since the last answer.
     dropped: i64,
     last_answer: Option<f64>,
     /// The departure time of the packet-ins in the current burst, and the number of late ones among

@@ -44,7 +44,7 @@ pub struct KneeRates {
 }
 
 /// Returns the knee of the response time over the offered rate. Observations at one rate are
-/// averaged; observations without samples are ignored. The caller must leave out rates with which
+/// averaged. Observations without samples are ignored. The caller must leave out rates with which
 /// the controller or the probe did not keep up, since their answer rate and response time depend on
 /// the length of the trial.
 ///

@@ -3,7 +3,7 @@
 //! The reader takes the nodes and edges of the first `graph` element (GraphML Primer, sections "The
 //! Graph" and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the
 //! order of the file, regardless of their labels and coordinates, and edges become links in the
-//! order of the file. An undirected edge is one link; parallel edges are parallel links. A directed
+//! order of the file. An undirected edge is one link. Parallel edges are parallel links. A directed
 //! edge and its reverse are the two directions of one link. A directed edge without a reverse is
 //! also a link, because emulated links have no direction. A self loop is not a link: it is dropped,
 //! and a note says so.
@@ -84,7 +84,7 @@ struct Edge {
     directed: bool,
 }
 
-/// An edge as it is written in the file; its nodes may be defined later.
+/// An edge as it is written in the file. Its nodes may be defined later.
 struct NamedEdge {
     source: String,
     target: String,
@@ -94,7 +94,7 @@ struct NamedEdge {
 
 impl Graph {
     fn read(path: &Path) -> Result<Self, TopologyError> {
-        // Labels may have any encoding; the parts that are used here are ASCII in practice.
+        // Labels may have any encoding. The parts that are used here are ASCII in practice.
         let bytes = input::read(path)
             .map_err(|source| TopologyError::Read { path: path.to_owned(), source })?;
         Self::parse(&String::from_utf8_lossy(&bytes), path)

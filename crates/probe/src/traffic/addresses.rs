@@ -4,7 +4,7 @@
 //! generated again on its own. All MAC addresses are locally administered and unicast (IEEE
 //! 802-2014, section 8.4). Unless they are random, their first byte tells their origin: 02 hosts,
 //! 06 serial sources, 0a serial destinations. IPv4 addresses that belong to no host lie in 32.0.0.0
-//! to 95.255.255.255, which contains no special-use ranges; they stay within control messages and
+//! to 95.255.255.255, which contains no special-use ranges. They stay within control messages and
 //! reach no network.
 
 use std::fmt;

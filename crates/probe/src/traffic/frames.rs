@@ -7,7 +7,7 @@
 //!
 //! The shortest TCP SYN has 66 bytes: Ethernet 14, IPv4 20, TCP 20 and 12 bytes of options. The
 //! options are two no-operations and the time stamp option (RFC 7323, appendix A), which holds the
-//! tag; its second half, TSecr, has no meaning without an ACK (section 3.2). Longer SYNs have no
+//! tag. Its second half, TSecr, has no meaning without an ACK (section 3.2). Longer SYNs have no
 //! options and carry data, as RFC 9293, section 3.10.7.2, allows. Data and UDP payload are zero up
 //! to the packet id at the end.
 
@@ -38,11 +38,11 @@ const UDP_CHECKSUM: usize = 40;
 pub(super) const PROTOCOL_TCP: u8 = 6;
 pub(super) const PROTOCOL_UDP: u8 = 17;
 
-/// Checks the length of generated frames; captured frames keep their own length.
+/// Checks the length of generated frames. Captured frames keep their own length.
 ///
 /// # Errors
 ///
-/// Returns an error if no such frame can be made; the error contains the possible lengths.
+/// Returns an error if no such frame can be made. The error contains the possible lengths.
 pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> {
     let Some(min) = frame.least_bytes() else { return Ok(()) };
     if (min..=MAX_FRAME_BYTES).contains(&bytes) {

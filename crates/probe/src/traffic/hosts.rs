@@ -3,7 +3,7 @@
 //! Host n of switch s has the global number s times the hosts per switch plus n, and everything
 //! else follows from this number: MAC addresses from 02:00:00:00:00:01 on, IPv4 addresses from
 //! 10.0.0.1 on, and TCP and UDP ports from 49152 on (which repeat after 16,384 hosts). Addresses
-//! are therefore computed in either direction and never stored; only the free ports of linked
+//! are therefore computed in either direction and never stored. Only the free ports of linked
 //! switches are stored.
 
 use std::net::Ipv4Addr;

@@ -2,7 +2,7 @@
 //! coordination.
 //!
 //! Each process is a *rank*, as in MPI, and emulates a part of the switches. The rank with the
-//! number 0 is called the first; it coordinates the others. Each rank leads its own switches
+//! number 0 is called the first. It coordinates the others. Each rank leads its own switches
 //! through the phases of the trial. At the end of some phases, it waits until the first rank
 //! reports that all ranks have reached this point. A rank that sends nothing for longer than its
 //! phase takes counts as lost, so that every wait ends.
@@ -152,7 +152,7 @@ impl<'a> Together<'a> {
 
     /// Forwards the notes of this process's engine threads, which are messages for switches of
     /// other processes. Then waits for at most `patience` for messages of other processes. Notes
-    /// among these messages are passed on to the thread or the process that runs their switch; all
+    /// among these messages are passed on to the thread or the process that runs their switch. All
     /// other messages are stored.
     pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
         self.outbound.clear();

@@ -12,7 +12,7 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// The time between two searches of all processes for a name; between searches, only the matches
+/// The time between two searches of all processes for a name. Between searches, only the matches
 /// are read.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(sample(1, &[waits(1, &[(1, 5 * ms), (2, 7 * ms)])]), None);
         let more = [waits(1, &[(1, 105 * ms), (2, 157 * ms), (3, 900 * ms)])];
         assert_eq!(sample(2, &more), Some(25.0));
-        // Thread 2 has ended; the waiting times of process 2 are not known.
+        // Thread 2 has ended. The waiting times of process 2 are not known.
         assert_eq!(sample(4, &[waits(1, &[(1, 105 * ms), (3, 1_900 * ms)])]), Some(50.0));
         assert_eq!(sample(5, &[waits(1, &[(1, 105 * ms)]), process(2, 6, 0)]), None);
     }

@@ -17,7 +17,7 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// The first line of the script's output; the digit is incremented when the format of the lines
+/// The first line of the script's output. The digit is incremented when the format of the lines
 /// changes.
 const GREETING: &str = "planimeter-usage-1";
 /// The maximum number of lines before the greeting. Other programs, such as a login script, may

@@ -59,7 +59,7 @@ pub fn listeners_at(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
 }
 
 /// Returns the processes of this host, other than this one, that have a connection to a server of
-/// the probe at `address`; an unspecified address stands for all local addresses.
+/// the probe at `address`. An unspecified address stands for all local addresses.
 ///
 /// # Errors
 ///

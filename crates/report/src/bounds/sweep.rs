@@ -39,7 +39,7 @@ pub struct Sweep<'a> {
     pub orders: &'a str,
     /// The names of the flows whose bounds were requested.
     pub flows: &'a [String],
-    /// The bounds for each value of the quantity; never empty.
+    /// The bounds for each value of the quantity. There is at least one.
     pub points: &'a [SweepPoint],
     /// The unit in which the report shows times.
     pub time_unit: Unit,

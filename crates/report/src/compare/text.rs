@@ -206,7 +206,7 @@ pub(super) fn figures_in_words(row: &Row<'_>) -> String {
 }
 
 /// Returns the compared figures that reports show by default. Figures that differ come first, in
-/// descending order of certainty; the others keep their order.
+/// descending order of certainty. The others keep their order.
 pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>> {
     let shown = || against.rows.iter().filter(|row| is_shown(row));
     let mut rows: Vec<&Row<'_>> = shown().filter(|row| row.change.is_shown()).collect();

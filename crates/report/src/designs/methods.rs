@@ -18,7 +18,7 @@ use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
 use crate::value::Spread;
 
 /// A result from the paper for an update method on one core with 2²⁰ entries. The packets pass a
-/// switch and network cards. The figures are from Simon et al., ANCS 2021, Table 1; those of the
+/// switch and network cards. The figures are from Simon et al., ANCS 2021, Table 1. Those of the
 /// method that changes replicas without waiting are from section 5.1.
 struct Published {
     name: &'static str,

@@ -140,8 +140,8 @@ impl Part {
         })
     }
 
-    /// Returns whether the measured figure lies in the regions of the criterion, or `None` if it
-    /// was not measured.
+    /// Returns how the measured figure agrees with the regions of values by which the claim is
+    /// judged, or `None` if the figure was not measured.
     fn agreement(&self) -> Option<Agreement> {
         Some(self.criterion.judge(self.measured?.interval))
     }

@@ -9,11 +9,11 @@ use super::{Block, Page, Section, claims, csv, escape, ranked};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
-/// The number of columns from which a table is set in smaller print.
+/// The least number of columns of a table that is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
 /// The length, in characters, beyond which the words of a cell may be set in several lines.
 const LONG_CELL: usize = 24;
-/// The number of sections from which a page has a table of contents.
+/// The least number of sections of a page that has a table of contents.
 const MANY_SECTIONS: usize = 7;
 
 /// A page as an HTML document, and its figures in order.

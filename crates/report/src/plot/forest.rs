@@ -242,7 +242,7 @@ mod tests {
                 && svg.contains("difference of after to before, of before (%)"),
             "{svg}"
         );
-        // The axis has -30 to 30 % over 368 pixels; the marks of the legend precede those of the
+        // The axis has -30 to 30 % over 368 pixels. The marks of the legend precede those of the
         // rows.
         let marks: Vec<&str> = svg.split("class=\"marker\" d=\"M").skip(3).collect();
         let at = |mark: &str| {

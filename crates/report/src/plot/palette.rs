@@ -62,7 +62,7 @@ const DARK: Theme = Theme {
 };
 
 /// Returns the colours of both themes as style sheet variables. The light theme is the default and
-/// is used in print; the dark theme is used if the reader prefers it.
+/// is used in print. The dark theme is used if the reader prefers it.
 pub(crate) fn style_sheet() -> String {
     let mut css = format!(":root{{color-scheme:light dark;{}}}\n", variables(&LIGHT));
     put!(css, "@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n", variables(&DARK));

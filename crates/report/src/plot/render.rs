@@ -16,7 +16,7 @@ use crate::terminal::wrap;
 
 /// The ratio of the height of the area in which lines are drawn to the width of the whole drawing.
 const INNER_HEIGHT: f64 = 270.0 / 640.0;
-/// The largest number of characters in the remark about lines that coincide; they fit into two
+/// The largest number of characters in the remark about lines that coincide. They fit into two
 /// rows.
 const NOTE: usize = 170;
 /// The largest numbers of points that are drawn: in all lines of a plot together (`POINTS`), and in
@@ -242,7 +242,7 @@ fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) ->
 /// A line of a plot, and how it is drawn.
 struct DrawnLine<'a> {
     line: &'a Line,
-    /// The points of the line that are drawn; a long line is drawn with fewer points.
+    /// The points of the line that are drawn. A long line is drawn with fewer points.
     points: &'a [Point],
     /// The number of lines that hide this one, so that it must be drawn wider.
     lines_on_top: usize,

@@ -288,7 +288,7 @@ impl Scale {
             .collect();
     }
 
-    /// Formats the label of a tick on a linear axis. `largest` is the largest value of the axis; it
+    /// Formats the label of a tick on a linear axis. `largest` is the largest value of the axis. It
     /// decides whether all labels are abbreviated to thousands or millions, or none.
     fn linear_label(&self, value: f64, decimals: usize, largest: f64) -> String {
         let value = if value == 0.0 { 0.0 } else { value };

@@ -20,7 +20,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     /// numbers.
     pub(crate) fn access<const NUMBERED: bool>(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Option<Leave>) = match sharing {
-            // While packets are inside the gate, no entries are inserted or removed; only values
+            // While packets are inside the gate, no entries are inserted or removed. Only values
             // change.
             Sharing::Alone | Sharing::Apart | Sharing::Words => (alone::<K, V, NUMBERED>, None),
             Sharing::Unlocked => (shared::<K, V, NUMBERED>, Some(write_back::<K, V, NUMBERED>)),

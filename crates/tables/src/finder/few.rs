@@ -13,7 +13,7 @@ const LANES: usize = 8;
 
 /// A list of prefixes of keys of one word, the shortest first.
 ///
-/// The list does not change while a thread searches; its fields are atomic only so that searchers
+/// The list does not change while a thread searches. Its fields are atomic only so that searchers
 /// and the writer may share it.
 #[derive(Default)]
 pub(super) struct Few {

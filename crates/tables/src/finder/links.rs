@@ -27,7 +27,8 @@ pub(super) struct Links {
     few: Option<Vec<u32>>,
 }
 
-/// The largest length of `links` at which it is scanned to find out whether few entries are left.
+/// The largest length of the list `links` at which the list is scanned to find out whether few
+/// entries are left.
 const SEARCHED: usize = 1024;
 
 impl Links {

@@ -26,7 +26,7 @@ const OUT: u128 = 2;
 /// the number of entries in later tables whose keys depend on the parameter.
 const VALUES: u32 = 64;
 /// The largest number of times that all packets are processed to generate entries. Generation ends
-/// with a pass that adds no entry; each table whose keys depend on an earlier table needs one more
+/// with a pass that adds no entry. Each table whose keys depend on an earlier table needs one more
 /// pass.
 const PASSES: usize = 16;
 /// The number of recipes with endlessly processed packets after which no other recipe is tried.
@@ -293,7 +293,7 @@ impl Filler<'_> {
 }
 
 /// Returns the arguments of an action for the entry with this number. Arguments repeat after
-/// [`VALUES`] entries; those that packets write differ between all entries. Arguments that are
+/// [`VALUES`] entries. Those that packets write differ between all entries. Arguments that are
 /// ports are always the same port.
 fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     let Some(action) = program.actions.get(action.index()) else { return Vec::new() };

@@ -2,7 +2,7 @@
 //! of headers.
 //!
 //! The parser states are executed symbolically. A known value is a constant or a range of packet
-//! bits; all others are unknown, and a `select` on an unknown value may take any branch. A route is
+//! bits. All others are unknown, and a `select` on an unknown value may take any branch. A route is
 //! therefore only a proposal, whose quality shows when its packets are run.
 
 use ir::bits::Bits;
@@ -40,7 +40,7 @@ pub(crate) struct Fixed {
     /// The offset of the range from the start of the packet, in bits.
     pub(crate) offset: u64,
     pub(crate) value: Bits,
-    /// The bits of the range that must equal those of `value`; others may have any value.
+    /// The bits of the range that must equal those of `value`. Others may have any value.
     pub(crate) mask: Bits,
 }
 

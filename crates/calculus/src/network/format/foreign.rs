@@ -154,7 +154,7 @@ impl Way<'_> {
 }
 
 /// Adds a flow for each path of a flow with several destinations. The flows whose paths begin with
-/// common servers carry the same data until they part; others are independent.
+/// common servers carry the same data until they part. Others are independent.
 pub(super) fn add_ways(builder: &mut NetworkBuilder, flow: &str, ways: Vec<Way<'_>>, like: &Flow) {
     let mut groups = Vec::<Vec<Way<'_>>>::new();
     for way in ways {

@@ -249,7 +249,7 @@ impl Reader<'_> {
         Ok(like)
     }
 
-    /// Reads a flow, without its path, from an element.
+    /// Reads a flow, without its path, from an XML element.
     fn traffic(&self, element: &Element, name: &str) -> Result<Flow, FormatError> {
         let value = |name: &str| element.get(name).or_else(|| self.general.get(name));
         let read = |name: &str, dimension| {

@@ -14,8 +14,8 @@
 //! Let w be the open time per cycle, and G the part of it in which the class's largest packet L
 //! does not fit (L / c of each window). Within an open time d, at most G (d / w + 1) belongs to
 //! such parts. Let credit V be 0 at u and positive until t, a time d later. At u a packet of a
-//! lower class may be in transmission, for at most l / c. After it, within d, the link never idles;
-//! it starts a packet of a lower class only in the parts at the ends of windows, where such a
+//! lower class may be in transmission, for at most l / c. After it, within d, the link never idles.
+//! It starts a packet of a lower class only in the parts at the ends of windows, where such a
 //! packet ends before the gate closes. So with l, H and K as in `credit`, the class sends at least
 //! c (d - G (d / w + 1)) - (H d + K) within d, and V is at most I l / c + I d less that amount.
 //! Hence v = I (l / c + (K + c G) / (c - H - c G / w)), provided that the divisor is at least I.

@@ -9,9 +9,10 @@
 //!   is left of a quantum at the end of a turn. It is less than the largest packet L, so d = L - 1
 //!   bit if quanta are whole bits. Other classes have at most p + 1 turns, in which they send
 //!   (p + 1) Q_j + d_j. So psi(x) is x plus the sum, over the other classes, of
-//!   (floor((x + d) / Q) + 1) Q_j + d_j. This is the service curve of Tabatabaee and Le Boudec ("Deficit round-robin: a second network
-//!   calculus analysis", RTAS 2021, theorem 1), which is nowhere below that of Boyer, Stea and
-//!   Sofack ("Deficit round robin with network calculus", VALUETOOLS 2012).
+//!   (floor((x + d) / Q) + 1) Q_j + d_j. This is the service curve of Tabatabaee and Le Boudec
+//!   ("Deficit round-robin: a second network calculus analysis", RTAS 2021, theorem 1), which is
+//!   nowhere below that of Boyer, Stea and Sofack ("Deficit round robin with network calculus",
+//!   VALUETOOLS 2012).
 //! * Weighted round robin: a turn has w packets of at least l bits, so that x >= p w l. Turns of
 //!   the others have at most w_j packets of at most L_j. So psi(x) = x + (floor(x / (w l)) + 1)
 //!   times the sum of w_j L_j.

@@ -43,7 +43,7 @@ words!(Protocol, "protocol", {
     Protocol::P4Runtime = "p4runtime" | "p4rt",
 });
 
-/// The name of a mode; its parameters are settings of their own.
+/// The name of a mode. Its parameters are settings of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum ModeName {
     #[default]
@@ -88,7 +88,7 @@ words!(Matching, "way of matching", {
     Matching::Order = "order",
 });
 
-/// The name of a plan; its parameters are settings of their own.
+/// The name of a plan. Its parameters are settings of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum PlanName {
     #[default]
@@ -385,7 +385,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), Rejection> {
     Ok((host, port))
 }
 
-/// The base address of ONOS's REST interface; empty text unsets it.
+/// The base address of ONOS's REST interface. Empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct RestBase(pub(in crate::config) Option<String>);
 

@@ -245,7 +245,7 @@ pub(in crate::config) fn duration_text(duration: Duration) -> String {
     format!("{}{unit}", nanoseconds / scale)
 }
 
-/// A text that may be absent; an empty text makes it absent.
+/// A text that may be absent. An empty text makes it absent.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Unsettable(pub(in crate::config) Option<String>);
 

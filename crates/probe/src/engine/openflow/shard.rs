@@ -36,8 +36,8 @@ const READ: usize = 256 * 1024;
 /// the poller. The token of a connection is the index of its switch.
 const MAILBOX: u64 = u64::MAX;
 
-/// The number of low bits of a sequence number that a buffer id carries. A buffer id has 32 bits;
-/// the highest one stays clear, so that the id is never `OFP_NO_BUFFER`, which has all bits set.
+/// The number of low bits of a sequence number that a buffer id carries. A buffer id has 32 bits.
+/// The highest one stays clear, so that the id is never `OFP_NO_BUFFER`, which has all bits set.
 const BUFFER_BITS: u32 = 31;
 
 /// The reason why a connection ended.

@@ -31,7 +31,7 @@ pub(super) enum EventKind {
     Pipeline(Arc<Pipeline>),
     /// The switch refused a pipeline, for this reason.
     Refused(String),
-    /// Controllers changed table entries; the fields count them.
+    /// Controllers changed table entries. The fields count them.
     Rules { installed: u32, removed: u32, refused: u32 },
     /// Controllers sent these packet-outs.
     PacketOuts(Vec<v1::PacketOut>),

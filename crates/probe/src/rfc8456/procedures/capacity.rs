@@ -110,8 +110,9 @@ impl Procedure for Sessions {
     }
 }
 
-/// The least number of queries, after the last flow and after the last maximum, before the test
-/// ends without a result. It matters if queries take longer than the timeout `terms.patience`.
+/// The least number of queries before the test ends without a result, counted from the last flow or
+/// the last maximum, whichever is later. It matters if queries take longer than the timeout
+/// `terms.patience`.
 const UNSETTLED_READINGS: u32 = 3 * SAME_ANSWERS;
 
 /// The test of the forwarding table capacity. New flows, for which the controller installs rules

@@ -374,7 +374,7 @@ impl Procedure for PathRate {
                 }
             }
             // A packet may arrive at a switch before the rule of its path takes effect there.
-            // Either the controller forwards it, or it is lost; no packet is repeated.
+            // Either the controller forwards it, or it is lost. No packet is repeated.
             _ => {}
         }
     }

@@ -190,7 +190,7 @@ impl Procedure for Failover {
 pub(in crate::rfc8456) struct Reprovisioning {
     terms: Terms,
     scene: Scene,
-    /// The two hosts; `None` if the network has no two hosts behind different switches.
+    /// The two hosts, or `None` if the network has no two hosts behind different switches.
     pair: Option<Pair>,
     /// The time at which the next packet is sent in each direction.
     next: u64,

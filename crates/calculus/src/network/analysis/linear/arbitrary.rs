@@ -15,16 +15,16 @@
 //!
 //! All of that is linear. For a tandem the optimum is the exact worst case (theorem 4 there). Where
 //! paths join, the order of times on different paths is unknown. The paper has a program for each
-//! order, and, as a bound, one for all orders with the constraints that hold in each; this module
+//! order, and, as a bound, one for all orders with the constraints that hold in each. This module
 //! has the latter (ULP in DNC). A server that several paths visit has times and data for each of
 //! them.
 //!
 //! For the longest delay there is one more time, at which the data that leave at t arrived. It may
-//! lie between any two consecutive times of the path; each place has a program, and the largest
+//! lie between any two consecutive times of the path. Each place has a program, and the largest
 //! optimum counts.
 //!
 //! Flows with equal arrival curves and paths are one class, which does not change the optimum: each
-//! keeps its arrival curve if data are divided evenly. A network that unfolds too far is cut; flows
+//! keeps its arrival curve if data are divided evenly. A network that unfolds too far is cut. Flows
 //! over a cut link have the arrival curves that the settings bound.
 
 mod burst;
