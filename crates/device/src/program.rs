@@ -132,8 +132,9 @@ pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
 
 /// Returns statistics of all paths of a program, which may be too many to list.
 ///
-/// # Errors Returns a [`PathError`] if no packet reaches the end of the program, or if too many
-/// states differ.
+/// # Errors
+/// Returns a [`PathError`] if no packet reaches the end of the program, or if too many states
+/// differ.
 pub fn overview(program: &Program) -> Result<Overview, PathError> {
     walk::overview(program)
 }

@@ -150,7 +150,8 @@ pub enum VerifyError {
 /// it against the cells with several functions. Returns the model, and one comparison for each
 /// setting with a test cell.
 ///
-/// # Errors Returns a [`VerifyError`] if no model can be derived, or no test cell has delays.
+/// # Errors
+/// Returns a [`VerifyError`] if no model can be derived, or no test cell has delays.
 pub fn verify(
     campaign: &Campaign,
     settings: &Settings,

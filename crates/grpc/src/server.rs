@@ -36,7 +36,7 @@ pub trait Services: Clone + Send + 'static {
     type Channel: Channel;
 
     /// Returns whether the method at this path is served as a [`Channel`]. A call with compressed
-    /// messages is passed to [`Services::call`] in any case.
+    /// messages is always passed to [`Services::call`].
     fn is_channel(&self, path: &str) -> bool;
 
     /// Opens a channel for a request. The channel can write its messages immediately through

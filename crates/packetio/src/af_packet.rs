@@ -4,7 +4,7 @@
 //! with each packet, the kernel states what remains to be done: checksums, segmentation, the VLAN
 //! tag ([`crate::offload`]). Packets that do not fit into a slot of the ring, mostly super-frames,
 //! are queued separately. The second socket sends each burst with one system call. This is as fast
-//! as a transmit ring if the kernel must copy packets in any case (as for veth), and it never waits
+//! as a transmit ring if the kernel must copy packets anyway (as for veth), and it never waits
 //! for a slot. Queueing disciplines see the packets, as Mininet's links require.
 //!
 //! A third socket sends super-frames in one piece, with a virtio header. It is only used if the

@@ -73,8 +73,8 @@ pub trait Queue: Debug + Send {
     /// Moves waiting packets into `burst`, until none is left or the burst is full, and returns
     /// their number. Does not wait.
     ///
-    /// # Errors Returns [`PortDown`] if the port is gone or down. All packets in the burst are
-    /// complete.
+    /// # Errors
+    /// Returns [`PortDown`] if the port is gone or down. All packets in the burst are complete.
     fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown>;
 
     /// Copies a packet for transmission. The packet is sent immediately or at the next

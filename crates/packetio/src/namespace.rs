@@ -102,7 +102,8 @@ impl Namespace {
     /// Runs `body` on a new thread in this namespace. If `body` panics, the panic continues in the
     /// caller.
     ///
-    /// # Errors Returns an error if the namespace cannot be entered.
+    /// # Errors
+    /// Returns an error if the namespace cannot be entered.
     pub fn run<T: Send>(&self, body: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
         let inside = || self.enter().map(|()| body());
         match thread::scope(|scope| scope.spawn(inside).join()) {

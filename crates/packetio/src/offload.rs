@@ -70,8 +70,8 @@ impl Restorer {
     /// Converts an unfinished packet and moves the resulting frames into the burst until none is
     /// left or the burst is full. Returns the number of moved frames and the sum of their lengths.
     ///
-    /// # Errors Returns [`Damaged`] if the packet contradicts its description. The burst is then
-    /// unchanged.
+    /// # Errors
+    /// Returns [`Damaged`] if the packet contradicts its description. The burst is then unchanged.
     pub fn take(
         &mut self,
         header: &[u8; VIRTIO_HEADER],
@@ -114,7 +114,8 @@ impl Restorer {
     /// Converts an unfinished packet like [`Self::take`]. The packet is in the first `length` bytes
     /// of the buffer that [`Self::room`] returned.
     ///
-    /// # Errors Returns [`Damaged`] as [`Self::take`] does.
+    /// # Errors
+    /// Returns [`Damaged`] as [`Self::take`] does.
     pub(crate) fn take_received(
         &mut self,
         header: &[u8; VIRTIO_HEADER],

@@ -27,7 +27,7 @@
 //! rate is the ratio of its answer rate to its response time. The search tries rates between the
 //! one with the most power and its neighbours until the neighbours are close.
 //!
-//! The search ends after a fixed number of rates in any case.
+//! The search always ends after a fixed number of rates.
 
 mod bracket;
 mod knee;

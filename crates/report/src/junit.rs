@@ -33,7 +33,8 @@ pub struct Case<'a> {
 
 /// Returns the JUnit XML of a test suite with these test cases.
 ///
-/// # Errors Returns an error if the text cannot be written as XML.
+/// # Errors
+/// Returns an error if the text cannot be written as XML.
 pub fn suite(name: &str, cases: &[Case<'_>]) -> io::Result<String> {
     let count = |is_counted: fn(&Outcome<'_>) -> bool| {
         cases.iter().filter(|case| is_counted(&case.outcome)).count().to_string()

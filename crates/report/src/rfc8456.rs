@@ -38,7 +38,8 @@ pub fn to_json(result: &BenchmarkResult) -> Result<String, serde_json::Error> {
 
 /// Reads results of RFC 8456 tests from the output of [`to_json`].
 ///
-/// # Errors Returns an error if the text is not such an output.
+/// # Errors
+/// Returns an error if the text is not such an output.
 pub fn from_json(text: &str) -> Result<BenchmarkResult, serde_json::Error> {
     serde_json::from_str(text)
 }

@@ -28,12 +28,12 @@ pub struct Criterion {
     shape: Region,
 }
 
-/// The error for a criterion whose equivalent region does not lie in its shape.
+/// The error for a criterion whose two regions are not nested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotNested {
-    /// The equivalent region, which should lie in the shape.
+    /// The region of numbers that count as equal to the published value. It should lie in `shape`.
     pub equivalent: Region,
-    /// The shape, in which the equivalent region should lie.
+    /// The larger region, of numbers that agree with the publication at least qualitatively.
     pub shape: Region,
 }
 

@@ -58,7 +58,7 @@ fn canonical_periodic(
     }
     let (length, increment) = shorten(&mut period, length, increment);
 
-    // Move the start of the period back over the breakpoints from which the curve repeats already.
+    // Moves the start of the period back over the breakpoints from which the curve repeats already.
     let mut first = transient.len();
     let mut pieces = transient;
     pieces.append(&mut period);

@@ -168,7 +168,7 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
         }
         _ => Rational::ZERO,
     };
-    // Check that the slope leads to the end point as written.
+    // Checks that the slope leads to the end point that is written in the segment.
     let line = Piece::new(from.clone(), value.clone(), value.clone(), slope.clone());
     let end = match &to {
         Some(to) => line.segment_at(to),

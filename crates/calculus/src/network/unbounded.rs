@@ -158,7 +158,7 @@ impl Graph {
         }
         let mut cycle = walk.split_off(place[at.index()]?);
         cycle.reverse();
-        // Start at the server with the lowest id, so that equal cycles are equal reasons.
+        // Cycles start at the server with the lowest id, so that equal cycles are equal reasons.
         let least = cycle.iter().position(|server| Some(server) == cycle.iter().min());
         cycle.rotate_left(least.unwrap_or(0));
         Some(cycle)

@@ -85,7 +85,8 @@ impl SwitchConnection {
     /// Creates the listening socket to which a switch can connect. With port 0, the system chooses
     /// a port.
     ///
-    /// # Errors Returns an error if the system refuses to listen on the address.
+    /// # Errors
+    /// Returns an error if the system refuses to listen on the address.
     pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         listener::listen(address)
     }
@@ -94,8 +95,9 @@ impl SwitchConnection {
     /// `patience`. Offers the versions in `versions`, or both versions if the list is empty. With
     /// `tls`, the switch must connect with TLS.
     ///
-    /// # Errors Returns an error if no switch opens a session, if `stop` is set in the meantime, or
-    /// if the TLS settings cannot be used.
+    /// # Errors
+    /// Returns an error if no switch opens a session, if `stop` is set in the meantime, or if the
+    /// TLS settings cannot be used.
     pub fn accept(
         listener: &TcpListener,
         versions: &[Version],
@@ -194,7 +196,8 @@ impl SwitchConnection {
 
     /// Sends the appended bytes until the socket accepts no more.
     ///
-    /// # Errors Returns an error if the connection is broken.
+    /// # Errors
+    /// Returns an error if the connection is broken.
     pub fn flush(&mut self) -> Result<(), SwitchConnectionError> {
         self.connection.flush()?;
         Ok(())

@@ -189,7 +189,8 @@ pub enum Ending {
 /// `before` contains the results of earlier, interrupted runs. `now` returns the nanoseconds since
 /// the start of the campaign.
 ///
-/// # Errors Returns a [`ConductError`] if the bench fails or a measurement cannot be written.
+/// # Errors
+/// Returns a [`ConductError`] if the bench fails or a measurement cannot be written.
 pub fn conduct(
     plan: &Plan,
     seed: u64,

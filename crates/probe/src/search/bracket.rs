@@ -151,7 +151,8 @@ enum Stage {
     Finished,
 }
 
-/// The way in which the bracket was made.
+/// The way in which the bracket around the highest loss-free rate was found, or the reason why the
+/// search did not find it completely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
     /// The search was interrupted before it was complete.
@@ -238,7 +239,7 @@ impl Bracket {
         }
     }
 
-    /// Returns the way in which the bracket was made.
+    /// Returns how the bracket was found: by measurements, by votes, or not completely.
     pub(super) fn method(&self) -> Method {
         self.method
     }

@@ -56,7 +56,8 @@ const LARGEST_RATIO: f64 = 1e12;
 /// The relative amounts by which a limit is raised before it is checked. They are tried in this
 /// order until a check succeeds.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
-/// The largest number of rounds that improve bursts after these are proven.
+/// The largest number of rounds in which bursts that are already proven are bounded again to make
+/// them smaller.
 const MAX_DESCENTS: usize = 6;
 /// The relative improvement per round below which proven bursts are not improved further.
 const LEAST_PROGRESS: f64 = 1e-8;
