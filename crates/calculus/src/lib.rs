@@ -121,7 +121,7 @@
 //! calculus", 2008) with refinements of Zippo and Stea (the authors of Nancy), written from the
 //! papers. Concave and convex curves, latencies and sub-additive curves take faster paths
 //! automatically. The general operations compute one finite interval that provably contains a whole
-//! period of the result; see [`algebra`].
+//! period of the result (see [`algebra`]).
 //!
 //! # Limits
 //!

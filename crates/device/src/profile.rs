@@ -181,7 +181,7 @@ impl Sorted {
         Some(student_t(confidence, n - 1.0) * standard_deviation(values)? / n.sqrt())
     }
 
-    /// Summarises the delays.
+    /// Returns a summary of the delays of one cell.
     pub(crate) fn profile(
         &self,
         settings: &Settings,

@@ -124,19 +124,19 @@ macro_rules! bit_set {
 #[cfg(test)]
 mod tests {
     open_enum! {
-        /// A type for the test.
+        /// An open enum for the test.
         Colour: u8 {
-            /// One.
+            /// The only colour with a name.
             RED = 1,
         }
     }
 
     bit_set! {
-        /// A type for the test.
+        /// A bit set for the test.
         Sides: u16 {
-            /// One bit.
+            /// The bit of the left side.
             LEFT = 1,
-            /// Another.
+            /// The bit of the right side.
             RIGHT = 2,
         }
     }

@@ -14,7 +14,7 @@ pub(super) const ACTION: u8 = 1;
 /// bound.
 pub(super) const MAX_ACTIONS: u32 = 4096;
 
-/// The results of passing one packet through the tables.
+/// The results of passing one packet through the tables of a switch: what was sent where.
 #[derive(Debug)]
 pub(super) struct Passage {
     /// The packets for the controller, in the order in which they are sent.
@@ -75,7 +75,7 @@ impl Passage {
         self.actions_left = MAX_ACTIONS;
     }
 
-    /// Creates an empty passage, which stores packets in `left` if `self` does.
+    /// Creates empty results for another packet, which store packets in `left` if `self` does.
     pub(super) fn alike(&self) -> Self {
         Self { keeps: self.keeps, ..Self::default() }
     }

@@ -24,7 +24,7 @@ pub use links::survey as survey_links;
 /// The source of a topology.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum TopologySource {
-    /// No links between switches.
+    /// The switches have no links to each other.
     #[default]
     None,
     /// A chain, in which each switch is linked to the next one.

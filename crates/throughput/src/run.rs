@@ -339,7 +339,8 @@ pub fn run_methods(
     Ok(findings)
 }
 
-/// Makes the measurement `each` of all cases, which take turns within each repetition.
+/// Calls `each`, which makes one measurement, for every case in every repetition, so that the cases
+/// take turns within a repetition.
 fn in_turn(
     subjects: &mut [Subject<'_>],
     settings: &Settings,

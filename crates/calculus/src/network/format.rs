@@ -33,7 +33,7 @@ pub enum Format {
     Toml,
     /// Planimeter's own format, or Saihu's, in JSON.
     Json,
-    /// WOPANets' format.
+    /// The format of WOPANets, in XML.
     Xml,
 }
 

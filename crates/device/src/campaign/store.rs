@@ -94,7 +94,7 @@ pub enum ReadError {
     Delays {
         /// The path of the file with the delays.
         path: PathBuf,
-        /// The difference between delays and journal, in words.
+        /// A description of the difference between the file of delays and the journal.
         what: String,
     },
 }

@@ -105,7 +105,7 @@ pub enum BenchError {
     Device {
         /// The name of the device that refuses or does not answer.
         device: String,
-        /// The refusal, or the answer that is missing.
+        /// The text of the refusal, or a description of the answer that did not arrive.
         problem: String,
     },
     /// The device behaves differently from its configuration.

@@ -31,9 +31,9 @@ pub(super) enum Party {
 pub(super) enum Answer {
     /// The connection has its turn now.
     Now,
-    /// The connection has the next turn when it requests one again. No other connection has
-    /// requested one before. Other connections may be ready, and must be able to request a turn
-    /// before this one ends.
+    /// No other connection has requested a turn before, so the connection has the next turn if it
+    /// requests one again. Other connections may be ready, and must be able to request a turn
+    /// before this turn ends.
     Next,
     /// The connection must wait until it is notified that it has the next turn.
     Wait,

@@ -17,7 +17,7 @@ const DETAILS: &str = "grpc-status-details-bin";
 const OVERHEAD: usize = 32;
 /// The beginning of the user agent of grpc-js, which runs on Node.js.
 const NODE: &[u8] = b"grpc-node-js/";
-/// The header limit of Node.js; see [`limit`].
+/// The largest size in bytes of response headers that Node.js accepts ([`limit`] applies it).
 const NODE_LIMIT: usize = 64 << 10;
 /// The number of bytes with which the `:status` header counts towards the limit. It is added later
 /// if the status is sent in the headers of the response.

@@ -28,8 +28,8 @@ use super::segments::{CWR, FIN_PSH, Segments, fix_length, fix_tcp, write};
 use super::{SharedFrame, VIRTIO_HEADER, read};
 use std::ops::Range;
 
-/// The longest headers that a super-frame may have to leave in one piece, in bytes: tags, IPv6 with
-/// extensions, TCP with options.
+/// The largest length, in bytes, of the headers of a super-frame that can be sent without being
+/// segmented. The headers are tags, IPv6 with extensions, and TCP with options.
 const LONGEST: usize = 256;
 /// The number of bytes that a program may add to headers as tags.
 const TAGS: usize = 16;

@@ -378,7 +378,7 @@ pub enum Generator {
     Hosts,
     /// Consecutive addresses, each one higher than the previous one.
     Serial,
-    /// Random addresses.
+    /// Each packet has a random address.
     Random,
 }
 

@@ -25,7 +25,7 @@ pub struct Setting {
     pub default: &'static str,
     /// A value as a user might write it.
     pub example: &'static str,
-    /// A summary of one line.
+    /// A summary of the setting in one line.
     pub summary: &'static str,
     /// A paragraph with the unit, the meaning and the reason for the default.
     pub manual: &'static str,

@@ -50,11 +50,12 @@ pub(crate) struct Tally {
     /// The number of outstanding packet-ins that were passed over: a later packet-in of their
     /// switch was answered.
     passed_over: i64,
-    /// The moment at which the last packet-in left (`last_left`), and the moment at which the last
-    /// first answer arrived (`last_answer`).
+    /// The moment at which the last packet-in left (`last_left`), and the moment at which a
+    /// packet-in was last answered for the first time (`last_answer`).
     pub(super) last_left: Option<u64>,
     last_answer: Option<u64>,
-    /// The longest time between two consecutive first answers.
+    /// The longest time between two consecutive answers, of which each is the first to its
+    /// packet-in.
     longest_gap: u64,
     /// The departure time of the latest packet-in that was answered.
     answered_up_to: Option<u64>,
@@ -179,7 +180,7 @@ impl Tally {
         let _ = rtt_in_window.subtract(&self.answered_after);
     }
 
-    /// Records a first answer, whose packet-in left at `sent`. The time is `None` if it was
+    /// Records the first answer to a packet-in that left at `sent`. The time is `None` if it was
     /// discarded for lack of space.
     pub(super) fn note_answer(&mut self, sent: Option<u64>, passed_over: i64, at: u64) {
         if let Some(last) = self.last_answer {
@@ -233,17 +234,18 @@ impl Tally {
         self.outstanding.saturating_sub(u64::try_from(self.passed_over).unwrap_or(0))
     }
 
-    /// Returns when the last packet-in left.
+    /// Returns the moment at which the last packet-in left.
     pub(crate) fn last_left(&self) -> Option<u64> {
         self.last_left
     }
 
-    /// Returns when the last first answer arrived.
+    /// Returns the moment at which a packet-in was last answered for the first time.
     pub(crate) fn last_answer(&self) -> Option<u64> {
         self.last_answer
     }
 
-    /// Returns the longest time between two consecutive first answers, in nanoseconds.
+    /// Returns the longest time between two consecutive answers, in nanoseconds. Only the first
+    /// answer to a packet-in counts.
     pub(crate) fn longest_gap(&self) -> u64 {
         self.longest_gap
     }

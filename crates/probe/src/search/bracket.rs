@@ -41,7 +41,7 @@ const MAX_RAISES: u32 = 3;
 const BELOW: f64 = 0.01;
 /// The ratio between the rate at which the upper end is checked and the upper end.
 const ABOVE: f64 = 1.05;
-/// The number of trials that check each end.
+/// The number of trials that check each end of a measured bracket.
 const CHECKS: u32 = 2;
 /// The largest factor by which a search may go below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
@@ -127,7 +127,7 @@ pub(super) struct Measured {
     pub(super) rate: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Half the width of Student's interval.
+    /// Half the width of the confidence interval by Student's t distribution.
     student: f64,
 }
 

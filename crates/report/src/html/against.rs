@@ -83,7 +83,7 @@ struct Labelled<'a> {
     /// The name of the protocol. It includes the mode if there are several, and the name of the run
     /// if another run has the same point.
     protocol: String,
-    /// The name of the run, if this point is its only one and other runs have more. Otherwise it is
+    /// The name of the run, if the run has only this point and other runs have several. Otherwise
     /// `None`.
     alone: Option<String>,
     point: &'a Point,

@@ -35,9 +35,9 @@ pub struct Contender<'w> {
 /// The quantities that are measured for each contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figures {
-    /// Rates only.
+    /// Only rates are measured.
     Rates,
-    /// Rates, and latencies of packets that arrive at a fixed rate.
+    /// Rates are measured, and latencies of packets that arrive at a fixed rate.
     RatesAndLatencies,
 }
 

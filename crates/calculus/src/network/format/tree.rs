@@ -426,7 +426,7 @@ fn json<'t>(
 mod tests {
     use super::*;
 
-    /// A level counts once in either format.
+    /// Each level of nesting counts once, in TOML as in JSON.
     #[test]
     fn both_formats_nest_as_deep() {
         for (depth, is_accepted) in [(DEEPEST, true), (DEEPEST + 1, false)] {

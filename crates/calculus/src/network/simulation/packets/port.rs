@@ -64,7 +64,7 @@ enum Order<'n> {
         /// The time to which the credits have been updated.
         since: Rational,
     },
-    /// Deficit round robin.
+    /// The state of deficit round robin.
     Deficits {
         quanta: Vec<&'n Rational>,
         /// The deficit of each class: the amount that it may still send.
@@ -74,7 +74,7 @@ enum Order<'n> {
         /// Whether the visited class has received its quantum already.
         entered: bool,
     },
-    /// Weighted round robin.
+    /// The state of weighted round robin.
     Weights {
         weights: Vec<u32>,
         /// The class that is visited.
@@ -82,8 +82,8 @@ enum Order<'n> {
         /// The number of packets that the visited class has sent in this visit.
         sent: u32,
     },
-    /// Interleaved weighted round robin: a class of weight `w` may send one packet in each of the
-    /// first `w` rounds.
+    /// The state of interleaved weighted round robin, in which a class of weight `w` may send one
+    /// packet in each of the first `w` rounds.
     Rounds {
         weights: Vec<u32>,
         /// The class that is visited next.
