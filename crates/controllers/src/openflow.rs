@@ -74,7 +74,7 @@ pub struct Options {
     pub queue: Option<ServiceQueue>,
     /// The certificates for TLS and mutual TLS, or `None` for plain TCP.
     pub tls: Option<ServerTls>,
-    /// The part of this controller among several controllers of the same switches. Only path
+    /// The role that this controller has if the switches have several controllers. Only path
     /// provisioning uses it.
     pub part: Part,
     /// The journal of switches that connect, disconnect and misbehave.

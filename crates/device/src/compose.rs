@@ -127,7 +127,7 @@ pub enum ComposeError {
         name: FunctionName,
         /// The requested conditions, such as the packet length.
         setting: String,
-        /// The functions that were measured under these conditions.
+        /// The functions that were measured under the requested conditions.
         known: String,
     },
 }

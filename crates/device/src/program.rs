@@ -46,8 +46,8 @@ pub type Parts = BTreeMap<String, u32>;
 /// A path through a program. It stands for all paths with equal parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// The decisions along one of these paths: parser states, tables with the action that ran, and
-    /// sides of conditions.
+    /// The decisions along one of the paths that this one stands for: parser states, tables with
+    /// the action that ran, and sides of conditions.
     pub decisions: Vec<String>,
     /// The parts of the path: pieces of the program that cost time, with the number of occurrences.
     pub parts: Parts,

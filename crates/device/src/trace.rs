@@ -46,7 +46,7 @@ pub struct Rate(u64);
 /// The service and arrival curves of a trace at one rate R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtRate {
-    /// The rate R of these curves.
+    /// The rate R of the service and arrival curves.
     pub rate: Rate,
     /// The smallest T for which the device offered the minimum service curve R (t - T)⁺. It is at
     /// least zero and rounded up.

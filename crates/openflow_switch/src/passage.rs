@@ -61,7 +61,7 @@ pub(super) struct ToController {
     /// Whether the packet may be buffered.
     pub(super) may_buffer: bool,
     pub(super) metadata: u64,
-    /// The fields of the packet as the table of that entry saw them.
+    /// The fields of the packet as the table of the entry that sent it saw them.
     pub(super) key: FlowKey,
     pub(super) bytes: Vec<u8>,
 }

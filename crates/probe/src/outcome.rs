@@ -56,7 +56,7 @@ pub enum Completion {
     Complete,
     /// Only a part was measured.
     Partial {
-        /// The reason why the rest was not measured.
+        /// The reason why the measurement ended before everything was measured.
         reason: String,
     },
     /// The measurement failed, and there are no figures.

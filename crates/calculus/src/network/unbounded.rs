@@ -20,14 +20,17 @@ const NAMED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The long-term arrival rates of these servers exceed their service rates.
+    /// The servers in the list are overloaded: their long-term arrival rates exceed their service
+    /// rates.
     Overloaded(Vec<ServerId>),
-    /// The arrival curves of these flows are infinite: they may send any amount instantaneously.
+    /// The arrival curves of the flows in the list are infinite, so that these flows may send any
+    /// amount instantaneously.
     Unlimited(Vec<FlowId>),
-    /// The long-term arrival rates of these servers equal their service rates.
+    /// The servers in the list are exactly full: their long-term arrival rates equal their service
+    /// rates.
     Full(Vec<ServerId>),
-    /// These servers form a cycle: data pass them in this order, and from the last one the first
-    /// again.
+    /// The servers in the list form a cycle. Data pass them in this order, and go from the last one
+    /// to the first one again.
     Cycle(Vec<ServerId>),
     /// None of the other reasons applies. This analysis has no bound, but another one may have.
     Analysis,

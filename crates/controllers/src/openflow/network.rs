@@ -7,7 +7,7 @@ use ::openflow::{PortNumber, Version, v1_0, v1_3};
 
 use crate::application::Port;
 
-/// The part of a controller among several controllers of the same switches.
+/// The role of a controller, if the switches have several controllers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// There are no other controllers of the switches.

@@ -60,7 +60,8 @@ pub enum ReadError {
     None {
         /// The path where a campaign was expected.
         directory: PathBuf,
-        /// The kind of file or directory at that path.
+        /// The description of what was found instead of a campaign, such as a directory without a
+        /// result.
         found: Found,
     },
     /// A file of the campaign cannot be read.

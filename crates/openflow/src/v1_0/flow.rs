@@ -96,7 +96,7 @@ structure! {
         pub idle_timeout: u16; pad 2,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
     }
 }

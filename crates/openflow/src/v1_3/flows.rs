@@ -87,8 +87,8 @@ structure! {
         pub flags: FlowModFlags; pad 2,
         /// The packets to which the entry applies.
         pub match_fields: Match,
-        /// The instructions for these packets. Without instructions, the action set of the packet
-        /// is executed. The packet is dropped if the set is empty.
+        /// The instructions for the packets that the entry matches. Without instructions, the
+        /// action set of a packet is executed. The packet is dropped if the set is empty.
         pub instructions: Vec<Instruction>,
     }
 }
@@ -169,7 +169,7 @@ structure! {
         pub hard_timeout: u16,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
         /// The packets to which the entry applied.
         pub match_fields: Match,
@@ -233,11 +233,11 @@ structure! {
         pub cookie: u64,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
         /// The packets to which the entry applies.
         pub match_fields: Match,
-        /// The instructions for these packets.
+        /// The instructions for the packets that the entry matches.
         pub instructions: Vec<Instruction>,
     }
 }
@@ -246,11 +246,11 @@ structure! {
     /// The sums of the counters of many entries (`ofp_aggregate_stats_reply`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
-        /// The number of packets that these entries matched.
+        /// The number of packets that the selected entries matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the selected entries matched.
         pub byte_count: u64,
-        /// The number of these entries.
+        /// The number of flow entries that the request selected.
         pub flow_count: u32; pad 4,
     }
 }

@@ -162,7 +162,7 @@ structure! {
     pub struct BucketCounter = "ofp_bucket_counter" {
         /// The number of packets that the bucket processed.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the bucket processed.
         pub byte_count: u64,
     }
 }
@@ -179,7 +179,7 @@ structure! {
         pub ref_count: u32; pad 4,
         /// The number of packets that the group processed.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the group processed.
         pub byte_count: u64,
         /// The whole seconds for which the group has existed.
         pub duration_sec: u32,

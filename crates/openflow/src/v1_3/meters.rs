@@ -196,7 +196,7 @@ structure! {
     pub struct MeterBandStats = "ofp_meter_band_stats" {
         /// The number of packets to which the band applied.
         pub packet_band_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets to which the band applied.
         pub byte_band_count: u64,
     }
 }
@@ -210,7 +210,7 @@ pub struct MeterStats {
     pub flow_count: u32,
     /// The number of packets that the meter processed.
     pub packet_in_count: u64,
-    /// The number of bytes in these packets.
+    /// The number of bytes in the packets that the meter processed.
     pub byte_in_count: u64,
     /// The whole seconds for which the meter has existed.
     pub duration_sec: u32,

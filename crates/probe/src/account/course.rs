@@ -101,8 +101,8 @@ impl Hidden {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Undisturbed {
     pub(crate) answers: u64,
-    /// The mean round-trip time of these answers in nanoseconds, measured from the departure of the
-    /// packet-in.
+    /// The mean round-trip time of the undisturbed answers in nanoseconds, measured from the
+    /// departure of the packet-in.
     pub(crate) rtt_mean: Option<f64>,
 }
 

@@ -185,7 +185,7 @@ pub(crate) struct ControllerWork {
 /// The scheduling of processes by the probe's host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostWork {
-    /// Whether the controller runs on the same host.
+    /// Whether the controller runs on the same host as the probe.
     pub(crate) has_controller: bool,
     /// The part of the window, in nanoseconds, during which the host stalled: it did not even wake
     /// a thread that only sleeps.

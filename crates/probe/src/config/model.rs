@@ -105,12 +105,12 @@ pub struct SwitchOverride {
     pub first: u32,
     /// The index of the last switch.
     pub last: u32,
-    /// The number of packet-ins per second of each of these switches.
+    /// The number of packet-ins per second of each switch to which the override applies.
     pub rate: Option<f64>,
-    /// The distribution of these switches' inter-arrival times.
+    /// The distribution of inter-arrival times at the switches to which the override applies.
     pub arrivals: Option<Arrivals>,
-    /// The time after the start of traffic at which these switches begin to send, in addition to
-    /// their [`Timing::start_stagger`].
+    /// The time after the start of traffic at which the switches of the override begin to send,
+    /// in addition to their [`Timing::start_stagger`].
     pub start_delay: Option<Duration>,
     /// The time before the end of traffic at which these switches stop sending.
     pub stop_delay: Option<Duration>,

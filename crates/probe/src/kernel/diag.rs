@@ -43,9 +43,9 @@ const STATES: u32 = 1 << 1 | 1 << 8;
 /// The ports that identify the connections between switches and controller on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// The connections to this port, which the switches dialled.
+    /// The connections that switches dialled to this port of the controller.
     Dialled(u16),
-    /// The connections to these ports of switches, which the controller dialled.
+    /// The connections that the controller dialled to these ports of switches.
     Served(HashSet<u16>),
 }
 

@@ -25,7 +25,7 @@ const CIRCLES: u64 = 64;
 pub(crate) struct Measured {
     /// The value in the unit of the test, or `None` where it could not be measured.
     pub(crate) value: Option<f64>,
-    /// Further figures, each with its name and unit.
+    /// The figures of the trial besides its value, each with its name and unit.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
     /// A remark for the reader. If there is no value, it explains why.
     pub(crate) remark: Option<String>,

@@ -96,7 +96,7 @@ pub struct TestOutcome {
 pub struct TrialOutcome {
     /// The value in the unit of the test (absent where it could not be measured).
     pub value: Option<f64>,
-    /// Further figures of the trial.
+    /// The figures of the trial besides its value.
     pub figures: Vec<Figure>,
     /// A remark for the reader. If there is no value, it explains why.
     pub remark: Option<String>,

@@ -44,8 +44,9 @@ pub(super) struct Against<'a> {
     /// The median time of an update by the other method, divided by that of the method that writes
     /// in place.
     pub(super) median: Option<Estimate>,
-    /// The ratio of rates and the ratio of median latencies in the paper, formed as in `rate` and
-    /// `median`. `None` if the paper has no such method.
+    /// The two ratios that the paper has for this method: that of rates and that of median
+    /// latencies, as in the fields `rate` and `median`. `None` if the paper does not have the
+    /// method.
     pub(super) published: Option<(f64, f64)>,
 }
 

@@ -69,7 +69,7 @@ structure! {
         pub cookie: u64,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
         /// The actions on the packets that the entry matches.
         pub actions: Vec<Action>,
@@ -90,7 +90,7 @@ structure! {
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
         /// The number of packets that the entries matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entries matched.
         pub byte_count: u64,
         /// The number of flow entries in the set.
         pub flow_count: u32; pad 4,

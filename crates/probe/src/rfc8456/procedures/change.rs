@@ -83,9 +83,9 @@ enum Phase {
 struct Polling {
     /// The number of discovery messages of all neighbours before any change.
     messages: u64,
-    /// The start times of the rounds of discovery messages at one neighbour.
+    /// The start times of the rounds of discovery messages at one of the neighbours.
     rounds: Vec<u64>,
-    /// The time of the last message of that neighbour.
+    /// The time of the last discovery message at the neighbour whose rounds are recorded.
     last: u64,
 }
 
