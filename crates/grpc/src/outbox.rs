@@ -29,7 +29,7 @@ const RETAINED: usize = 4096;
 /// if no other message waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimit {
-    /// The maximum number of messages.
+    /// The maximum number of messages that wait in the outbox.
     pub messages: usize,
     /// The maximum size of all waiting messages in bytes, exact or approximate.
     pub bytes: usize,

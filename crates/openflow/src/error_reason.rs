@@ -51,11 +51,11 @@ error_reasons! {
     BadRequestBadVersion "BAD_REQUEST/BAD_VERSION" Some((1, 0)), Some((1, 0));
     /// The message type is unknown.
     BadRequestBadType "BAD_REQUEST/BAD_TYPE" Some((1, 1)), Some((1, 1));
-    /// The type of statistics is unknown; `BAD_STAT` in 1.0.
+    /// The type of statistics is unknown. OpenFlow 1.0 calls it `BAD_STAT`.
     BadRequestBadMultipart "BAD_REQUEST/BAD_MULTIPART" Some((1, 2)), Some((1, 2));
-    /// The experimenter is unknown; `BAD_VENDOR` in 1.0.
+    /// The experimenter is unknown. OpenFlow 1.0 calls it `BAD_VENDOR`.
     BadRequestBadExperimenter "BAD_REQUEST/BAD_EXPERIMENTER" Some((1, 3)), Some((1, 3));
-    /// The experimenter's subtype is unknown; `BAD_SUBTYPE` in 1.0.
+    /// The experimenter's subtype is unknown. OpenFlow 1.0 calls it `BAD_SUBTYPE`.
     BadRequestBadExpType "BAD_REQUEST/BAD_EXP_TYPE" Some((1, 4)), Some((1, 4));
     /// The sender of the request has no permission for it.
     BadRequestEperm "BAD_REQUEST/EPERM" Some((1, 5)), Some((1, 5));
@@ -81,9 +81,9 @@ error_reasons! {
     BadActionBadType "BAD_ACTION/BAD_TYPE" Some((2, 0)), Some((2, 0));
     /// An action's length is wrong.
     BadActionBadLen "BAD_ACTION/BAD_LEN" Some((2, 1)), Some((2, 1));
-    /// The experimenter of an action is unknown; `BAD_VENDOR` in 1.0.
+    /// The experimenter of an action is unknown. OpenFlow 1.0 calls it `BAD_VENDOR`.
     BadActionBadExperimenter "BAD_ACTION/BAD_EXPERIMENTER" Some((2, 2)), Some((2, 2));
-    /// The type of an experimenter's action is unknown; `BAD_VENDOR_TYPE` in 1.0.
+    /// The type of an experimenter's action is unknown. OpenFlow 1.0 calls it `BAD_VENDOR_TYPE`.
     BadActionBadExpType "BAD_ACTION/BAD_EXP_TYPE" Some((2, 3)), Some((2, 3));
     /// The port to which an action sends is not valid.
     BadActionBadOutPort "BAD_ACTION/BAD_OUT_PORT" Some((2, 4)), Some((2, 4));
@@ -157,7 +157,7 @@ error_reasons! {
 
     /// The flow-mod failed for an unspecified reason.
     FlowModUnknown "FLOW_MOD_FAILED/UNKNOWN" None, Some((5, 0));
-    /// The table is full; `ALL_TABLES_FULL` in 1.0.
+    /// The table is full. OpenFlow 1.0 calls it `ALL_TABLES_FULL`.
     FlowModTableFull "FLOW_MOD_FAILED/TABLE_FULL" Some((3, 0)), Some((5, 1));
     /// The table that the flow-mod names does not exist.
     FlowModBadTableId "FLOW_MOD_FAILED/BAD_TABLE_ID" None, Some((5, 2));

@@ -88,7 +88,7 @@ enum ShareMessage<T> {
     Working,
     /// The notice that no further result will come, sent to the first rank.
     Ended,
-    /// The order to start no further item, sent by the first rank.
+    /// The order to start no further item of work, sent by the first rank.
     Stop,
 }
 

@@ -30,7 +30,7 @@ const OWN_TAIL: f64 = 2.0;
 /// The number of samples that the bootstrap draws.
 const DRAWS: usize = 1000;
 
-/// A packet and the control window that follows it.
+/// A packet and the control window (fixed work that is timed) that follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposed {
     /// The delay of the packet in seconds, or `None` if it did not arrive.
@@ -39,7 +39,8 @@ pub struct Exposed {
     pub packet_interrupted: bool,
     /// The duration of the control window in seconds.
     pub control: f64,
-    /// Whether an interrupt occurred in the control window.
+    /// Whether an interrupt occurred in the control window, that is, during the fixed work that
+    /// follows the packet.
     pub control_interrupted: bool,
 }
 

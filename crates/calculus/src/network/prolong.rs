@@ -20,7 +20,8 @@ use super::elements::{FlowId, ServerId};
 /// The largest number of variants of cross traffic that are tried.
 const MAX_VARIANTS: usize = 64;
 
-/// Cross flows, in ascending order, that visit exactly the servers `first..=last` of a tandem.
+/// A stay: cross flows, in ascending order, that visit exactly the servers `first..=last` of a
+/// tandem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) first: usize,
@@ -70,8 +71,8 @@ pub(crate) fn variants(
     merges(&groups).iter().map(|merges| variant(&stays, &groups, merges)).collect()
 }
 
-/// Returns the ways to merge stays of cross flows. Each way says, for each stay of each group,
-/// whether it is merged into the next one. The first way merges none.
+/// Returns the ways to merge stays (cross flows that visit the same servers). Each way says, for
+/// each stay of each group, whether it is merged into the next stay. The first way merges none.
 fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
     if joints <= MAX_VARIANTS.ilog2() as usize {

@@ -49,9 +49,9 @@ pub(crate) struct Watch {
     diag: Diag,
     looks: Vec<Look>,
     known: HashMap<u32, Connection>,
-    /// The inodes of the sockets that belong to this process, and of those that belong to other
-    /// processes.
+    /// The inodes of the sockets that belong to this process.
     own: HashSet<u32>,
+    /// The inodes of the sockets that belong to other processes.
     foreign: HashSet<u32>,
     /// The time at which the last sample was complete, and how long it took.
     last: Option<(Instant, Duration)>,
