@@ -127,7 +127,7 @@ pub enum ModelError {
     NoLevel {
         /// The baseline or function whose measurement lacks the statistic.
         what: String,
-        /// The missing statistic.
+        /// The statistic that is missing, such as the maximum.
         level: Level,
     },
 }

@@ -37,9 +37,9 @@ pub struct ConnectionId(u64);
 /// A connection that must be closed because a limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// The connection to close.
+    /// The connection that must be closed.
     pub id: ConnectionId,
-    /// The limit that was reached.
+    /// The limit that was reached, so that the connection must be closed.
     pub limit: Limit,
 }
 

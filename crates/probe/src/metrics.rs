@@ -15,7 +15,7 @@ pub use statistics::Unit;
 /// A metric of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// The name, such as `rtt.p99`.
+    /// The name of the metric, such as `rtt.p99`.
     pub name: &'static str,
     /// The unit in which the values are given.
     pub unit: Unit,

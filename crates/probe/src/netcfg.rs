@@ -42,7 +42,7 @@ pub enum NetcfgError {
     Refused {
         /// The URL of the request.
         url: String,
-        /// The HTTP status.
+        /// The HTTP status code of the response.
         status: u16,
         /// The beginning of the response.
         excerpt: String,

@@ -520,9 +520,9 @@ pub struct Account {
 /// A lower and an upper bound on a number of packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The lower bound.
+    /// The lower bound on the number of packet-ins.
     pub low: u64,
-    /// The upper bound.
+    /// The upper bound on the number of packet-ins.
     pub high: u64,
 }
 

@@ -28,7 +28,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Path {
-    /// The name, such as `P1`.
+    /// The name of the path, such as `P1`.
     pub name: String,
     /// The block after which the controller answers.
     pub answers_after: String,

@@ -62,7 +62,7 @@ pub enum RunError {
     /// The command that runs between two trials failed.
     #[error("plan.between: `{command}` {outcome}")]
     Between {
-        /// The command.
+        /// The command that failed, as it was configured.
         command: String,
         /// A description of how the command ended.
         outcome: String,

@@ -61,7 +61,7 @@ impl fmt::Display for Nanos {
 /// A packet-in that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
-    /// The due time.
+    /// The time at which the packet-in is due.
     pub at: Nanos,
     /// The index of the switch that sends the packet-in, from 0.
     pub switch: u32,

@@ -60,7 +60,7 @@ pub enum TrialError {
     /// The controller's address does not resolve.
     #[error("controller.address: cannot resolve `{address}`: {cause}")]
     Address {
-        /// The address as configured.
+        /// The controller's address as it was configured.
         address: String,
         /// The error of the resolver.
         cause: io::Error,

@@ -25,7 +25,7 @@ pub struct Case<'a> {
     pub class: &'a str,
     /// The name of the test within its group.
     pub name: &'a str,
-    /// The outcome.
+    /// The outcome of the test.
     pub outcome: Outcome<'a>,
     /// The text that the test printed. It is written for failed tests only.
     pub output: String,

@@ -97,7 +97,7 @@ pub enum Block {
         id: Option<String>,
         /// The line that is always visible and opens the blocks.
         summary: Text,
-        /// The hidden blocks.
+        /// The blocks that are hidden until the reader opens them.
         blocks: Vec<Block>,
     },
 }

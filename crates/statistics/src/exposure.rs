@@ -66,7 +66,7 @@ pub struct Exposure {
 pub enum TailOrigin {
     /// The function itself sometimes takes long.
     Function,
-    /// The host sometimes stands still.
+    /// The host sometimes stops processing, for example because of an interrupt.
     Host,
     /// The measurement does not show whether the function or the host is the origin.
     Undecided,
@@ -93,7 +93,7 @@ pub struct Tail {
 /// A quantile of the delays of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExposedQuantile {
-    /// The delay in seconds.
+    /// The quantile of the delays, in seconds.
     pub value: f64,
     /// Whether the value is due to the function, and not to stalls of the host.
     pub is_attributed: bool,

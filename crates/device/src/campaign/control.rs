@@ -9,11 +9,11 @@ use super::Picoseconds;
 /// numbered from 0, window n + 1 therefore follows packet n.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Control {
-    /// The duration of the fixed work.
+    /// The duration of the fixed work in the control window.
     pub took: Picoseconds,
-    /// Whether an interrupt occurred in this window.
+    /// Whether an interrupt occurred during the control window.
     pub interrupted: bool,
-    /// Whether an interrupt occurred while the packet before this window was processed.
+    /// Whether an interrupt occurred while the packet before the control window was processed.
     pub packet_interrupted: bool,
 }
 

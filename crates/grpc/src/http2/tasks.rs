@@ -16,7 +16,7 @@ use std::{
 pub(crate) enum Part {
     /// The transport of the connection, which has bytes to read or to write.
     Transport,
-    /// The call at this index.
+    /// The call at this index in the list of calls.
     Call(usize),
 }
 

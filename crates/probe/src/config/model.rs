@@ -466,7 +466,7 @@ pub struct Timing {
 /// The plan of a run: its trials.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The parameters that vary.
+    /// The kind of the plan, which says which parameters vary between trials.
     pub kind: PlanKind,
     /// The number of trials per point.
     pub repetitions: u32,
@@ -573,7 +573,7 @@ pub struct Output {
 /// The addresses of a P4Runtime switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceAddress {
-    /// The device id.
+    /// The P4Runtime device id of the switch.
     pub device_id: u64,
     /// The number of the switch, counted up from the first id. It equals the device id unless all
     /// devices share one id.

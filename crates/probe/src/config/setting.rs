@@ -15,7 +15,7 @@ pub struct Setting {
     pub key: &'static str,
     /// The long flag without the dashes.
     pub flag: &'static str,
-    /// The short flag.
+    /// The short form of the flag, a single letter, or `None` if there is none.
     pub short: Option<char>,
     /// The name of the value in the help text.
     pub value_name: &'static str,

@@ -55,9 +55,9 @@ pub(super) struct Rejection {
 /// The advice on what to write instead of a text that is not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// A value like the example of the setting.
+    /// The user should write a value like the example of the setting.
     Example,
-    /// The given text.
+    /// The user should write the given text.
     Write(String),
     /// No further advice, because the message already contains it.
     Said,

@@ -73,7 +73,7 @@ pub struct Parameters {
 /// A test of RFC 8456 with all its trials.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TestOutcome {
-    /// The test.
+    /// The test of RFC 8456 that was run.
     pub test: Test,
     /// The section of RFC 8456 that defines the test.
     pub section: String,

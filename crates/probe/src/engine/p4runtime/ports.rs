@@ -25,9 +25,9 @@ pub enum PortsError {
     /// The system refuses to bind or listen at an address.
     #[error("cannot listen on {address}: {cause}; {}", advice(cause))]
     Listen {
-        /// The address.
+        /// The address at which the probe cannot listen.
         address: SocketAddr,
-        /// The system's error.
+        /// The error of the operating system.
         cause: io::Error,
     },
     /// Fewer ports are free than the servers need.

@@ -90,7 +90,8 @@ struct Variables {
     /// stands for zero.
     left: Vec<Option<usize>>,
     buckets: Vec<TokenBucket>,
-    /// The largest possible age of the first time, and the largest possible amount of data.
+    /// Upper bounds on the time from the first of the class's times to the end of the run, and on
+    /// the amount of the class's data.
     most: (Option<Rational>, Option<Rational>),
 }
 
