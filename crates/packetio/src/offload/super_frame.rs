@@ -187,8 +187,8 @@ impl SuperFrame {
         true
     }
 
-    /// Returns the super-frame whose segmentation yields exactly these heads, so that it can leave
-    /// in one piece. Returns `None` if no headers of a super-frame yield them.
+    /// Returns the super-frame that segmentation would divide into segments with exactly these
+    /// heads, so that it can be sent in one piece. Returns `None` if there is no such super-frame.
     #[must_use]
     pub fn whole(&self, heads: &[&[u8]]) -> Option<Whole<'_>> {
         let Segments { frame, headers, payload, count, .. } = &self.segments;
