@@ -30,7 +30,8 @@ pub struct Gap {
     pub marked: bool,
 }
 
-/// The gaps of an observation, in order of time.
+/// The gaps that were observed on one processor, in order of time. In a gap, the observing thread
+/// did not run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps {
     /// The duration of the observation in seconds.
