@@ -1,5 +1,5 @@
-//! The connection of a controller to a single switch, for programs that are its controller while
-//! they measure it.
+//! The connection of a controller to a single switch, for programs that act as the controller of a
+//! switch while they measure it.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::listener::{self, timespec};
 use super::{ServerTls, TlsError};
 
-/// The interval at which the wait for a switch looks whether it must stop.
+/// The interval at which the wait for a switch checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The number of bytes that are read at once.
 const CHUNK: usize = 64 << 10;
@@ -29,7 +29,7 @@ pub enum SwitchConnectionError {
     /// No switch connected in time.
     #[error("no switch connects to {address}")]
     NoSwitch {
-        /// The address that was listened on.
+        /// The address on which the controller listened.
         address: SocketAddr,
     },
     /// The switch connected, but the session did not open in time.
@@ -67,7 +67,7 @@ pub enum SwitchConnectionError {
     System(#[from] io::Error),
 }
 
-/// A switch that has connected, after its handshake. No call blocks except
+/// A connected switch whose handshake is complete. No call blocks except
 /// [`SwitchConnection::wait`].
 #[derive(Debug)]
 pub struct SwitchConnection {
@@ -79,11 +79,11 @@ pub struct SwitchConnection {
 }
 
 impl SwitchConnection {
-    /// The first transaction id that a caller may use; the handshake uses lower ones.
+    /// The first transaction id that a caller may use. The handshake uses lower ids.
     pub const FIRST_XID: u32 = 1 << 16;
 
-    /// Creates the listening socket that a switch can connect to. With port 0 the system chooses a
-    /// port.
+    /// Creates the listening socket to which a switch can connect. With port 0, the system chooses
+    /// a port.
     ///
     /// # Errors
     /// Returns an error if the system refuses to listen on the address.
@@ -91,13 +91,13 @@ impl SwitchConnection {
         listener::listen(address)
     }
 
-    /// Waits at most `patience` for a switch, and as long again until its handshake is complete.
-    /// Offers the versions in `versions`, or both if that is empty. With `tls`, the switch must
-    /// connect with TLS.
+    /// Waits for a switch for at most `patience`, and then for its handshake for at most
+    /// `patience`. Offers the versions in `versions`, or both versions if the list is empty. With
+    /// `tls`, the switch must connect with TLS.
     ///
     /// # Errors
-    /// Returns an error if no switch opens a session, if `stop` is set meanwhile, or if the settings
-    /// of TLS cannot be used.
+    /// Returns an error if no switch opens a session, if `stop` is set in the meantime, or if the
+    /// TLS settings cannot be used.
     pub fn accept(
         listener: &TcpListener,
         versions: &[Version],
@@ -154,7 +154,7 @@ impl SwitchConnection {
         }
     }
 
-    /// Makes a step of the handshakes of TLS and OpenFlow.
+    /// Performs the next step of the TLS and OpenFlow handshakes.
     fn open(&mut self) -> Result<(), SwitchConnectionError> {
         let is_securing = self.connection.is_securing();
         let received = self.flush().and_then(|()| self.receive(&mut |_| {}));
@@ -194,7 +194,7 @@ impl SwitchConnection {
         self.connection.backlog()
     }
 
-    /// Sends the appended bytes, up to the number that the socket accepts.
+    /// Sends the appended bytes until the socket accepts no more.
     ///
     /// # Errors
     /// Returns an error if the connection is broken.
@@ -231,7 +231,7 @@ impl SwitchConnection {
     /// Waits until bytes have arrived, or until waiting bytes can be sent, for at most `timeout`.
     ///
     /// # Errors
-    /// Returns an error if the system does.
+    /// Returns an error if the system call fails.
     pub fn wait(&self, timeout: Duration) -> Result<(), SwitchConnectionError> {
         let mut awaited = PollFlags::IN;
         if self.backlog() > 0 || self.connection.wants_to_send() {

@@ -2,7 +2,7 @@
 //! which it does.
 //!
 //! The bracket is a state machine without I/O. A rate *passes* or *fails* by the votes of its
-//! trials. Rates double until one fails; if the first rate fails, rates halve until one passes.
+//! trials. Rates double until one fails. If the first rate fails, rates halve until one passes.
 //! Then the bracket is refined in one of two ways:
 //!
 //! * *By measurement.* A system under overload answers at a rate of its own. That rate is
@@ -22,7 +22,7 @@ use statistics::{Confidence, mean, standard_deviation, student_t};
 
 use super::Range;
 
-/// The confidence that is stated for a complete bracket.
+/// The confidence that a search states for a complete bracket.
 pub(super) const STATED: f64 = 0.95;
 /// The confidence of Student's interval. It is higher than [`STATED`], because the checks of the
 /// two ends may err as well.
@@ -36,14 +36,14 @@ const TRIALS: [usize; 2] = [5, 10];
 /// The maximum number of times that the offered rate is raised because the system kept up with
 /// it.
 const MAX_RAISES: u32 = 3;
-/// The distance below the lower end of a measured bracket at which that end is checked, at most, as
-/// a share of its rate.
+/// The largest distance, as a share of the rate, between the lower end of a measured bracket and
+/// the rate at which this end is checked.
 const BELOW: f64 = 0.01;
-/// The ratio of the rate at which the upper end is checked to the upper end.
+/// The ratio between the rate at which the upper end is checked and the upper end.
 const ABOVE: f64 = 1.05;
-/// The number of checks of each end.
+/// The number of trials that check each end of a measured bracket.
 const CHECKS: u32 = 2;
-/// The largest factor by which a search goes below the lowest configured rate.
+/// The largest factor by which a search may go below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
 /// The number of due requests per trial below which no lower rate is tried, since a trial with so
 /// few proves nothing.
@@ -86,7 +86,8 @@ impl Votes {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
 
-    /// Returns the outcome of a check, given that `agreeing` of all votes support what is checked.
+    /// Returns the outcome of a check of an end, of which `agreeing` votes confirm the end and the
+    /// remaining votes contradict it.
     fn check(&self, agreeing: u32) -> Check {
         let all = self.passes + self.fails;
         match all - agreeing {
@@ -97,8 +98,8 @@ impl Votes {
         }
     }
 
-    /// Returns the outcome of the sign test, given that `agreeing` of all votes support what is
-    /// tested.
+    /// Returns the outcome of the sign test on an end, of which `agreeing` votes confirm the end
+    /// and the remaining votes contradict it.
     fn sign_test(&self, agreeing: u32) -> Check {
         match (agreeing, self.passes + self.fails - agreeing) {
             (6.., 0) | (9.., 1) => Check::Holds,
@@ -111,7 +112,7 @@ impl Votes {
     }
 }
 
-/// The outcome of a check so far.
+/// The outcome of checking an end of the bracket, so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Open,
@@ -119,14 +120,14 @@ enum Check {
     Broken,
 }
 
-/// The answer rate under overload, and its interval.
+/// The answer rate under overload, and the interval in which it lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     pub(super) trials: usize,
     pub(super) rate: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Half the width of Student's interval.
+    /// Half the width of the confidence interval by Student's t distribution.
     student: f64,
 }
 
@@ -150,20 +151,21 @@ enum Stage {
     Finished,
 }
 
-/// The way in which the bracket was made.
+/// The way in which the bracket around the highest loss-free rate was found, or the reason why the
+/// search did not find it completely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// The search was not completed.
+    /// The search was interrupted before it was complete.
     Unfinished,
     /// No rate that was tried is loss-free.
     NothingPassed,
-    /// The highest allowed rate is loss-free; the number is how often it passed.
+    /// The highest allowed rate is loss-free. The number counts how often it passed.
     NothingFailed(u32),
     /// The tester was the limit at the lowest rate that failed, so no upper end is known.
     LimitedByTester,
     ByMeasurement(Measured),
     ByVotes,
-    /// The bracket was only halved, as a rough search does.
+    /// The bracket was only halved, as in a rough search.
     Rough,
 }
 
@@ -175,23 +177,23 @@ pub(super) struct Bracket {
     /// The rate to try next, and the votes on it so far.
     rate: f64,
     votes: Votes,
-    /// The highest rate that counts as loss-free, if there is one; `lossy` is the lowest rate above
-    /// it that does not count as loss-free, if there is one.
+    /// The highest rate that counts as loss-free (`free`), and the lowest rate above it that does
+    /// not (`lossy`), if they exist.
     free: Option<f64>,
     lossy: Option<f64>,
     /// Whether the lossy rate failed because of the tester.
     pub(super) by_tester: bool,
     /// The answers per second and source at the rate that failed.
     answered: f64,
-    /// Whether votes have confirmed the loss-free rate; `high_holds` is whether they have confirmed
-    /// the lossy rate.
+    /// Whether votes have confirmed the lower end (`low_holds`) and the upper end (`high_holds`) of
+    /// the bracket.
     low_holds: bool,
     high_holds: bool,
     /// Whether a rate that failed was already tried again.
     has_reopened: bool,
-    /// Whether the interval of the measured rate was already evaluated once.
+    /// Whether the interval of the measured answer rate was already evaluated once.
     has_looked: bool,
-    /// The number of times that an end was moved outwards.
+    /// The number of times that an end of the bracket was moved outwards.
     moves: i32,
     method: Method,
 }
@@ -237,7 +239,7 @@ impl Bracket {
         }
     }
 
-    /// Returns the way in which the bracket was made.
+    /// Returns how the bracket was found: by measurements, by votes, or not completely.
     pub(super) fn method(&self) -> Method {
         self.method
     }
@@ -292,7 +294,8 @@ impl Bracket {
         self.high_holds = false;
     }
 
-    /// Chooses the next rate, given the highest rate that passed and the lowest one that failed.
+    /// Chooses the next rate to try, from the highest rate that passed and the lowest one that
+    /// failed.
     fn narrow(&mut self) {
         match (self.free, self.lossy) {
             (Some(free), None) if free >= self.range.high => {
@@ -351,7 +354,7 @@ impl Bracket {
         self.narrow();
     }
 
-    /// Decides what follows the trials made so far in the measurement under overload.
+    /// Chooses the next step after a trial that measures the answer rate under overload.
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
         if self.votes.by_tester > 0 {
@@ -406,14 +409,14 @@ impl Bracket {
         self.range.low / DEEPEST
     }
 
-    /// Returns the ratio of the rate at which the lower end is checked to the measured rate. The
-    /// checked rate becomes the lower end of the bracket.
+    /// Returns the ratio between the rate at which the lower end is checked and the measured rate.
+    /// The checked rate becomes the lower end of the bracket.
     fn below(&self) -> f64 {
         1.0 - BELOW.min(self.range.precision / 2.0)
     }
 
-    /// Returns the distance of the ends at which halving stops, as a share of the upper end. It is
-    /// less than the requested precision, because the lower end is then lowered by the factor
+    /// Returns the distance between the ends at which halving stops, as a share of the upper end.
+    /// It is less than the requested precision, because the lower end is then lowered by the factor
     /// [`Self::below`].
     fn width(&self) -> f64 {
         match self.range.is_rough {
@@ -473,7 +476,7 @@ impl Bracket {
     }
 
     fn take_check_high(&mut self, measured: Measured) {
-        // One trial does not show a slowly growing backlog, but its answer rate does.
+        // A single trial does not show a slowly growing backlog, but the measured answer rate does.
         let most = (measured.high * self.rate).sqrt();
         let is_slow = |answered: &&f64| **answered <= most && self.range.loss == 0.0;
         let slow = self.votes.answered.iter().filter(is_slow).count() as u32;
@@ -515,8 +518,8 @@ impl Bracket {
         }
     }
 
-    /// Moves the lower end to a rate, on which the next trials vote. If the rate is too low to be
-    /// tried, the search ends without a loss-free rate.
+    /// Moves the lower end of the bracket to a rate, on which the next trials vote. If the rate is
+    /// too low to be tried, the search ends without a loss-free rate.
     fn vote_on_the_lower_end(&mut self, rate: f64) {
         match rate < self.deepest() {
             true => {
@@ -537,7 +540,7 @@ impl Bracket {
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
     }
 
-    /// Decides what follows the votes so far on the upper end of the bracket.
+    /// Chooses the next step after a vote on the upper end of the bracket.
     fn take_votes_high(&mut self) {
         match self.votes.sign_test(self.votes.fails) {
             Check::Open => {}
@@ -578,7 +581,8 @@ impl Bracket {
         }
     }
 
-    /// Returns the distance by which an end is moved outwards, as a share of its rate.
+    /// Returns the distance by which an end of the bracket is moved outwards, as a share of its
+    /// rate.
     fn step(&self) -> f64 {
         (self.range.precision * 2f64.powi(self.moves.min(8))).min(0.5)
     }

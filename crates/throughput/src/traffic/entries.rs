@@ -27,7 +27,7 @@ const OUT: u128 = 2;
 /// the number of entries in later tables whose keys depend on the parameter.
 const VALUES: u32 = 64;
 /// The largest number of times that all packets are processed to generate entries. Generation ends
-/// with a pass that adds no entry; each table whose keys depend on an earlier table needs one more
+/// with a pass that adds no entry. Each table whose keys depend on an earlier table needs one more
 /// pass.
 const PASSES: usize = 16;
 /// The number of recipes with endlessly processed packets after which no other recipe is tried.
@@ -77,20 +77,21 @@ pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
     /// The members and groups of action profiles and selectors to which the entries refer.
     pub(crate) members: Members,
-    /// The number of the flow for which each entry was generated: the first whose lookup failed.
+    /// The number of the flow for which each entry was generated. This is the first flow whose
+    /// lookup failed.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
     /// The tables for which entries could not be generated, each with the reason, as sentences.
     pub(crate) refused: Vec<String>,
     /// The flows that use an entry which packets write and which another flow uses too.
     pub(crate) shared: BTreeSet<usize>,
-    /// The error if packets are processed endlessly; no entries were generated after they were
-    /// found.
+    /// The error to report if packets are processed endlessly. After such packets were found, no
+    /// entries were generated.
     pub(crate) endless: Option<Endless>,
 }
 
-/// Returns the action for each table with which sample packets score best, and their score. Every
-/// action of every table is tried in turn.
+/// Returns the choice of an action for each table with which sample packets score best, and its
+/// score. Every action of every table is tried in turn.
 pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
@@ -191,7 +192,7 @@ pub(crate) fn fill(
     Ok(Filled { entries, members, made_for, score, refused, shared, endless })
 }
 
-/// The entries that have been made so far, for packets of one recipe.
+/// The entries that have been made so far for packets, with the actions of one recipe.
 struct Filler<'p> {
     program: &'p Program,
     /// What entries and arguments must satisfy.
@@ -298,7 +299,7 @@ impl Filler<'_> {
 }
 
 /// Returns the arguments of an action for the entry with this number. Arguments repeat after
-/// [`VALUES`] entries; those that packets write differ between all entries. Arguments that are
+/// [`VALUES`] entries. Those that packets write differ between all entries. Arguments that are
 /// ports are always the same port.
 fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     let Some(action) = program.actions.get(action.index()) else { return Vec::new() };
@@ -351,7 +352,7 @@ fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     }
 }
 
-/// Notes why no entries can be generated for a table, unless a reason is noted already.
+/// Records why no entries can be generated for a table, unless a reason is recorded already.
 fn refuse(refused: &mut Vec<String>, table: &str, why: &str) {
     let beginning = format!("no entries can be generated for table {table}: ");
     if !refused.iter().any(|known| known.starts_with(&beginning)) {
