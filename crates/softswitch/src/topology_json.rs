@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use queues::Configuration;
+use queues::config::ConfigError;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -28,8 +30,18 @@ pub struct SwitchJson {
     /// The path of the switch's program, as it is written in the file, if it differs from that of
     /// the other switches.
     pub program: Option<String>,
+    /// The queues of the switch's ports, such as `port=1 rate=10Mbps`. This is an addition of
+    /// Planimeter to the format.
+    #[serde(default, deserialize_with = "queues")]
+    pub queues: Configuration,
     /// The path of a file of commands for simple_switch_CLI, which no other program can read.
     pub cli_input: Option<String>,
+}
+
+/// Reads the lines of a configuration of queues.
+fn queues<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Configuration, D::Error> {
+    let lines = Vec::<String>::deserialize(from)?;
+    Configuration::parse(&lines).map_err(|error: ConfigError| serde::de::Error::custom(error))
 }
 
 /// An end of a link: a host or a port of a switch.
