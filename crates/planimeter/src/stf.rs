@@ -410,6 +410,14 @@ fn one_run(
     arguments: &Arguments,
 ) -> Result<Report, Failure> {
     let options = Options { together, ..arguments.options() };
+    for path in &arguments.entries {
+        if !entries::queues(path)?.0.is_empty() {
+            return Err(Failure::input(format!(
+                "{}: ports have queues only in a network; run it with --topology",
+                path.display()
+            )));
+        }
+    }
     install(switch, program, options, &arguments.entries)?;
     let report = match coverage {
         Some(coverage) => run_covered(switch, script, options, coverage),

@@ -31,6 +31,7 @@ mod clock;
 pub mod config;
 mod counts;
 pub mod ecn;
+pub mod network;
 mod port;
 mod queue;
 mod red;

@@ -39,7 +39,10 @@ pub struct SwitchJson {
 }
 
 /// Reads the lines of a configuration of queues.
-fn queues<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Configuration, D::Error> {
+pub(crate) fn queues<'de, D>(from: D) -> Result<Configuration, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
     let lines = Vec::<String>::deserialize(from)?;
     Configuration::parse(&lines).map_err(|error: ConfigError| serde::de::Error::custom(error))
 }

@@ -13,7 +13,7 @@ use queues::Configuration;
 use softswitch::topology_json::{Attachment, TopologyJson};
 use stf::{Covered, End, Network, Ran, Report, Script, run_network_covered};
 
-use super::{Arguments, ScriptFile, captures, fresh, of_all_ways, parsed, with_entries};
+use super::{Arguments, ScriptFile, captures, entries, fresh, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
@@ -185,7 +185,13 @@ impl Topology {
                 switch.runtime_json.as_deref().map(|file| self.beside(file)).transpose()?;
             let files: Vec<PathBuf> = runtime.into_iter().collect();
             let at = network.switch(name, with_entries(program, &files, options, way, arguments)?);
-            network.set_queues(at, switch.queues.clone());
+            let mut queues = Configuration::default();
+            for file in &files {
+                queues.0.extend(entries::queues(file)?.0);
+            }
+            // The topology says more about the switch than the file of its entries.
+            queues.0.extend(switch.queues.0.clone());
+            network.set_queues(at, queues);
         }
         for [one, other] in &self.read.links {
             if let (Some(one), Some(other)) = (self.end(one), self.end(other)) {
