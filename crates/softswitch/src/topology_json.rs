@@ -20,6 +20,28 @@ pub struct TopologyJson {
     pub switches: BTreeMap<String, SwitchJson>,
     /// The two ends of each link.
     pub links: Vec<[Attachment; 2]>,
+    /// The flows whose delays `planimeter bound` bounds. This is an addition of Planimeter to the
+    /// format.
+    pub flows: Vec<FlowJson>,
+}
+
+/// A flow through ports with queues. Its quantities have units, such as `10Mbps` and `3kB`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowJson {
+    /// The name of the flow.
+    pub name: String,
+    /// The ports by which its packets leave switches, in order, such as `s1-p2`.
+    pub path: Vec<String>,
+    /// The number of its queue at each of these ports.
+    #[serde(default)]
+    pub queue: u64,
+    /// The rate of its token bucket.
+    pub rate: String,
+    /// The burst of its token bucket.
+    pub burst: String,
+    /// The length of its largest packet.
+    pub packet: String,
 }
 
 /// A switch of a `topology.json` file.
@@ -101,6 +123,8 @@ struct Form {
     switches: BTreeMap<String, SwitchJson>,
     #[serde(default)]
     links: Vec<Vec<Value>>,
+    #[serde(default)]
+    flows: Vec<FlowJson>,
 }
 
 impl TopologyJson {
@@ -111,7 +135,7 @@ impl TopologyJson {
     /// Returns an error if the text does not have the structure of a `topology.json`, or if an end
     /// of a link is unknown or already the end of another link.
     pub fn parse(text: &str) -> Result<Self, TopologyJsonError> {
-        let Form { hosts, switches, links } = serde_json::from_str(text)?;
+        let Form { hosts, switches, links, flows } = serde_json::from_str(text)?;
         let mut taken = Vec::new();
         let mut end = |link: usize, text: &str| {
             let of_switch = || {
@@ -140,7 +164,7 @@ impl TopologyJson {
             };
             ends.push([end(link, one)?, end(link, other)?]);
         }
-        Ok(Self { hosts: hosts.into_keys().collect(), switches, links: ends })
+        Ok(Self { hosts: hosts.into_keys().collect(), switches, links: ends, flows })
     }
 }
 
