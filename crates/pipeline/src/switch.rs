@@ -506,8 +506,8 @@ impl Switch {
     /// are the packet itself; others come from recirculation.
     ///
     /// # Errors
-    /// Fails as [`Switch::process`] does, or if the program has changed since the packet entered the
-    /// queue.
+    /// Fails as [`Switch::process`] does, or if the program has changed since the packet entered
+    /// the queue.
     pub fn resume(
         &mut self,
         waiting: Waiting,

@@ -75,7 +75,8 @@ pub fn mark(frame: &mut [u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the ones' complement sum of an IPv4 header, which is 0xffff if its checksum is right.
+    /// Returns the ones' complement sum of an IPv4 header, which is 0xffff if its checksum is
+    /// right.
     fn sum(header: &[u8]) -> u32 {
         let words = header.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
         let sum: u32 = words.sum();

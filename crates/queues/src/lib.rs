@@ -24,8 +24,8 @@
 //! * The scheduler serves the highest level that has a released packet. Queues of one level take
 //!   turns: by weights in packets (weighted round robin), or by quanta in bytes (deficit round
 //!   robin, Shreedhar and Varghese, 1996).
-//! * The shaper of a port without burst is a link: a packet starts when the one before it has ended.
-//!   With a burst, a packet starts while the shaper is at most `burst` behind.
+//! * The shaper of a port without burst is a link: a packet starts when the one before it has
+//!   ended. With a burst, a packet starts while the shaper is at most `burst` behind.
 
 mod clock;
 pub mod config;

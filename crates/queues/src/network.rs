@@ -3,7 +3,7 @@
 //!
 //! | configuration | servers on the path |
 //! | --- | --- |
-//! | a queue with a rate `r` and burst `b` | a FIFO server of rate `r`, whose output obeys `r t + max(b, L)` |
+//! | a queue with rate `r`, burst `b` | a FIFO server of rate `r`; its output obeys `r t + max(b, L)` |
 //! | one queue at a port of rate `R` | a FIFO server of rate `R` that shapes to it |
 //! | queues at different levels | a static-priority server of rate `R` that shapes to it |
 //! | queues of one level, by quanta | a port with deficit round robin |

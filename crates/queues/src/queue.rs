@@ -72,8 +72,8 @@ impl Clocks {
         Ord::max(hold(self.bits, bits), hold(self.packets, packets))
     }
 
-    /// Takes the tokens of a packet out of the buckets. `from` is the time from which the packet was
-    /// there, and `needed` the tokens that the buckets had to hold.
+    /// Takes the tokens of a packet out of the buckets. `from` is the time from which the packet
+    /// was there, and `needed` the tokens that the buckets had to hold.
     pub(crate) fn take(&mut self, from: Nanos, bits: u64, needed: [u64; 2]) {
         // A bucket fills while the packet waits for the other one.
         let [of_bits, of_packets] = needed;

@@ -45,8 +45,8 @@ impl Red {
         self.idle = Some(now);
     }
 
-    /// Decides about a packet that arrives while the queue has this length. `typical` is the time in
-    /// which the port sends a packet of typical length, or zero if the port has no rate.
+    /// Decides about a packet that arrives while the queue has this length. `typical` is the time
+    /// in which the port sends a packet of typical length, or zero if the port has no rate.
     pub(crate) fn arrives(&mut self, now: Nanos, length: Length, typical: u64) -> Verdict {
         let length = match self.config.unit {
             Unit::Packets => length.packets,
@@ -151,8 +151,8 @@ mod tests {
     }
 
     /// Tests the distance between two drops. With a constant average at half way and a largest
-    /// probability of 10 %, p is 5 %, so distances are uniform over 1 to 20 (section 4 of the paper):
-    /// the mean is 10.5, and none is longer.
+    /// probability of 10 %, p is 5 %, so distances are uniform over 1 to 20 (section 4 of the
+    /// paper): the mean is 10.5, and none is longer.
     #[test]
     fn the_distance_between_drops_is_uniform() {
         let mut red = red(100_000);

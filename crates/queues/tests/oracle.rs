@@ -1,4 +1,5 @@
-//! Compares the model with a naive simulation that advances by single nanoseconds and counts tokens.
+//! Compares the model with a naive simulation that advances by single nanoseconds and counts
+//! tokens.
 
 use proptest::prelude::*;
 use queues::config::Share;

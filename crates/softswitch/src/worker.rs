@@ -38,8 +38,8 @@ const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
 /// The longest wait if every port has a descriptor to poll. Ports that are down are retried after
 /// it.
 const LONG_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// The time by which a worker ends a wait before a packet in a queue is due. A wait ends up to 50 µs
-/// late (the default timer slack of Linux), and then the thread must be scheduled.
+/// The time by which a worker ends a wait before a packet in a queue is due. A wait ends up to 50
+/// µs late (the default timer slack of Linux), and then the thread must be scheduled.
 const EARLY: Duration = Duration::from_micros(150);
 /// The interval between attempts to reopen a port that is down.
 const RETRY: Duration = Duration::from_millis(200);

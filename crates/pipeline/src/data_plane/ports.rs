@@ -380,8 +380,8 @@ impl Worker {
     }
 
     /// Continues with a packet that leaves its queue, like [`crate::Switch::resume`], and appends
-    /// the packets to transmit to `outputs`. Returns false if the packet was dropped because another
-    /// program was committed since it entered the queue.
+    /// the packets to transmit to `outputs`. Returns false if the packet was dropped because
+    /// another program was committed since it entered the queue.
     ///
     /// # Errors
     /// Fails as [`crate::Switch::process`] does.

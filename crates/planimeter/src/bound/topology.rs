@@ -1,5 +1,5 @@
-//! Topologies whose ports have queues, as networks for bounds. Their flows are a list `flows` in the
-//! topology file.
+//! Topologies whose ports have queues, as networks for bounds. Their flows are a list `flows` in
+//! the topology file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Tests of ports with queues as a user has them: `stf --topology` in virtual time, and `bound` for the
-//! same topology.
+//! Tests of ports with queues as a user has them: `stf --topology` in virtual time, and `bound` for
+//! the same topology.
 
 use crate::command::{planimeter, stderr, stdout};
 

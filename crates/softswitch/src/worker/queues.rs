@@ -1,9 +1,9 @@
 //! The queues of a device's ports: packets that wait between ingress and egress, and their paced
 //! transmission.
 //!
-//! The model of the `queues` crate decides when each packet leaves. The worker lets it leave as soon
-//! as it can after that time, and measures how late that was. Programs read the model's times, which
-//! are exact. Lateness does not add up: the next packet is due by the model's clock.
+//! The model of the `queues` crate decides when each packet leaves. The worker lets it leave as
+//! soon as it can after that time, and measures how late that was. Programs read the model's times,
+//! which are exact. Lateness does not add up: the next packet is due by the model's clock.
 
 use super::Lane;
 use crate::log::{PacketLog, Verbosity};

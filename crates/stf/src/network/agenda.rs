@@ -23,8 +23,8 @@ pub(super) enum Rank {
     Idle,
 }
 
-/// The events that are to happen. Events of the same time and rank happen in the order in which they
-/// were added.
+/// The events that are to happen. Events of the same time and rank happen in the order in which
+/// they were added.
 #[derive(Default)]
 pub(super) struct Agenda {
     order: BinaryHeap<Reverse<(Duration, Rank, u64)>>,

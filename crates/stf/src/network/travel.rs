@@ -1,4 +1,5 @@
-//! The way of packets through a network: at each switch, in the queues of its ports, and over links.
+//! The way of packets through a network: at each switch, in the queues of its ports, and over
+//! links.
 
 use super::agenda::{Agenda, Event, Rank};
 use super::{Covered, End, MAX_COPIES, MAX_HOPS, Network, coverage_of};

@@ -107,9 +107,9 @@ fn loaded(architecture: &str, program: &str, is_compiled: bool) -> Switch {
     switch
 }
 
-/// Runs a script on a chain of switches, in which port 2 of each is connected to port 1 of the next,
-/// on the interpreter and as machine code. The first port is 1, and the last 2. Both reports must be
-/// the same.
+/// Runs a script on a chain of switches, in which port 2 of each is connected to port 1 of the
+/// next, on the interpreter and as machine code. The first port is 1, and the last 2. Both reports
+/// must be the same.
 fn chain(architecture: &str, program: &str, queues: &[&[&str]], script: &str) -> Report {
     let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
     let run = |is_compiled| {
