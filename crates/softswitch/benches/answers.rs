@@ -327,6 +327,7 @@ impl Running {
     async fn start(path: softswitch::Path, source: &str) -> Self {
         let [[near, far], [other, end]] = ["one", "two"].map(|name| memory::line(name, QUEUE));
         let device = DeviceConfig {
+            queues: Default::default(),
             id: DEVICE,
             cpu_port: CPU_PORT,
             path,

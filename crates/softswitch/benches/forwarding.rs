@@ -229,6 +229,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     };
     let compiled = from_device_config(program.as_bytes()).expect("it compiles");
     let device = DeviceConfig {
+        queues: Default::default(),
         id: 1,
         cpu_port: 255,
         path,

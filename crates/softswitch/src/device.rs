@@ -4,6 +4,7 @@ use crate::entry_controller::EntryController;
 use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
 use crate::state_log::Durability;
+use crate::worker::QueueState;
 use bytes::Bytes;
 use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::packet_io::PacketInLayout;
@@ -14,6 +15,7 @@ use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
 use pipeline::{EntryChange, Path, V1ModelSettings};
+use queues::Configuration;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -46,6 +48,8 @@ pub struct DeviceConfig {
     /// Whether a Write must have reached the storage medium before the controller receives its
     /// answer.
     pub durability: Durability,
+    /// The queues of ports between ingress and egress. A switch with such queues has one worker.
+    pub queues: Configuration,
     /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
 }
@@ -150,6 +154,8 @@ pub(crate) struct Shared {
     /// The internal controller, which writes entries on behalf of packets. It is started when a
     /// packet first needs it. The inner `None` means that its socket could not be created.
     entry_controller: OnceLock<Option<EntryController>>,
+    /// The state of the queues of ports, as the worker published it last.
+    queues: Mutex<QueueState>,
     plane: pipeline::Ports,
 }
 
@@ -173,12 +179,23 @@ impl Shared {
             mailbox,
             running: Mutex::default(),
             entry_controller: OnceLock::new(),
+            queues: Mutex::default(),
             plane,
         }
     }
 
     pub(crate) fn running(&self) -> Option<Arc<Pipeline>> {
         self.lock().clone()
+    }
+
+    /// Publishes the state of the queues of ports.
+    pub(crate) fn publish_queues(&self, state: &QueueState) {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone_from(state);
+    }
+
+    /// Returns the state of the queues of ports, as it was published last.
+    pub(crate) fn queues(&self) -> QueueState {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn activity(&self) -> Activity {

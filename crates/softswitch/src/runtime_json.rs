@@ -11,6 +11,7 @@ use p4runtime::proto::v1::{
     TableEntry, Update, action::Param, entity::Entity as Kind, field_match::FieldMatchType,
     packet_replication_engine_entry::Type as Replication, update::Type,
 };
+use queues::Configuration;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ pub struct RuntimeJson {
     pub p4info: Option<String>,
     /// The path of the BMv2 JSON.
     pub bmv2_json: Option<String>,
+    /// The queues of the switch's ports, such as `port=1 rate=10Mbps`. This is an addition of
+    /// Planimeter to the format.
+    #[serde(default, deserialize_with = "crate::topology_json::queues")]
+    pub queues: Configuration,
     #[serde(default)]
     table_entries: Vec<TableEntryJson>,
     #[serde(default)]

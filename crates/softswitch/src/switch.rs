@@ -8,7 +8,7 @@ use crate::ports::{PortState, Ports};
 use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::state_log::StateLog;
-use crate::worker::{Lane, Worker};
+use crate::worker::{Lane, QueueState, Worker};
 use journal::OpenError;
 use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
 use p4runtime::gnmi::PortSource;
@@ -18,6 +18,7 @@ use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
 use packetio::Port;
 use pipeline::{PacketCounts, TableUsage, WORKER_STACK_BYTES};
+use queues::Configuration;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -109,6 +110,17 @@ pub enum StartError {
         /// The number of worker threads.
         workers: usize,
     },
+    /// A device has ports with queues, and the switch more than one worker.
+    #[error(
+        "device {device} has ports with queues, which one worker must serve, and there are {workers}: \
+         start the switch with --workers 1, or without --queue"
+    )]
+    QueuesOfOneWorker {
+        /// The P4Runtime id of the device.
+        device: u64,
+        /// The number of worker threads.
+        workers: usize,
+    },
     /// The separate process in which pushed pipelines are tried first cannot be used.
     #[error("{0}; --push-isolation thread needs no such process")]
     Rehearsal(#[from] RehearsalError),
@@ -148,6 +160,7 @@ struct Running {
     handle: DeviceHandle,
     plane: pipeline::Ports,
     ports: Arc<Ports>,
+    queues: Configuration,
 }
 
 /// The state of a device at one moment.
@@ -163,6 +176,8 @@ pub struct DeviceState {
     pub tables: Vec<TableUsage>,
     /// The ports, ordered by number.
     pub ports: Vec<PortState>,
+    /// The queues of the ports that have any, at most 50 ms ago.
+    pub queues: QueueState,
 }
 
 impl Switch {
@@ -190,6 +205,9 @@ impl Switch {
             for (port, opened) in std::mem::take(&mut config.ports) {
                 ports.push((config.id, port, opened));
             }
+            if !config.queues.0.is_empty() && workers > 1 {
+                return Err(StartError::QueuesOfOneWorker { device: config.id, workers });
+            }
             let log = Arc::clone(&log);
             running.push(Running::new(config, index, &mailboxes, &limits, log, &mut loading)?);
         }
@@ -208,7 +226,8 @@ impl Switch {
             let lanes = running.iter().map(|device| {
                 let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
                 let handle = device.handle.clone();
-                let lane = Lane::new(number, shared, handle, &device.plane, ports);
+                let lane = Lane::new(number, shared, handle, &device.plane, ports)
+                    .with_queues(&device.queues);
                 if segments == Segments::Whole { lane.with_whole_segments() } else { lane }
             });
             let (mailbox, stop) = (Arc::clone(mailbox), Arc::clone(&stop));
@@ -303,6 +322,22 @@ impl Switch {
         self.thrift
     }
 
+    /// Stops the workers, and returns the final state of each device.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<DeviceState> {
+        self.stop_workers();
+        self.state()
+    }
+
+    fn stop_workers(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.mailboxes.iter().for_each(|mailbox| mailbox.wake());
+        for worker in self.workers.drain(..) {
+            // A worker that panicked has already printed its message.
+            let _ = worker.join();
+        }
+    }
+
     /// Returns the current state of each device, in the order of the configuration.
     #[must_use]
     pub fn state(&self) -> Vec<DeviceState> {
@@ -317,12 +352,7 @@ impl Switch {
 impl Drop for Switch {
     fn drop(&mut self) {
         self.server.end();
-        self.stop.store(true, Ordering::Relaxed);
-        self.mailboxes.iter().for_each(|mailbox| mailbox.wake());
-        for worker in self.workers.drain(..) {
-            // A worker that panicked has already printed its message.
-            let _ = worker.join();
-        }
+        self.stop_workers();
     }
 }
 
@@ -439,7 +469,12 @@ impl Running {
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
         let ports = Arc::new(Ports::new(index, plane.clone(), mailboxes.to_vec()));
         handle.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
-        Ok(Self { shared, handle, plane, ports })
+        let queues = config.queues;
+        let of = |(port, own): (&u32, &queues::PortConfig)| {
+            (*port, u32::try_from(own.queues.len()).unwrap_or(u32::MAX))
+        };
+        plane.set_port_queues(queues.0.iter().map(of).collect());
+        Ok(Self { shared, handle, plane, ports, queues })
     }
 
     fn state(&self) -> DeviceState {
@@ -449,6 +484,7 @@ impl Running {
             packets: self.plane.packet_counts(),
             tables: self.plane.table_usage(),
             ports: self.ports.state(),
+            queues: self.shared.queues(),
         }
     }
 }

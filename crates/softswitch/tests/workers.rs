@@ -75,6 +75,7 @@ fn flows_pass_in_their_order(path: Path) {
 fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
     let compiled = from_device_config(PROGRAM.as_bytes()).expect("it compiles");
     let device = DeviceConfig {
+        queues: Default::default(),
         id: 1,
         cpu_port: 255,
         path,

@@ -169,7 +169,7 @@ pub(crate) fn command() -> Command {
         .long_about(LONG_ABOUT)
 }
 
-fn device_arguments() -> [Arg; 14] {
+fn device_arguments() -> [Arg; 15] {
     [
         Arg::new("path")
             .long("path")
@@ -220,8 +220,20 @@ fn device_arguments() -> [Arg; 14] {
             .long_help(
                 "The number of queues of a port. A packet of v1model whose standard_metadata.priority is not below \
                  this number is dropped. Of the copies of one packet for one port, the copy with the highest \
-                 priority leaves first. Packets do not wait between ingress and egress, so priorities \
-                 do not let one packet overtake another.",
+                 priority leaves first. Packets of ports without --queue do not wait between ingress and egress, \
+                 so priorities do not let one packet overtake another there.",
+            ),
+        Arg::new("queue")
+            .long("queue")
+            .value_name("port=PORT KEY=VALUE ...")
+            .action(ArgAction::Append)
+            .conflicts_with("devices")
+            .help("Give a port queues with rates, depths and priorities, such as 'port=2 rate=10Mbps'")
+            .long_help(
+                "Give a port queues between ingress and egress, as 'port=2 rate=10Mbps queues=8 depth=64,96kB', or \
+                 set one of them, as 'port=2 queue=7 rate=2Mbps burst=3kB'. v1model's standard_metadata.priority or \
+                 PSA's class of service is the number of the queue; the largest is the most urgent. The switch \
+                 reports how exactly it paced packets. It has one worker then. docs/queues.md has all keys.",
             ),
         Arg::new("workers")
             .long("workers")

@@ -75,6 +75,7 @@ impl Network {
             let ports = ports
                 .map(|(number, name)| (number, af_packet::open(name, 1).expect("an interface")));
             let device = DeviceConfig {
+                queues: Default::default(),
                 id: 1,
                 cpu_port: 255,
                 path,

@@ -135,6 +135,7 @@ impl Bench {
     ) -> Result<Self, StartError> {
         let (far, near) = lines(ports);
         let device = DeviceConfig {
+            queues: Default::default(),
             id: DEVICE,
             cpu_port: CPU_PORT,
             path: crate::PATH,

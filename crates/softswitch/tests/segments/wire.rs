@@ -138,6 +138,7 @@ impl Case<'_> {
         let entries = RuntimeJson::parse(self.entries).expect("entries");
         let p4info = pipeline.p4info.as_ref().expect("it has a P4Info");
         let device = DeviceConfig {
+            queues: Default::default(),
             id: 1,
             cpu_port: 255,
             path,
