@@ -144,9 +144,6 @@ pub(crate) struct Channel {
     runtime: Runtime,
     rpc: P4RuntimeClient<Line>,
     exchanges: Vec<Exchange>,
-    /// The change that a test makes to answers, to show that requirements can be broken.
-    #[cfg(test)]
-    pub(crate) distortion: Option<crate::tests::Distortion>,
 }
 
 /// A `StreamChannel` that is open.
@@ -170,13 +167,7 @@ impl Channel {
         })?;
         let rpc = P4RuntimeClient::with_origin(line.clone(), line.origin().clone())
             .max_decoding_message_size(RESPONSE_LIMIT);
-        Ok(Self {
-            runtime,
-            rpc,
-            exchanges: Vec::new(),
-            #[cfg(test)]
-            distortion: None,
-        })
+        Ok(Self { runtime, rpc, exchanges: Vec::new() })
     }
 
     /// Returns the calls since the last one of this function.
@@ -191,14 +182,7 @@ impl Channel {
 
     pub(crate) fn write(&mut self, request: v1::WriteRequest) -> Result<WriteAnswer, Lost> {
         let shown = shown("p4.v1.WriteRequest", &request);
-        #[cfg(test)]
-        let request = match &self.distortion {
-            Some(distortion) => distortion.request(request),
-            None => request,
-        };
         let answer = self.runtime.block_on(timed("Write", self.rpc.write(request)))?;
-        #[cfg(test)]
-        let answer = self.distorted(answer);
         let answer = match answer {
             Ok(_) => WriteAnswer { code: Code::Ok, updates: Vec::new() },
             Err(status) => {
@@ -226,11 +210,6 @@ impl Channel {
             Ok(entities)
         };
         let answer = self.runtime.block_on(timed("Read", all))?;
-        #[cfg(test)]
-        let answer = match &self.distortion {
-            Some(distortion) => distortion.read(answer),
-            None => answer,
-        };
         let text = match &answer {
             Ok(entities) => {
                 let found = v1::ReadResponse { entities: entities.clone() };
@@ -250,8 +229,6 @@ impl Channel {
         let shown = shown("p4.v1.SetForwardingPipelineConfigRequest", &request);
         let answer = self.rpc.set_forwarding_pipeline_config(request);
         let answer = self.runtime.block_on(timed(CALL, answer))?;
-        #[cfg(test)]
-        let answer = self.distorted(answer);
         let (code, text) = match answer {
             Ok(_) => (Code::Ok, "OK".to_owned()),
             Err(status) => (status.code(), refusal(&status, &[])),
@@ -269,11 +246,6 @@ impl Channel {
         let answer = self.rpc.get_forwarding_pipeline_config(request);
         let answer = self.runtime.block_on(timed(CALL, answer))?;
         let answer = answer.map(|response| response.into_inner());
-        #[cfg(test)]
-        let answer = match &self.distortion {
-            Some(distortion) => distortion.pipeline(answer),
-            None => answer,
-        };
         let text = match &answer {
             Ok(response) => shown("p4.v1.GetForwardingPipelineConfigResponse", response),
             Err(status) => refusal(status, &[]),
@@ -291,11 +263,6 @@ impl Channel {
         let answer =
             self.runtime.block_on(timed("Capabilities", self.rpc.capabilities(request)))?;
         let answer = answer.map(|response| response.into_inner());
-        #[cfg(test)]
-        let answer = match &self.distortion {
-            Some(distortion) => distortion.capabilities(answer),
-            None => answer,
-        };
         let text = match &answer {
             Ok(response) => shown("p4.v1.CapabilitiesResponse", response),
             Err(status) => refusal(status, &[]),
@@ -350,11 +317,6 @@ impl Channel {
             Ok(Ok(None)) => Some(Err(Status::ok("the stream has ended"))),
             Ok(Err(status)) => Some(Err(status)),
         };
-        #[cfg(test)]
-        let found = match &self.distortion {
-            Some(distortion) => distortion.message(found),
-            None => found,
-        };
         let text = match &found {
             None => format!("(no message within {} ms)", within.as_millis()),
             Some(Ok(message)) => shown("p4.v1.StreamMessageResponse", message),
@@ -362,17 +324,6 @@ impl Channel {
         };
         self.record("StreamChannel", String::new(), text);
         found
-    }
-
-    #[cfg(test)]
-    fn distorted<T: Default>(
-        &self,
-        answer: Result<tonic::Response<T>, Status>,
-    ) -> Result<tonic::Response<T>, Status> {
-        match &self.distortion {
-            Some(distortion) => distortion.unary(answer),
-            None => answer,
-        }
     }
 
     fn record(&mut self, call: &'static str, request: String, answer: String) {

@@ -1,0 +1,209 @@
+//! Faults of a device, made by changing its answers on their way.
+
+use std::sync::Mutex;
+
+use made_server::Faults;
+use prost::Message as _;
+use protos::rpc;
+use protos::v1::forwarding_pipeline_config::Cookie;
+use protos::v1::{self, entity::Entity as Kind, stream_message_response::Update as Message};
+use tonic::{Code, Status};
+
+/// A fault of a device, made by changing its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Distortion {
+    /// Whatever is refused seems to be accepted.
+    AcceptsAll,
+    /// Whatever is refused is refused with another code.
+    OtherCodes,
+    /// The codes of updates are missing.
+    NoDetails,
+    /// Reads return nothing.
+    ReadsNothing,
+    /// Reads return entities without what belongs to them.
+    ReadsLess,
+    /// Reads return the entities that were asked for and one more.
+    ReadsMore,
+    /// Streams have other codes, and end with others.
+    OtherStreams,
+    /// Streams bring nothing but what they begin with.
+    SilentStreams,
+    /// Pipelines are returned with other parts.
+    OtherPipelines,
+    /// Modifications lose the metadata of an entry.
+    LosesMetadata,
+    /// Fields that a match has twice are accepted.
+    AcceptsDoubles,
+}
+
+impl Distortion {
+    pub(super) const ALL: [Self; 9] = [
+        Self::AcceptsAll,
+        Self::OtherCodes,
+        Self::NoDetails,
+        Self::ReadsNothing,
+        Self::ReadsLess,
+        Self::ReadsMore,
+        Self::OtherStreams,
+        Self::OtherPipelines,
+        Self::SilentStreams,
+    ];
+
+    /// Changes the status of a refusal.
+    fn answer<T: Default>(self, answer: Result<T, Status>) -> Result<T, Status> {
+        match (self, answer) {
+            (Self::AcceptsAll, Err(_)) => Ok(T::default()),
+            (Self::OtherCodes, Err(status)) => Err(other_codes(&status)),
+            (_, answer) => answer,
+        }
+    }
+}
+
+/// A proxy's fault, which tests exchange while connections are open.
+#[derive(Debug, Default)]
+pub(super) struct Exchangeable(Mutex<Option<Distortion>>);
+
+impl Exchangeable {
+    pub(super) fn set(&self, distortion: Option<Distortion>) {
+        *self.0.lock().expect("no test panics with it") = distortion;
+    }
+
+    fn get(&self) -> Option<Distortion> {
+        *self.0.lock().expect("no test panics with it")
+    }
+}
+
+impl Faults for Exchangeable {
+    fn write(&self, mut request: v1::WriteRequest) -> Result<v1::WriteRequest, Status> {
+        let Some(distortion) = self.get() else { return Ok(request) };
+        for update in &mut request.updates {
+            let is_modification = update.r#type == v1::update::Type::Modify as i32;
+            let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity
+            else {
+                continue;
+            };
+            match distortion {
+                Distortion::LosesMetadata if is_modification => entry.metadata.clear(),
+                Distortion::AcceptsDoubles => entry.r#match.dedup_by_key(|field| field.field_id),
+                _ => {}
+            }
+        }
+        Ok(request)
+    }
+
+    fn written(&self, answer: Result<(), Status>) -> Result<(), Status> {
+        match (self.get(), answer) {
+            (Some(Distortion::NoDetails), Err(status)) => {
+                Err(Status::new(status.code(), status.message()))
+            }
+            (Some(distortion), answer) => distortion.answer(answer),
+            (None, answer) => answer,
+        }
+    }
+
+    fn entities(&self, answer: Result<Vec<v1::Entity>, Status>) -> Result<Vec<v1::Entity>, Status> {
+        let Some(distortion) = self.get() else { return answer };
+        match (distortion, distortion.answer(answer)) {
+            (Distortion::ReadsNothing, Ok(_)) => Ok(Vec::new()),
+            (Distortion::ReadsLess, Ok(entities)) => Ok(entities.into_iter().map(less).collect()),
+            (Distortion::ReadsMore, Ok(mut entities)) => {
+                entities.push(v1::TableEntry { table_id: 1, ..Default::default() }.into());
+                Ok(entities)
+            }
+            (_, answer) => answer,
+        }
+    }
+
+    fn pushed(&self, answer: Result<(), Status>) -> Result<(), Status> {
+        match self.get() {
+            Some(distortion) => distortion.answer(answer),
+            None => answer,
+        }
+    }
+
+    fn pipeline(
+        &self,
+        answer: Result<v1::GetForwardingPipelineConfigResponse, Status>,
+    ) -> Result<v1::GetForwardingPipelineConfigResponse, Status> {
+        let Some(distortion) = self.get() else { return answer };
+        match (distortion, distortion.answer(answer)) {
+            (Distortion::OtherPipelines, Ok(mut response)) => {
+                if let Some(config) = &mut response.config {
+                    config.cookie = Some(Cookie { cookie: config.encoded_len() as u64 });
+                }
+                Ok(response)
+            }
+            (_, answer) => answer,
+        }
+    }
+
+    fn capabilities(
+        &self,
+        answer: Result<v1::CapabilitiesResponse, Status>,
+    ) -> Result<v1::CapabilitiesResponse, Status> {
+        match self.get() {
+            Some(Distortion::OtherPipelines) => Ok(v1::CapabilitiesResponse::default()),
+            _ => answer,
+        }
+    }
+
+    fn to_controller(
+        &self,
+        message: Result<v1::StreamMessageResponse, Status>,
+    ) -> Option<Result<v1::StreamMessageResponse, Status>> {
+        match (self.get(), message) {
+            (Some(Distortion::SilentStreams), _) => None,
+            (Some(Distortion::OtherStreams), Err(status)) => Some(Err(other_codes(&status))),
+            (Some(Distortion::OtherStreams), Ok(mut message)) => {
+                match &mut message.update {
+                    Some(Message::Arbitration(update)) => {
+                        let status = update.status.get_or_insert_default();
+                        status.code = if status.code == 0 { Code::NotFound as i32 } else { 0 };
+                    }
+                    Some(Message::Error(error)) => error.canonical_code = Code::Internal as i32,
+                    _ => {}
+                }
+                Some(Ok(message))
+            }
+            (_, message) => Some(message),
+        }
+    }
+}
+
+/// Returns a status with the code INTERNAL in every place.
+fn other_codes(status: &Status) -> Status {
+    let mut details = rpc::Status::decode(status.details()).unwrap_or_default();
+    for detail in &mut details.details {
+        let mut error = v1::Error::decode(&*detail.value).unwrap_or_default();
+        if error.canonical_code != 0 {
+            error.canonical_code = Code::Internal as i32;
+        }
+        detail.value = error.encode_to_vec();
+    }
+    Status::with_details(Code::Internal, status.message(), details.encode_to_vec().into())
+}
+
+/// Returns an entity without its data.
+fn less(entity: v1::Entity) -> v1::Entity {
+    let kind = entity.entity.map(|kind| match kind {
+        Kind::TableEntry(entry) => Kind::TableEntry(v1::TableEntry {
+            table_id: entry.table_id,
+            r#match: entry.r#match,
+            ..Default::default()
+        }),
+        Kind::ActionProfileMember(member) => {
+            Kind::ActionProfileMember(v1::ActionProfileMember { action: None, ..member })
+        }
+        Kind::ActionProfileGroup(group) => {
+            Kind::ActionProfileGroup(v1::ActionProfileGroup { members: Vec::new(), ..group })
+        }
+        Kind::CounterEntry(entry) => Kind::CounterEntry(v1::CounterEntry { data: None, ..entry }),
+        Kind::MeterEntry(entry) => Kind::MeterEntry(v1::MeterEntry { config: None, ..entry }),
+        Kind::DigestEntry(entry) => Kind::DigestEntry(v1::DigestEntry { config: None, ..entry }),
+        Kind::PacketReplicationEngineEntry(_) => {
+            Kind::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry::default())
+        }
+        other => other,
+    });
+    v1::Entity { entity: kind }
+}
