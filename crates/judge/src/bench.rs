@@ -379,7 +379,8 @@ impl Bench {
         let request = self.read_request(entities);
         let answer = self.channel.read(request)?;
         answer.map_err(|status| {
-            Fault::Broken(format!("the device refused a valid Read with {}", name(status.code())))
+            let code = name(read_code(&status));
+            Fault::Broken(format!("the device refused a valid Read with {code}"))
         })
     }
 

@@ -6,7 +6,10 @@ use made_server::Faults;
 use prost::Message as _;
 use protos::rpc;
 use protos::v1::forwarding_pipeline_config::Cookie;
-use protos::v1::{self, entity::Entity as Kind, stream_message_response::Update as Message};
+use protos::v1::{
+    self, entity::Entity as Kind, field_match::FieldMatchType as Match, p4_data,
+    stream_message_response::Update as Message, update::Type,
+};
 use tonic::{Code, Status};
 
 /// A fault of a device, made by changing its answers.
@@ -34,6 +37,34 @@ pub(super) enum Distortion {
     LosesMetadata,
     /// Fields that a match has twice are accepted.
     AcceptsDoubles,
+    /// The cells of counters keep their counts.
+    IgnoresCounts,
+    /// Cells of counters can be inserted.
+    InsertsCells,
+    /// A modification of an entry without counts sets them to 0.
+    ForgetsDirectCounts,
+    /// The counters of entries keep their counts.
+    IgnoresDirectCounts,
+    /// The cells of meters have no peak burst of their own.
+    LosesPeaks,
+    /// The cells of meters are not reset, but configured.
+    ConfiguresResetMeters,
+    /// The meters of entries are not reset, but configured.
+    ConfiguresResetDirectMeters,
+    /// The cells of registers keep the last byte of a value.
+    CutsRegisters,
+    /// Value sets lose a member.
+    LosesSetMembers,
+    /// Members that a value set has twice are accepted.
+    AcceptsDoubleMembers,
+    /// Digests have lists of another size.
+    ChangesListSizes,
+    /// Idle timeouts are rounded to seconds.
+    RoundsIdleTimeouts,
+    /// Reads of entries return all entries of the table.
+    FiltersNothing,
+    /// A Read of the members of all profiles returns none.
+    ReadsNoMembersOfAll,
 }
 
 impl Distortion {
@@ -48,6 +79,66 @@ impl Distortion {
         Self::OtherPipelines,
         Self::SilentStreams,
     ];
+
+    /// Changes an update.
+    fn update(self, update: &mut v1::Update) {
+        let is_modification = update.r#type() == Type::Modify;
+        let Some(entity) = update.entity.as_mut().and_then(|entity| entity.entity.as_mut()) else {
+            return;
+        };
+        match (self, entity) {
+            (Self::LosesMetadata, Kind::TableEntry(entry)) if is_modification => {
+                entry.metadata.clear();
+            }
+            (Self::AcceptsDoubles, Kind::TableEntry(entry)) => {
+                entry.r#match.dedup_by_key(|field| field.field_id);
+            }
+            (Self::IgnoresCounts, Kind::CounterEntry(cell)) => cell.data = None,
+            (Self::InsertsCells, Kind::CounterEntry(_)) => update.set_type(Type::Modify),
+            (Self::ForgetsDirectCounts, Kind::TableEntry(entry))
+                // The table `routes` of the program has a counter.
+                if is_modification && entry.action.is_some() && is_lpm(entry) =>
+            {
+                entry.counter_data.get_or_insert_default();
+            }
+            (Self::IgnoresDirectCounts, Kind::DirectCounterEntry(counter)) => counter.data = None,
+            (Self::LosesPeaks, Kind::MeterEntry(cell)) => {
+                if let Some(config) = &mut cell.config {
+                    config.pburst = config.cburst;
+                }
+            }
+            (Self::ConfiguresResetMeters, Kind::MeterEntry(cell)) => {
+                cell.config.get_or_insert_default();
+            }
+            (Self::ConfiguresResetDirectMeters, Kind::DirectMeterEntry(meter)) => {
+                meter.config.get_or_insert_default();
+            }
+            (Self::CutsRegisters, Kind::RegisterEntry(cell)) => {
+                let data = cell.data.as_mut().and_then(|data| data.data.as_mut());
+                if let Some(p4_data::Data::Bitstring(value)) = data {
+                    *value = value.slice(value.len().saturating_sub(1)..);
+                }
+            }
+            (Self::LosesSetMembers, Kind::ValueSetEntry(set)) => drop(set.members.pop()),
+            (Self::AcceptsDoubleMembers, Kind::ValueSetEntry(set)) => {
+                let mut seen = Vec::new();
+                set.members.retain(|member| {
+                    let is_new = !seen.contains(member);
+                    seen.push(member.clone());
+                    is_new
+                });
+            }
+            (Self::ChangesListSizes, Kind::DigestEntry(entry)) => {
+                if let Some(config) = &mut entry.config {
+                    config.max_list_size += 1;
+                }
+            }
+            (Self::RoundsIdleTimeouts, Kind::TableEntry(entry)) => {
+                entry.idle_timeout_ns -= entry.idle_timeout_ns % 1_000_000_000;
+            }
+            _ => {}
+        }
+    }
 
     /// Changes the status of a refusal.
     fn answer<T: Default>(self, answer: Result<T, Status>) -> Result<T, Status> {
@@ -77,16 +168,7 @@ impl Faults for Exchangeable {
     fn write(&self, mut request: v1::WriteRequest) -> Result<v1::WriteRequest, Status> {
         let Some(distortion) = self.get() else { return Ok(request) };
         for update in &mut request.updates {
-            let is_modification = update.r#type == v1::update::Type::Modify as i32;
-            let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity
-            else {
-                continue;
-            };
-            match distortion {
-                Distortion::LosesMetadata if is_modification => entry.metadata.clear(),
-                Distortion::AcceptsDoubles => entry.r#match.dedup_by_key(|field| field.field_id),
-                _ => {}
-            }
+            distortion.update(update);
         }
         Ok(request)
     }
@@ -99,6 +181,29 @@ impl Faults for Exchangeable {
             (Some(distortion), answer) => distortion.answer(answer),
             (None, answer) => answer,
         }
+    }
+
+    fn read(&self, mut request: v1::ReadRequest) -> v1::ReadRequest {
+        let distortion = self.get();
+        for entity in &mut request.entities {
+            match (distortion, &mut entity.entity) {
+                (Some(Distortion::FiltersNothing), Some(Kind::TableEntry(entry)))
+                    if entry.r#match.is_empty() =>
+                {
+                    (entry.priority, entry.action) = (0, None);
+                    entry.metadata.clear();
+                }
+                (
+                    Some(Distortion::ReadsNoMembersOfAll),
+                    Some(Kind::ActionProfileMember(member)),
+                ) if member.action_profile_id == 0 => {
+                    // No member has the number.
+                    member.member_id = u32::MAX;
+                }
+                _ => {}
+            }
+        }
+        request
     }
 
     fn entities(&self, answer: Result<Vec<v1::Entity>, Status>) -> Result<Vec<v1::Entity>, Status> {
@@ -168,6 +273,12 @@ impl Faults for Exchangeable {
             (_, message) => Some(message),
         }
     }
+}
+
+/// Returns whether an entry matches a prefix.
+fn is_lpm(entry: &v1::TableEntry) -> bool {
+    let mut kinds = entry.r#match.iter().filter_map(|field| field.field_match_type.as_ref());
+    kinds.any(|kind| matches!(kind, Match::Lpm(_)))
 }
 
 /// Returns a status with the code INTERNAL in every place.
