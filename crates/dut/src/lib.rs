@@ -39,6 +39,7 @@ mod window;
 pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
 pub use flows::FlowMatch;
+pub use outlet::Outlet;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening, Target};
 pub use watch::Watch;

@@ -1,6 +1,8 @@
 //! The bench on which requirements are tried: the primary controller of the device, and what it
 //! has left there.
 
+mod commits;
+mod packets;
 mod streams;
 
 use protos::config;
@@ -15,6 +17,7 @@ use crate::channel::{
 };
 use crate::demands::{Fault, Verdict, demand, lacks};
 use crate::entities::{self, delete, of_entry};
+use crate::means::Means;
 use crate::requirements::Trial;
 use crate::subject::{Subject, Table};
 
@@ -33,6 +36,9 @@ impl From<Lost> for Fault {
 /// A connection as the primary controller, and the entities that requirements have left.
 pub(crate) struct Bench {
     target: Target,
+    means: Means,
+    /// The pipeline that was there before an attempt committed one, to be committed again.
+    replaced: Option<v1::ForwardingPipelineConfig>,
     pub(crate) channel: Channel,
     /// The stream that keeps this client the primary; `None` after the connection was lost.
     primary: Option<Stream>,
@@ -60,6 +66,10 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn open(target: &Target) -> Result<Self, ConnectError> {
+        Self::with(target, Means::default())
+    }
+
+    pub(crate) fn with(target: &Target, means: Means) -> Result<Self, ConnectError> {
         let mut channel = Channel::open(target)?;
         let device_id = target.device_id;
         let refused = |cause: String| ConnectError::Arbitration { cause };
@@ -77,6 +87,14 @@ impl Bench {
         if Code::from_i32(status.code) != Code::Ok {
             return Err(refused(status.message));
         }
+        if let Some(config) = &means.pushed {
+            let push = commits::commit(device_id, election_id, config.clone());
+            let refused = |cause: String| ConnectError::Refused { device_id, cause };
+            match channel.set_pipeline(push).map_err(|lost| refused(lost.0))? {
+                Code::Ok => {}
+                code => return Err(refused(name(code).to_owned())),
+            }
+        }
         let pipeline = channel.get_pipeline(v1::GetForwardingPipelineConfigRequest {
             device_id,
             response_type: ResponseType::P4infoAndCookie as i32,
@@ -87,6 +105,8 @@ impl Bench {
         let p4info = pipeline.p4info.ok_or_else(|| no_pipeline("it has no P4Info".to_owned()))?;
         let mut bench = Self {
             target: target.clone(),
+            means,
+            replaced: None,
             channel,
             primary: Some(primary),
             election_id,
@@ -217,7 +237,8 @@ impl Bench {
     fn reconnect(&mut self) -> Result<(), ConnectError> {
         let again = Self::open(&self.target)?;
         let (inserted, next) = (std::mem::take(&mut self.inserted), self.next);
-        *self = Self { inserted, next, ..again };
+        let (means, replaced) = (std::mem::take(&mut self.means), self.replaced.take());
+        *self = Self { inserted, next, means, replaced, ..again };
         Ok(())
     }
 
@@ -228,6 +249,11 @@ impl Bench {
         let mut left = Vec::new();
         if std::mem::take(&mut self.has_rivals)
             && let Err(why) = self.become_primary()
+        {
+            left.push(why);
+        }
+        if let Some(config) = self.replaced.take()
+            && let Err(why) = self.put_back(config)
         {
             left.push(why);
         }

@@ -15,6 +15,8 @@ use tonic::{Code, Status, Streaming};
 
 /// The time within which a device must answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+/// The time within which a device must have verified or committed a pipeline.
+const LOADING: Duration = Duration::from_secs(60);
 /// The largest answer.
 const RESPONSE_LIMIT: usize = 64 << 20;
 /// The number of characters of a message that are kept.
@@ -75,6 +77,14 @@ pub enum ConnectError {
         "device {device_id} runs no pipeline ({cause}); push one, for example with the controller that it is used with"
     )]
     NoPipeline {
+        /// The device at the server.
+        device_id: u64,
+        /// The answer.
+        cause: String,
+    },
+    /// The device refused the pipeline that the user gave.
+    #[error("device {device_id} refuses the pipeline: {cause}")]
+    Refused {
         /// The device at the server.
         device_id: u64,
         /// The answer.
@@ -228,7 +238,7 @@ impl Channel {
         const CALL: &str = "SetForwardingPipelineConfig";
         let shown = shown("p4.v1.SetForwardingPipelineConfigRequest", &request);
         let answer = self.rpc.set_forwarding_pipeline_config(request);
-        let answer = self.runtime.block_on(timed(CALL, answer))?;
+        let answer = self.runtime.block_on(timed_within(LOADING, CALL, answer))?;
         let (code, text) = match answer {
             Ok(_) => (Code::Ok, "OK".to_owned()),
             Err(status) => (status.code(), refusal(&status, &[])),
@@ -302,6 +312,13 @@ impl Channel {
         stream.outgoing.send(message).map_err(|_| Lost("the device closed the stream".to_owned()))
     }
 
+    /// Waits. Messages that were sent on the stream leave meanwhile, and one that arrives is noted.
+    pub(crate) fn pause(&mut self, stream: &mut Stream, time: Duration) {
+        if let Some(found) = self.next(stream, time) {
+            self.record_message(Some(&found), time);
+        }
+    }
+
     /// Waits for the next message of a stream, at most for some time. Returns `None` if there is
     /// none, and an error status if the device ended the stream, whose code is OK if it ended
     /// without an error.
@@ -310,20 +327,36 @@ impl Channel {
         stream: &mut Stream,
         within: Duration,
     ) -> Option<Result<v1::StreamMessageResponse, Status>> {
+        let found = self.next(stream, within);
+        self.record_message(found.as_ref(), within);
+        found
+    }
+
+    fn next(
+        &self,
+        stream: &mut Stream,
+        within: Duration,
+    ) -> Option<Result<v1::StreamMessageResponse, Status>> {
         let next = async { tokio::time::timeout(within, stream.incoming.message()).await };
-        let found = match self.runtime.block_on(next) {
+        match self.runtime.block_on(next) {
             Err(_) => None,
             Ok(Ok(Some(message))) => Some(Ok(message)),
             Ok(Ok(None)) => Some(Err(Status::ok("the stream has ended"))),
             Ok(Err(status)) => Some(Err(status)),
-        };
-        let text = match &found {
+        }
+    }
+
+    fn record_message(
+        &mut self,
+        found: Option<&Result<v1::StreamMessageResponse, Status>>,
+        within: Duration,
+    ) {
+        let text = match found {
             None => format!("(no message within {} ms)", within.as_millis()),
             Some(Ok(message)) => shown("p4.v1.StreamMessageResponse", message),
             Some(Err(status)) => refusal(status, &[]),
         };
         self.record("StreamChannel", String::new(), text);
-        found
     }
 
     fn record(&mut self, call: &'static str, request: String, answer: String) {
@@ -346,9 +379,17 @@ async fn timed<T>(
     call: &str,
     answer: impl Future<Output = Result<T, Status>>,
 ) -> Result<Result<T, Status>, Lost> {
-    match tokio::time::timeout(TIMEOUT, answer).await {
+    timed_within(TIMEOUT, call, answer).await
+}
+
+async fn timed_within<T>(
+    time: Duration,
+    call: &str,
+    answer: impl Future<Output = Result<T, Status>>,
+) -> Result<Result<T, Status>, Lost> {
+    match tokio::time::timeout(time, answer).await {
         Err(_) => {
-            Err(Lost(format!("the device did not answer {call} within {} s", TIMEOUT.as_secs())))
+            Err(Lost(format!("the device did not answer {call} within {} s", time.as_secs())))
         }
         Ok(Err(status)) if status.code() == Code::Unavailable => {
             Err(Lost(format!("the connection failed during {call}: {}", status.message())))

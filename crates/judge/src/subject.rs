@@ -86,6 +86,8 @@ pub(crate) struct Subject {
     pub(crate) value_sets: Vec<ValueSet>,
     /// The identifier and width of each field of packet-out metadata.
     pub(crate) packet_out: Vec<Param>,
+    /// The identifier and width of each field of packet-in metadata.
+    pub(crate) packet_in: Vec<Param>,
     /// The largest identifier in the P4Info.
     highest_id: u32,
 }
@@ -135,19 +137,10 @@ impl Subject {
             registers: externs::registers(p4info),
             value_sets: externs::value_sets(p4info),
             digests: ids(p4info.digests.iter().map(|one| one.preamble.as_ref())),
-            packet_out: Vec::new(),
+            packet_out: metadata(p4info, "packet_out"),
+            packet_in: metadata(p4info, "packet_in"),
             highest_id: 0,
         };
-        let named = |header: &&config::ControllerPacketMetadata| {
-            header.preamble.as_ref().is_some_and(|preamble| preamble.name == "packet_out")
-        };
-        if let Some(header) = p4info.controller_packet_metadata.iter().find(named) {
-            subject.packet_out = header
-                .metadata
-                .iter()
-                .map(|field| Param { id: field.id, bits: width(field.bitwidth) })
-                .collect();
-        }
         let actions = p4info.actions.iter().filter_map(|action| action.preamble.as_ref());
         subject.highest_id = actions.map(|preamble| preamble.id).max().unwrap_or(0);
         subject
@@ -282,6 +275,16 @@ fn is_translated(p4info: &config::P4Info, name: Option<&config::P4NamedType>) ->
             Some(config::p4_new_type_spec::Representation::TranslatedType(_))
         )
     })
+}
+
+/// Returns the fields of the metadata of packet-ins or packet-outs, by the name of their header.
+fn metadata(p4info: &config::P4Info, name: &str) -> Vec<Param> {
+    let named = |header: &&config::ControllerPacketMetadata| {
+        header.preamble.as_ref().is_some_and(|preamble| preamble.name == name)
+    };
+    let header = p4info.controller_packet_metadata.iter().find(named);
+    let fields = header.map(|header| header.metadata.as_slice()).unwrap_or_default();
+    fields.iter().map(|field| Param { id: field.id, bits: width(field.bitwidth) }).collect()
 }
 
 fn profile(profile: &config::ActionProfile) -> Profile {

@@ -6,13 +6,13 @@ mod distortion;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use made_server::{DEVICE_ID, Proxy};
+use made_server::{DEVICE_ID, Emulated, Proxy};
 
 use self::distortion::{Distortion, Exchangeable};
 use crate::bench::Bench;
 use crate::fuzz::fuzz_on;
 use crate::requirements::trials;
-use crate::{Fuzzed, Settings, Target, Verdict, judge, replay, requirements};
+use crate::{Fuzzed, Means, Settings, Target, Verdict, Wires, judge, replay, requirements};
 
 /// The program of the device, which has an object of each kind.
 const PROGRAM: &str = include_str!("../tests/everything.p4");
@@ -26,20 +26,46 @@ fn at(address: String) -> Target {
     Target { address, device_id: DEVICE_ID, tls: None }
 }
 
-/// Returns a connection to a device, and the fault of the proxy that it leads through.
+/// The ports 1 and 2 of an emulated device.
+struct EmulatedWires(Emulated);
+
+impl Wires for EmulatedWires {
+    fn ports(&self) -> Vec<u32> {
+        vec![1, 2]
+    }
+
+    fn send(&mut self, port: u32, packet: &[u8]) -> Result<(), String> {
+        self.0.send(port, packet);
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<Vec<(u32, Vec<u8>)>, String> {
+        Ok(self.0.left())
+    }
+}
+
+/// Returns all that requirements need of a device.
+fn all_means(device: &Emulated) -> Means {
+    Means { commits: true, wires: Some(Box::new(EmulatedWires(device.clone()))), pushed: None }
+}
+
+/// Returns a connection to a device with all means, and the fault of the proxy that it leads
+/// through.
 fn distorted() -> (Bench, Arc<Exchangeable>) {
     let faults = Arc::new(Exchangeable::default());
-    let address = Proxy::start(&served().address, Arc::<Exchangeable>::clone(&faults));
-    (Bench::open(&at(address)).expect("it can be judged"), faults)
+    let device = Emulated::start(PROGRAM);
+    let address = Proxy::start(device.address(), Arc::<Exchangeable>::clone(&faults));
+    (Bench::with(&at(address), all_means(&device)).expect("it can be judged"), faults)
 }
 
 #[test]
 fn a_device_without_faults_meets_every_requirement() {
-    let target = served();
+    let device = Emulated::start(PROGRAM);
+    let target = at(device.address().to_owned());
     // The second run shows that the first has left nothing.
     for _ in 0..2 {
-        let outcome =
-            judge(&target, &AtomicBool::new(false), &mut |_, _| {}).expect("it can be judged");
+        let outcome = judge(&target, all_means(&device), &AtomicBool::new(false), &mut |_, _| {})
+            .expect("it can be judged");
         assert_eq!(outcome.left, Vec::<String>::new());
         for tried in &outcome.tried {
             let id = tried.requirement.id;
@@ -167,6 +193,34 @@ fn a_sequence_is_repeated() {
 }
 
 #[test]
+fn what_was_not_permitted_is_not_tried() {
+    let target = served();
+    let read = |target: &Target| {
+        let mut bench = Bench::open(target).expect("it can be judged");
+        let table = bench.any_open_table().expect("a table");
+        bench.read(vec![crate::bench::all_entries(table.id)]).expect("entries")
+    };
+    let before = read(&target);
+    let outcome = judge(&target, Means::default(), &AtomicBool::new(false), &mut |_, _| {});
+    let outcome = outcome.expect("it can be judged");
+    let untried: Vec<_> = outcome
+        .tried
+        .iter()
+        .filter_map(|tried| match &tried.verdict {
+            Verdict::NotApplicable { why } => Some((tried.requirement.id, why.as_str())),
+            _ => None,
+        })
+        .collect();
+    let reasons = |word: &str| untried.iter().filter(|(_, why)| why.contains(word)).count();
+    assert_eq!(
+        (reasons("(--commit)"), reasons("(--port)"), untried.len()),
+        (8, 4, 12),
+        "{untried:?}"
+    );
+    assert_eq!(read(&target), before);
+}
+
+#[test]
 fn names_are_unique_and_sections_are_numbers() {
     let mut names: Vec<_> = requirements().map(|requirement| requirement.id).collect();
     names.sort_unstable();
@@ -181,7 +235,8 @@ fn names_are_unique_and_sections_are_numbers() {
 fn a_device_with_a_primary_is_left_alone() {
     let target = served();
     let bench = Bench::open(&target).expect("it can be judged");
-    let error = judge(&target, &AtomicBool::new(false), &mut |_, _| {}).expect_err("a primary");
+    let error = judge(&target, Means::default(), &AtomicBool::new(false), &mut |_, _| {});
+    let error = error.expect_err("a primary");
     assert!(error.to_string().contains("another controller is primary"), "{error}");
     drop(bench);
 }

@@ -89,6 +89,12 @@ pub trait Faults: Send + Sync + 'static {
         Some(message)
     }
 
+    /// Returns whether a message of the switch is passed on to all streams instead of its own.
+    fn is_for_all(&self, message: &v1::StreamMessageResponse) -> bool {
+        let _ = message;
+        false
+    }
+
     /// Returns the time for which a message of the switch, and those behind it on its stream, are
     /// held back.
     fn delay(&self, message: &v1::StreamMessageResponse) -> Duration {

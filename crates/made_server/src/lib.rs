@@ -7,12 +7,14 @@
 //! Only tests use this crate, so its functions panic if something fails that is not under test.
 
 mod faults;
+mod plane;
 mod proxy;
 mod served;
 
 use tokio::runtime::Runtime;
 
 pub use crate::faults::Faults;
+pub use crate::plane::Emulated;
 pub use crate::proxy::Proxy;
 pub use crate::served::{as_controller, compile, serve};
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -32,6 +32,7 @@ const LIMIT: usize = 64 << 20;
 /// The time within which the server must answer the connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+type ToController = UnboundedSender<Result<v1::StreamMessageResponse, Status>>;
 type Answers = UnboundedReceiverStream<Result<v1::StreamMessageResponse, Status>>;
 
 /// A server that passes on all calls to another one.
@@ -39,6 +40,8 @@ type Answers = UnboundedReceiverStream<Result<v1::StreamMessageResponse, Status>
 pub struct Proxy {
     rpc: P4RuntimeClient<Line>,
     faults: Arc<dyn Faults>,
+    /// The streams that were opened, to their controllers.
+    streams: Arc<Mutex<Vec<ToController>>>,
 }
 
 impl Proxy {
@@ -59,7 +62,13 @@ impl Proxy {
                     .max_decoding_message_size(LIMIT);
                 let server = Server::new(ServerOptions::default()).expect("no certificate");
                 let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-                server.serve(listener, Self { rpc, faults }, std::future::pending()).await;
+                server
+                    .serve(
+                        listener,
+                        Self { rpc, faults, streams: Arc::default() },
+                        std::future::pending(),
+                    )
+                    .await;
             });
         });
         address
@@ -112,6 +121,10 @@ impl Proxy {
         self.faults.capabilities(answer.map(Response::into_inner))
     }
 
+    fn open_streams(&self) -> MutexGuard<'_, Vec<ToController>> {
+        self.streams.lock().expect("no holder panics")
+    }
+
     /// Connects a stream of a controller with one of the server.
     async fn stream(
         mut self,
@@ -122,7 +135,8 @@ impl Proxy {
         tokio::spawn(Self::upwards(Arc::clone(&self.faults), requests, outgoing));
         let call = self.rpc.stream_channel(UnboundedReceiverStream::new(from_controller));
         let incoming = call.await?.into_inner();
-        tokio::spawn(Self::downwards(self.faults, incoming, to_controller));
+        self.open_streams().push(to_controller.clone());
+        tokio::spawn(self.downwards(incoming, to_controller));
         Ok(UnboundedReceiverStream::new(answers))
     }
 
@@ -143,10 +157,11 @@ impl Proxy {
 
     /// Passes on the messages of the server until it ends the stream.
     async fn downwards(
-        faults: Arc<dyn Faults>,
+        self,
         mut incoming: Streaming<v1::StreamMessageResponse>,
-        to_controller: UnboundedSender<Result<v1::StreamMessageResponse, Status>>,
+        to_controller: ToController,
     ) {
+        let faults = &self.faults;
         loop {
             let found = match incoming.message().await {
                 Ok(Some(message)) => Ok(message),
@@ -157,18 +172,27 @@ impl Proxy {
             let passed = faults.to_controller(found);
             if let Some(Ok(message)) = &passed {
                 tokio::time::sleep(faults.delay(message)).await;
+                if faults.is_for_all(message) {
+                    let others = self.open_streams().clone();
+                    for other in others.iter().filter(|other| !other.same_channel(&to_controller)) {
+                        // The other controller may be gone.
+                        let _ = other.send(Ok(message.clone()));
+                    }
+                }
             }
             if let Some(passed) = passed {
                 let is_end = passed.as_ref().is_err_and(|status| status.code() == Code::Ok);
                 if is_end || to_controller.send(passed).is_err() {
-                    return;
+                    break;
                 }
             }
             if has_ended {
                 // A fault that hides the end leaves the stream open as long as the controller does.
-                return to_controller.closed().await;
+                to_controller.closed().await;
+                break;
             }
         }
+        self.open_streams().retain(|other| !other.same_channel(&to_controller));
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, Standing};
-use p4runtime::server::{DeviceHandle, NoObserver, Server, ServerOptions};
+use p4runtime::server::{DeviceHandle, DeviceObserver, NoObserver, Server, ServerOptions};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use protos::v1::{
     self, forwarding_pipeline_config::Cookie, set_forwarding_pipeline_config_request::Action,
@@ -28,13 +28,23 @@ const COOKIE: u64 = 7;
 /// Panics if the system refuses a port, or the program does not compile.
 #[must_use]
 pub fn serve(source: &str) -> String {
+    serve_with(source, Arc::new(NoObserver)).0
+}
+
+/// Starts a server as [`serve`] does, whose observer is the data plane: it takes packet-outs.
+/// Returns the address, and the device, by which the data plane sends packet-ins and digests.
+pub(crate) fn serve_with(
+    source: &str,
+    observer: Arc<dyn DeviceObserver>,
+) -> (String, DeviceHandle) {
     let (listener, address) = listen();
+    let registry = Arc::new(PipelineRegistry::new());
+    let device = Device::new(DEVICE_ID, DeviceOptions::default(), registry);
+    let handle = DeviceHandle::new(device, observer);
+    let served = handle.clone();
     thread::spawn(move || {
         runtime().block_on(async {
-            let registry = Arc::new(PipelineRegistry::new());
-            let device = Device::new(DEVICE_ID, DeviceOptions::default(), registry);
-            let handle = DeviceHandle::new(device, Arc::new(NoObserver));
-            let server = Server::new([handle], ServerOptions::default()).expect("one device");
+            let server = Server::new([served], ServerOptions::default()).expect("one device");
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
             server.serve(listener, std::future::pending()).await;
         });
@@ -44,7 +54,7 @@ pub fn serve(source: &str) -> String {
         let pushed = client.set_pipeline(Action::VerifyAndCommit, Some(config)).await;
         pushed.expect("it is valid");
     });
-    address
+    (address, handle)
 }
 
 /// Returns a listening socket of the loopback interface, and its address.

@@ -28,6 +28,24 @@ pub(super) const ALL: &[Trial] = &[
     ),
     must(
         "16.1",
+        "packet-out-without-metadata",
+        "A packet-out lacks the metadata of the P4Info: it is dropped, the stream stays, and an error names it.",
+        packet_out_without_metadata,
+    ),
+    must(
+        "16.1",
+        "packet-out-with-a-field-twice",
+        "A packet-out has a metadata field twice: it is dropped, the stream stays, and an error names it.",
+        packet_out_with_a_field_twice,
+    ),
+    must(
+        "16.1",
+        "packet-out-with-an-empty-value",
+        "A metadata field of a packet-out has no value: it is dropped, the stream stays, and an error names it.",
+        packet_out_with_an_empty_value,
+    ),
+    must(
+        "16.1",
         "packet-out-of-a-backup",
         "A backup sends a packet-out: it is dropped, its stream stays, and an error names it.",
         packet_out_of_a_backup,
@@ -101,6 +119,30 @@ fn packet_out_with_unknown_metadata(bench: &mut Bench) -> Result<(), Fault> {
     let mut packet = packet_out(bench);
     packet.metadata.push(v1::PacketMetadata { metadata_id: 0x7fff_ffff, value: bytes(1) });
     is_dropped(bench, Update::Packet(packet), &[Code::InvalidArgument], is_packet_out)
+}
+
+fn packet_out_without_metadata(bench: &mut Bench) -> Result<(), Fault> {
+    if bench.subject.packet_out.is_empty() {
+        return Err(lacks("metadata of packet-outs"));
+    }
+    let packet = v1::PacketOut { metadata: Vec::new(), ..packet_out(bench) };
+    is_dropped(bench, Update::Packet(packet), &[Code::InvalidArgument], is_packet_out)
+}
+
+fn packet_out_with_a_field_twice(bench: &mut Bench) -> Result<(), Fault> {
+    let mut packet = packet_out(bench);
+    let again = packet.metadata.first().cloned();
+    packet.metadata.push(again.ok_or_else(|| lacks("metadata of packet-outs"))?);
+    is_dropped(bench, Update::Packet(packet), &[Code::InvalidArgument], is_packet_out)
+}
+
+fn packet_out_with_an_empty_value(bench: &mut Bench) -> Result<(), Fault> {
+    let mut packet = packet_out(bench);
+    let field = packet.metadata.first_mut();
+    field.ok_or_else(|| lacks("metadata of packet-outs"))?.value = Bytes::new();
+    // Sections 8.3 and 16.6 name different codes.
+    let codes = [Code::InvalidArgument, Code::OutOfRange];
+    is_dropped(bench, Update::Packet(packet), &codes, is_packet_out)
 }
 
 fn packet_out_with_too_large_metadata(bench: &mut Bench) -> Result<(), Fault> {

@@ -8,6 +8,7 @@ use protos::rpc;
 use protos::v1::forwarding_pipeline_config::Cookie;
 use protos::v1::{
     self, entity::Entity as Kind, field_match::FieldMatchType as Match, p4_data,
+    set_forwarding_pipeline_config_request::Action, stream_message_request::Update as Request,
     stream_message_response::Update as Message, update::Type,
 };
 use tonic::{Code, Status};
@@ -33,6 +34,18 @@ pub(super) enum Distortion {
     SilentStreams,
     /// Pipelines are returned with other parts.
     OtherPipelines,
+    /// A committed pipeline keeps the entries.
+    KeepsTables,
+    /// A reconciled pipeline has no entries.
+    ClearsTables,
+    /// Packet-ins lack a metadata field.
+    LosesPacketInMetadata,
+    /// All controllers receive packet-ins, digests and idle notifications.
+    SendsToAll,
+    /// Packet-outs with wrong metadata are mended.
+    MendsPacketOuts,
+    /// Idle notifications lack the timeout of the entry.
+    LosesIdleTimeouts,
     /// Modifications lose the metadata of an entry.
     LosesMetadata,
     /// Fields that a match has twice are accepted.
@@ -68,7 +81,7 @@ pub(super) enum Distortion {
 }
 
 impl Distortion {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::AcceptsAll,
         Self::OtherCodes,
         Self::NoDetails,
@@ -78,6 +91,12 @@ impl Distortion {
         Self::OtherStreams,
         Self::OtherPipelines,
         Self::SilentStreams,
+        Self::KeepsTables,
+        Self::ClearsTables,
+        Self::LosesPacketInMetadata,
+        Self::SendsToAll,
+        Self::MendsPacketOuts,
+        Self::LosesIdleTimeouts,
     ];
 
     /// Changes an update.
@@ -219,6 +238,42 @@ impl Faults for Exchangeable {
         }
     }
 
+    fn push(
+        &self,
+        mut request: v1::SetForwardingPipelineConfigRequest,
+    ) -> v1::SetForwardingPipelineConfigRequest {
+        match (self.get(), request.action()) {
+            (Some(Distortion::KeepsTables), Action::VerifyAndCommit) => {
+                request.set_action(Action::ReconcileAndCommit);
+            }
+            (Some(Distortion::ClearsTables), Action::ReconcileAndCommit) => {
+                request.set_action(Action::VerifyAndCommit);
+            }
+            _ => {}
+        }
+        request
+    }
+
+    fn to_switch(&self, mut message: v1::StreamMessageRequest) -> Option<v1::StreamMessageRequest> {
+        if let (Some(Distortion::MendsPacketOuts), Some(Request::Packet(packet))) =
+            (self.get(), &mut message.update)
+        {
+            // The program has the fields 1 and 2.
+            let value = |id: u32| {
+                let found = packet.metadata.iter().find(|field| field.metadata_id == id);
+                found.map_or(bytes::Bytes::from_static(&[0]), |field| field.value.clone())
+            };
+            let fields = [1, 2].map(|id| v1::PacketMetadata { metadata_id: id, value: value(id) });
+            packet.metadata = fields.to_vec();
+        }
+        Some(message)
+    }
+
+    fn is_for_all(&self, message: &v1::StreamMessageResponse) -> bool {
+        self.get() == Some(Distortion::SendsToAll)
+            && !matches!(message.update, Some(Message::Arbitration(_)))
+    }
+
     fn pushed(&self, answer: Result<(), Status>) -> Result<(), Status> {
         match self.get() {
             Some(distortion) => distortion.answer(answer),
@@ -258,6 +313,18 @@ impl Faults for Exchangeable {
     ) -> Option<Result<v1::StreamMessageResponse, Status>> {
         match (self.get(), message) {
             (Some(Distortion::SilentStreams), _) => None,
+            (Some(Distortion::LosesPacketInMetadata), Ok(mut message)) => {
+                if let Some(Message::Packet(packet)) = &mut message.update {
+                    packet.metadata.pop();
+                }
+                Some(Ok(message))
+            }
+            (Some(Distortion::LosesIdleTimeouts), Ok(mut message)) => {
+                if let Some(Message::IdleTimeoutNotification(told)) = &mut message.update {
+                    told.table_entry.iter_mut().for_each(|entry| entry.idle_timeout_ns = 0);
+                }
+                Some(Ok(message))
+            }
             (Some(Distortion::OtherStreams), Err(status)) => Some(Err(other_codes(&status))),
             (Some(Distortion::OtherStreams), Ok(mut message)) => {
                 match &mut message.update {

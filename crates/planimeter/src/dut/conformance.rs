@@ -10,7 +10,7 @@ use report::page::{Cell, Column, Table};
 use report::value::Value;
 use statistics::Unit;
 
-use super::{Arguments, listens};
+use super::{Arguments, listens, wires};
 use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output, tls};
@@ -28,6 +28,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut step = |done, of| steps.show(done, of, "requirements");
     let openflow = &arguments.openflow;
     let (outcome, subject) = match openflow.openflow {
+        Some(_) if !arguments.packets.port.is_empty() => {
+            return Err(Failure::input(
+                "no requirement of OpenFlow needs packets: leave out --port, or --openflow",
+            ));
+        }
         Some(address) => {
             let only = openflow.openflow_version;
             let mut say = |address| listens(address, arguments.quiet);
@@ -36,7 +41,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         None => {
             let target = target(arguments)?;
-            let outcome = judge::judge(&target, &interrupt, &mut step).map_err(failure)?;
+            let means = wires::means(arguments)?;
+            let outcome = judge::judge(&target, means, &interrupt, &mut step).map_err(failure)?;
             (outcome, Subject::P4Runtime(target))
         }
     };
@@ -106,6 +112,7 @@ pub(super) fn failure(error: ConnectError) -> Failure {
         ConnectError::Listen { .. } => Failure::input(error),
         ConnectError::Controlled { .. }
         | ConnectError::NoPipeline { .. }
+        | ConnectError::Refused { .. }
         | ConnectError::NothingToWrite => Failure::input(error),
         _ => Failure::run(error),
     }
