@@ -163,16 +163,8 @@ impl Bench {
 
     /// Returns whether the device replicates packets to port 1.
     pub(crate) fn replicates(&mut self) -> bool {
-        let port = v1::replica::PortKind::Port(entities::bytes(1));
-        let replica = v1::Replica { port_kind: Some(port), instance: 1, ..Default::default() };
-        let group = v1::MulticastGroupEntry {
-            multicast_group_id: 430,
-            replicas: vec![replica],
-            ..Default::default()
-        };
-        let kind = v1::packet_replication_engine_entry::Type::MulticastGroupEntry(group);
-        let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
-        let request = self.write_request(vec![entities::insert(entry.into())]);
+        let group = entities::multicast_group(430, entities::replicas([1]));
+        let request = self.write_request(vec![entities::insert(group)]);
         let is_taken = self.write(request).is_ok_and(|answer| answer.is_ok());
         self.clean();
         self.channel.take_exchanges();
@@ -180,18 +172,30 @@ impl Bench {
     }
 
     fn takes_members(&mut self, profile: u32) -> bool {
-        let Some(table) = self.subject.member_table(profile) else { return false };
-        let action = table.action().map(|action| entities::bare_call(action, 1));
-        let of = |member_id, action| {
-            let action_profile_id = profile;
-            v1::Entity::from(v1::ActionProfileMember { action_profile_id, member_id, action })
-        };
-        let has_some = self.read(vec![of(0, None)]).map_or(true, |found| !found.is_empty());
-        let request = self.write_request(vec![entities::insert(of(1, action))]);
-        let is_taken = !has_some && self.write(request).is_ok_and(|answer| answer.is_ok());
-        self.clean();
+        let Some(table) = self.subject.member_table(profile).cloned() else { return false };
+        let any =
+            v1::ActionProfileMember { action_profile_id: profile, ..Default::default() }.into();
+        let has_some = self.read(vec![any]).map_or(true, |found| !found.is_empty());
+        let is_taken =
+            !has_some && self.try_member(profile, &table, 1).is_ok_and(|code| code == Code::Ok);
         self.channel.take_exchanges();
         is_taken
+    }
+
+    /// Inserts a member of a profile and deletes it again. Returns the answer to the insertion.
+    pub(crate) fn try_member(
+        &mut self,
+        profile: u32,
+        table: &Table,
+        member_id: u32,
+    ) -> Result<Code, Fault> {
+        let member = entities::member(profile, table, member_id, 1);
+        let request = self.write_request(vec![entities::insert(member.clone())]);
+        let code = self.write(request)?.of(0);
+        if code == Code::Ok {
+            self.accept(vec![delete(member)])?;
+        }
+        Ok(code)
     }
 
     /// Returns the tables that refused an entry whose values fit the P4Info, with the codes; empty

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use made_server::{DEVICE_ID, Emulated, Proxy};
+use protos::v1::{self, field_match::FieldMatchType as Match, p4_data::Data};
 
 use self::distortion::{Distortion, Exchangeable};
 use crate::bench::Bench;
 use crate::fuzz::fuzz_on;
 use crate::requirements::trials;
+use crate::subject::Subject;
 use crate::{Fuzzed, Means, Settings, Target, Verdict, Wires, judge, replay, requirements};
 
 /// The program of the device, which has an object of each kind.
@@ -104,6 +106,80 @@ fn search(distortion: Option<Distortion>, seed: u64) -> Fuzzed {
     let settings = Settings { seed, requests: 800 };
     fuzz_on(&mut bench, &settings, &AtomicBool::new(false), &mut |_, _| {})
         .expect("it can be fuzzed")
+}
+
+#[test]
+fn a_search_leaves_the_device_as_it_was() {
+    let target = served();
+    let read = |bench: &mut Bench| {
+        let subject = &bench.subject;
+        let cells: Vec<v1::Entity> = [
+            v1::CounterEntry::default().into(),
+            v1::MeterEntry::default().into(),
+            register(subject, None),
+            set(subject, Vec::new()),
+            v1::DigestEntry { digest_id: subject.digests[0], config: None }.into(),
+        ]
+        .into_iter()
+        .chain([crate::bench::all_entries(0)])
+        .collect();
+        bench.read(cells).expect("all can be read")
+    };
+    let mut bench = Bench::open(&target).expect("it can be judged");
+    // What another controller has written is not what the program begins with.
+    let subject = bench.subject.clone();
+    let index = Some(v1::Index { index: 1 });
+    let counter = v1::CounterEntry {
+        counter_id: subject.counters[0].id,
+        index,
+        data: Some(v1::CounterData { packet_count: 3, byte_count: 300 }),
+    };
+    let config = v1::MeterConfig { cir: 10, cburst: 20, pir: 30, pburst: 40, eburst: 0 };
+    let meter_id = subject.meters[0].id;
+    let meter = v1::MeterEntry { meter_id, index, config: Some(config), counter_data: None };
+    let value = bytes::Bytes::from_static(&[9]);
+    let member = v1::FieldMatch {
+        field_id: subject.value_sets[0].keys[0].id,
+        field_match_type: Some(Match::Exact(v1::field_match::Exact { value: value.clone() })),
+    };
+    let entities: [v1::Entity; 4] = [
+        counter.into(),
+        meter.into(),
+        register(&subject, Some((1, value))),
+        set(&subject, vec![v1::ValueSetMember { r#match: vec![member] }]),
+    ];
+    bench.accept(entities.map(crate::entities::modify).to_vec()).expect("all can be written");
+    let table = bench.any_open_table().expect("a table");
+    let entry = crate::entities::of_entry(&bench.entry(&table));
+    bench.accept(vec![crate::entities::insert(entry)]).expect("it can be written");
+    let before = read(&mut bench);
+    drop(bench);
+
+    let settings = Settings { seed: 5, requests: 300 };
+    let mut bench = reopened(&target);
+    let found = fuzz_on(&mut bench, &settings, &AtomicBool::new(false), &mut |_, _| {});
+    let found = found.expect("it can be fuzzed");
+    assert!(found.finding.is_none() && found.left.is_none(), "{found:?}");
+    assert_eq!(read(&mut bench), before);
+}
+
+/// Opens a connection when the one before has ended.
+fn reopened(target: &Target) -> Bench {
+    made_server::as_controller(&target.address, u128::MAX >> 1, async |_| {});
+    Bench::open(target).expect("it can be judged")
+}
+
+/// Returns a cell of the first register, or all cells.
+fn register(subject: &Subject, cell: Option<(i64, bytes::Bytes)>) -> v1::Entity {
+    let register_id = subject.registers[0].id;
+    let index = cell.as_ref().map(|(index, _)| v1::Index { index: *index });
+    let data = cell.map(|(_, value)| v1::P4Data { data: Some(Data::Bitstring(value)) });
+    v1::RegisterEntry { register_id, index, data }.into()
+}
+
+/// Returns the first value set with some members.
+fn set(subject: &Subject, members: Vec<v1::ValueSetMember>) -> v1::Entity {
+    v1::ValueSetEntry { value_set_id: subject.value_sets[0].id, members }.into()
 }
 
 /// Returns the steps of a finding as lines.

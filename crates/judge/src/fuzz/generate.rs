@@ -8,13 +8,15 @@ use fastrand::Rng;
 use protos::v1::{
     self, action_profile_group::Member, entity::Entity as Kind, field_match,
     field_match::FieldMatchType as Match, packet_replication_engine_entry::Type as Replication,
-    replica::PortKind, table_action,
+    table_action,
 };
 
 use super::model::Model;
 use super::normal::{key_of, shortest};
 use super::scope::{self, Scope};
-use crate::entities::{all_ones, delete, insert, modify, of_entry};
+use crate::entities::{
+    all_ones, clone_session, delete, insert, modify, multicast_group, of_entry, replicas,
+};
 use crate::subject::{
     self, Action, Array, Counts, Key, Marker, Profile, Subject, Table, ValueSet, Width,
 };
@@ -183,38 +185,19 @@ impl<'a> Generator<'a> {
             _ => FIRST_REPLICATED + self.random.u32(..MOST_GROUPS),
         };
         let count = self.random.u32(1..=3);
-        let instances = (0..count).map(|_| self.random.u32(..8));
-        let replicas = instances.map(|instance| v1::Replica {
-            instance,
-            port_kind: Some(PortKind::Port(Bytes::from_static(&[1]))),
-            ..Default::default()
-        });
-        let mut replicas: Vec<v1::Replica> = replicas.collect();
-        let (kind, scope) = match self.random.bool() {
-            true => {
-                let group = v1::MulticastGroupEntry {
-                    multicast_group_id: id,
-                    replicas,
-                    ..Default::default()
-                };
-                (Replication::MulticastGroupEntry(group), Scope::MulticastGroups)
-            }
+        let mut copies = replicas((0..count).map(|_| self.random.u32(..8)));
+        let (entity, scope) = match self.random.bool() {
+            true => (multicast_group(id, copies), Scope::MulticastGroups),
             false => {
                 // For sessions, the specification does not say that replicas must differ.
-                replicas.sort_by_key(|replica| replica.instance);
-                replicas.dedup_by_key(|replica| replica.instance);
-                let session = v1::CloneSessionEntry {
-                    session_id: id,
-                    replicas,
-                    packet_length_bytes: i32::from(self.random.u8(..3)) * 64,
-                    ..Default::default()
-                };
-                (Replication::CloneSessionEntry(session), Scope::CloneSessions)
+                copies.sort_by_key(|replica| replica.instance);
+                copies.dedup_by_key(|replica| replica.instance);
+                let length = i32::from(self.random.u8(..3)) * 64;
+                (clone_session(id, copies, length), Scope::CloneSessions)
             }
         };
         let is_there = model.entities(scope).iter().any(|other| id_of(other) == id);
-        let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
-        self.any_type(is_there)(entry.into())
+        self.any_type(is_there)(entity)
     }
 
     /// Returns an update of an entry with an action of its own.

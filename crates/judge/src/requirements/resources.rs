@@ -134,64 +134,76 @@ fn with_resource(
     Err(Fault::NotApplicable("no action of the table seems to use the resource".to_owned()))
 }
 
-fn direct_counter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
-    let table = counting_table(bench)?;
-    let with_count = |entry| v1::TableEntry { counter_data: Some(COUNT), ..entry };
-    let entry = with_resource(bench, &table, with_count)?;
+/// A direct resource of entries, which are read and written with it.
+struct Resource<T> {
+    name: &'static str,
+    value: T,
+    put: fn(v1::TableEntry, Option<T>) -> v1::TableEntry,
+    get: fn(v1::TableEntry) -> Option<T>,
+    /// Whether what is returned is the value that was written.
+    is_set: fn(Option<T>) -> bool,
+    /// Whether what is returned is right after a MODIFY without the resource.
+    is_right_without: fn(Option<T>) -> bool,
+}
+
+/// Demands that a resource is returned only if the Read asks for it, as it was written, and changed
+/// by a MODIFY without it as the specification says.
+fn on_demand<T: Copy + Default + std::fmt::Debug>(
+    bench: &mut Bench,
+    table: &Table,
+    resource: &Resource<T>,
+) -> Result<(), Fault> {
+    let Resource { name, put, get, .. } = *resource;
+    let entry = with_resource(bench, table, |entry| put(entry, Some(resource.value)))?;
     let found = bench.find(&entry)?;
-    demand(found.is_some_and(|found| found.counter_data.is_none()), || {
-        "the counter is returned although the Read did not ask for it".to_owned()
+    demand(found.is_some_and(|found| get(found).is_none()), || {
+        format!("the {name} is returned although the Read did not ask for it")
     })?;
-    let wanted = v1::TableEntry {
-        action: None,
-        counter_data: Some(v1::CounterData::default()),
-        ..entry.clone()
-    };
-    let count = |bench: &mut Bench| -> Result<Option<v1::CounterData>, Fault> {
+    let wanted = put(v1::TableEntry { action: None, ..entry.clone() }, Some(T::default()));
+    let read = |bench: &mut Bench| -> Result<Option<T>, Fault> {
         let found = bench.read(vec![of_entry(&wanted)])?;
-        Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(|one| one.counter_data))
+        Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(get))
     };
-    let is_kept = |found: Option<v1::CounterData>| {
-        // A counter has packets, bytes or both.
-        found.is_some_and(|found| {
-            let (packets, bytes) = (found.packet_count, found.byte_count);
-            (packets, bytes) == (5, 500)
-                || (packets, bytes) == (5, 0)
-                || (packets, bytes) == (0, 500)
-        })
+    let found = read(bench)?;
+    demand((resource.is_set)(found), || format!("the {name} is {found:?} after it was set"))?;
+    bench.accept(vec![modify(of_entry(&put(entry, None)))])?;
+    let found = read(bench)?;
+    demand((resource.is_right_without)(found), || {
+        format!("the {name} is {found:?} after a MODIFY without it")
+    })
+}
+
+fn direct_counter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
+    /// Returns whether a counter has the counts. It counts packets, bytes or both.
+    fn is_kept(found: Option<v1::CounterData>) -> bool {
+        let [packets, bytes] = [COUNT.packet_count, COUNT.byte_count];
+        let found = found.map(|found| (found.packet_count, found.byte_count));
+        found.is_some_and(|found| [(packets, bytes), (packets, 0), (0, bytes)].contains(&found))
+    }
+    let table = counting_table(bench)?;
+    let counter = Resource {
+        name: "counter",
+        value: COUNT,
+        put: |entry, counter_data| v1::TableEntry { counter_data, ..entry },
+        get: |entry| entry.counter_data,
+        is_set: is_kept,
+        is_right_without: is_kept,
     };
-    let found = count(bench)?;
-    demand(is_kept(found), || format!("the counter is {found:?} after it was set"))?;
-    let without = v1::TableEntry { counter_data: None, ..entry.clone() };
-    bench.accept(vec![modify(of_entry(&without))])?;
-    let found = count(bench)?;
-    demand(is_kept(found), || format!("the counter is {found:?} after a MODIFY without data"))
+    on_demand(bench, &table, &counter)
 }
 
 fn direct_meter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
     let has_one = |table: &Table| bench.subject.marker(table).is_some();
     let table = bench.open_table("table with a direct meter", has_one)?;
-    let with_meter = |entry| v1::TableEntry { meter_config: Some(METER), ..entry };
-    let entry = with_resource(bench, &table, with_meter)?;
-    let found = bench.find(&entry)?;
-    demand(found.is_some_and(|found| found.meter_config.is_none()), || {
-        "the meter is returned although the Read did not ask for it".to_owned()
-    })?;
-    let wanted = v1::TableEntry {
-        action: None,
-        meter_config: Some(v1::MeterConfig::default()),
-        ..entry.clone()
+    let meter = Resource {
+        name: "meter",
+        value: METER,
+        put: |entry, meter_config| v1::TableEntry { meter_config, ..entry },
+        get: |entry| entry.meter_config,
+        is_set: |found| found == Some(METER),
+        is_right_without: |found| found.is_none(),
     };
-    let config = |bench: &mut Bench| -> Result<Option<v1::MeterConfig>, Fault> {
-        let found = bench.read(vec![of_entry(&wanted)])?;
-        Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(|one| one.meter_config))
-    };
-    let found = config(bench)?;
-    demand(found == Some(METER), || format!("the meter is {found:?} after it was set"))?;
-    let without = v1::TableEntry { meter_config: None, ..entry.clone() };
-    bench.accept(vec![modify(of_entry(&without))])?;
-    let found = config(bench)?;
-    demand(found.is_none(), || format!("the meter is {found:?} after it was reset"))
+    on_demand(bench, &table, &meter)
 }
 
 fn no_counter_without_one(bench: &mut Bench) -> Result<(), Fault> {

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let target = target(arguments)?;
             let means = wires::means(arguments)?;
             let outcome = judge::judge(&target, means, &interrupt, &mut step).map_err(failure)?;
-            (outcome, Subject::P4Runtime(target))
+            (outcome, Subject::P4Runtime { target, untried: untried(arguments) })
         }
     };
     drop(steps);
@@ -60,7 +60,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// The switch that is judged.
 enum Subject {
-    P4Runtime(judge::Target),
+    P4Runtime {
+        target: judge::Target,
+        /// The kinds of requirements that the flags exclude, each in a sentence.
+        untried: Vec<String>,
+    },
     OpenFlow,
 }
 
@@ -69,7 +73,7 @@ impl Subject {
     fn words(&self, outcome: &Outcome) -> (String, Vec<String>) {
         let version = outcome.version.as_deref();
         match self {
-            Self::P4Runtime(judge::Target { address, device_id, .. }) => {
+            Self::P4Runtime { target: judge::Target { address, device_id, .. }, untried } => {
                 let version = match version {
                     Some(version) => {
                         format!("The device says that it implements P4Runtime {version}.")
@@ -80,7 +84,8 @@ impl Subject {
                 let sections = "Sections are those of the P4Runtime specification 1.5.0. A device that implements an older \
                                 version cannot be held to what is new since.";
                 let title = format!("P4Runtime conformance of device {device_id} at {address}");
-                (title, vec![version, sections.to_owned()])
+                let notes = [version, sections.to_owned()].into_iter();
+                (title, notes.chain(untried.iter().cloned()).collect())
             }
             Self::OpenFlow => {
                 let version = version.unwrap_or_default();
@@ -90,6 +95,19 @@ impl Subject {
             }
         }
     }
+}
+
+/// Returns a sentence for each kind of requirements of P4Runtime that the flags exclude.
+fn untried(arguments: &Arguments) -> Vec<String> {
+    let mut untried = Vec::new();
+    if arguments.packets.port.is_empty() {
+        untried.push("Requirements that need packets are tried with --port only.".to_owned());
+    }
+    if !arguments.judging.commit {
+        untried
+            .push("Requirements that commit a pipeline are tried with --commit only.".to_owned());
+    }
+    untried
 }
 
 /// Returns the device that is judged.
