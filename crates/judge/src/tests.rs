@@ -3,6 +3,7 @@
 
 mod distortion;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -195,6 +196,7 @@ fn lines(finding: &crate::Finding) -> String {
 
 #[test]
 fn random_requests_find_no_fault_where_there_is_none() {
+    let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for seed in 1..=4 {
         let found = search(None, seed);
         if let Some(finding) = found.finding {
@@ -202,21 +204,26 @@ fn random_requests_find_no_fault_where_there_is_none() {
         }
         assert_eq!((found.requests, found.left), (800, None), "seed {seed}");
         assert_eq!(found.left_out, Vec::<String>::new());
-        // Most modifications of cells are valid.
-        let cells = found.counts.iter().filter(|count| count.what.starts_with("modification"));
-        let mut cells = cells.filter(|count| count.what.ends_with("cell"));
-        assert!(cells.all(|count| count.accepted > count.refused), "{:?}", found.counts);
-        // What is always there is neither inserted nor deleted.
-        let is_never = |what: &str| {
-            let fixed = ["default entry", "cell", "value set", "direct counter", "direct meter"];
-            !what.starts_with("modification") && fixed.iter().any(|name| what.ends_with(name))
-        };
-        for count in &found.counts {
-            assert_eq!(count.accepted == 0, is_never(&count.what), "{count:?}");
-            assert!(count.refused > 0, "{count:?}");
+        for count in found.counts {
+            let (accepted, refused) = counts.entry(count.what).or_default();
+            *accepted += count.accepted;
+            *refused += count.refused;
         }
-        assert_eq!(found.counts.len(), 37, "{:?}", found.counts);
     }
+    // What is always there is neither inserted nor deleted.
+    let is_never = |what: &str| {
+        let fixed = ["default entry", "cell", "value set", "direct counter", "direct meter"];
+        !what.starts_with("modification") && fixed.iter().any(|name| what.ends_with(name))
+    };
+    for (what, (accepted, refused)) in &counts {
+        assert_eq!(*accepted == 0, is_never(what), "{what}");
+        assert!(*refused > 0, "{what}");
+        // Most modifications of cells are valid.
+        if what.starts_with("modification") && what.ends_with("cell") {
+            assert!(accepted > refused, "{what}: {accepted}, {refused}");
+        }
+    }
+    assert_eq!(counts.len(), 37, "{counts:?}");
 }
 
 #[test]
@@ -228,7 +235,8 @@ fn faults_are_found_and_their_sequences_are_short() {
         (Distortion::AcceptsAll, 1),
         (Distortion::IgnoresCounts, 1),
         (Distortion::InsertsCells, 1),
-        (Distortion::ForgetsDirectCounts, 2),
+        // The counter of an entry may be set by an update of its own.
+        (Distortion::ForgetsDirectCounts, 3),
         (Distortion::IgnoresDirectCounts, 2),
         (Distortion::LosesPeaks, 1),
         (Distortion::ConfiguresResetMeters, 1),

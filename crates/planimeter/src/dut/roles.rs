@@ -122,7 +122,7 @@ mod tests {
             panic!("there are two faults")
         };
         assert!(accepted.contains("accepted 2 of 20 writes"), "{accepted}");
-        assert!(accepted.contains("the latest 30 ms after"), "{accepted}");
+        assert!(accepted.contains("the latest 30.0 ms after"), "{accepted}");
         assert!(untold.contains("2 displaced primaries were not told"), "{untold}");
     }
 }

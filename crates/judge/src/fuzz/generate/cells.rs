@@ -146,10 +146,16 @@ impl Generator<'_> {
             }
         }
         let (counts, marker) = (self.subject.counts(table), self.subject.marker(table));
+        // One of sixteen updates is of what the table does not have.
+        let is_wrong = self.random.u8(..16) == 0;
+        let is_of_meter = match (counts, marker) {
+            (Some(_), Some(_)) => self.random.bool(),
+            (_, marker) => marker.is_some() != is_wrong,
+        };
         let table_entry = Some(entry);
-        let entity = match (counts, marker) {
-            // One of sixteen updates is of what the table does not have.
-            (counts, Some(marker)) if counts.is_none() == (self.random.u8(..16) > 0) => {
+        let entity = match is_of_meter {
+            true => {
+                let marker = marker.unwrap_or(Marker::TwoRateThreeColor);
                 let config = match self.random.u8(..6) {
                     0 => None,
                     1 => Some(self.wrong_meter_config(Some(marker))),
@@ -157,11 +163,8 @@ impl Generator<'_> {
                 };
                 v1::DirectMeterEntry { table_entry, config, counter_data: None }.into()
             }
-            (None, None) | (None, Some(_)) => {
-                let data = Some(v1::CounterData { byte_count: 1, packet_count: 1 });
-                v1::DirectCounterEntry { table_entry, data }.into()
-            }
-            (Some(counts), _) => {
+            false => {
+                let counts = counts.unwrap_or(Counts { packets: true, bytes: true });
                 let data = (self.random.u8(..8) > 0).then(|| self.counts(counts));
                 v1::DirectCounterEntry { table_entry, data }.into()
             }
@@ -241,7 +244,7 @@ impl Generator<'_> {
 
     /// Returns an update of what is always there, which can only be modified.
     fn modification(&mut self, entity: v1::Entity) -> v1::Update {
-        match self.random.u8(..16) {
+        match self.random.u8(..10) {
             0 => insert(entity),
             1 => delete(entity),
             _ => modify(entity),
