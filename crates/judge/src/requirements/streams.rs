@@ -12,6 +12,7 @@ use crate::bench::{Bench, arbitration, standing};
 use crate::channel::name;
 use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bytes, too_large};
+use crate::subject::Param;
 
 pub(super) const ALL: &[Trial] = &[
     must(
@@ -137,9 +138,11 @@ fn packet_out_with_a_field_twice(bench: &mut Bench) -> Result<(), Fault> {
 }
 
 fn packet_out_with_an_empty_value(bench: &mut Bench) -> Result<(), Fault> {
+    let is_number = |field: &Param| field.bits > 0;
+    let position = bench.subject.packet_out.iter().position(is_number);
     let mut packet = packet_out(bench);
-    let field = packet.metadata.first_mut();
-    field.ok_or_else(|| lacks("metadata of packet-outs"))?.value = Bytes::new();
+    let field = position.and_then(|position| packet.metadata.get_mut(position));
+    field.ok_or_else(|| lacks("metadata of packet-outs with numbers"))?.value = Bytes::new();
     // Sections 8.3 and 16.6 name different codes.
     let codes = [Code::InvalidArgument, Code::OutOfRange];
     is_dropped(bench, Update::Packet(packet), &codes, is_packet_out)
