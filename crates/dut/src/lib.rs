@@ -50,6 +50,7 @@ pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
 pub use flows::FlowMatch;
 pub use key_kind::KeyKind;
+pub use outlet::Outlet;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening, Target};
 pub use watch::Watch;
