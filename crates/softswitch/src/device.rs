@@ -46,6 +46,9 @@ pub struct DeviceConfig {
     /// Whether a Write must have reached the storage medium before the controller receives its
     /// answer.
     pub durability: Durability,
+    /// Whether a Write is refused if it refers to something that does not exist (`@refers_to`), or
+    /// deletes what is referred to.
+    pub check_references: bool,
     /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
 }
