@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn entries_differ_in_a_wide_key_that_needs_a_narrow_one() {
         let constraint = "@entry_restriction(\"h.ethernet.src::mask != 0 -> m.class == 1; \
-                          h.ethernet.dst::prefix_length == 0\")";
+                          h.ethernet.dst::prefix_length == 0; h.ethernet.type == 7; m.vrf == 1\")";
         let text = include_str!("../tests/kinds.p4")
             .replace("table kinds", &format!("{constraint} table kinds"));
         let maker = EntryMaker::new(&crate::testing::schema(&text), Some("kinds"));
