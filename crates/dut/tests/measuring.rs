@@ -391,7 +391,7 @@ fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_bac
         .replace("table masks", "table other_masks")
         .replace("masks.apply", "other_masks.apply");
     for (source, is_same) in [(include_str!("kinds.p4"), true), (other.as_str(), false)] {
-        let commits = commits::Settings { config: config(source), rounds: 2, entries: 50 };
+        let commits = commits::Settings { config: compile(source), rounds: 2, entries: 50 };
         let plan = Plan {
             updates: None,
             reads: None,
@@ -413,19 +413,19 @@ fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_bac
         let found = client.get_pipeline(ResponseType::All).await;
         found.expect("it runs one").p4info
     });
-    assert_eq!(back, program().p4info);
+    assert_eq!(back, compile(PROGRAM).p4info);
 }
 
 #[test]
 fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
     let served = Served::new();
-    let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
+    let schema = p4runtime::p4info::Schema::new(compile(PROGRAM).p4info.expect("it has one"));
     let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let update = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
     served.as_controller(2, async |client| {
         client.write(vec![update], Atomicity::ContinueOnError).await.expect("it is new");
     });
-    let commits = Some(commits::Settings { config: program(), rounds: 2, entries: 50 });
+    let commits = Some(commits::Settings { config: compile(PROGRAM), rounds: 2, entries: 50 });
     let plan = Plan { updates: None, reads: None, capacity: None, commits, ..short_plan() };
     let found = outcome(&served.target("kinds"), &plan);
     assert!(found.commits.is_none());

@@ -75,6 +75,9 @@ pub struct DeviceOptions {
     /// The maximum size in bytes of the metadata that a controller may attach to an entity. By
     /// default only the request size limits it.
     pub metadata: usize,
+    /// Whether references between entities (`@refers_to`) are checked, which the specification
+    /// leaves to the target.
+    pub check_references: bool,
     /// The maximum time for loading a pipeline, after which the request is refused.
     pub load_time: Duration,
 }
@@ -90,6 +93,7 @@ impl Default for DeviceOptions {
             stream_errors: true,
             reconcile: Reconcile::Refuse,
             metadata: usize::MAX,
+            check_references: false,
             load_time: Duration::from_secs(30),
         }
     }

@@ -53,6 +53,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         path: arguments::path(matches),
         v1model: arguments::v1model(matches),
         durability: arguments::durability(matches),
+        check_references: matches.get_flag("check-references"),
     };
     let requested = matches.get_one::<u32>("ring-memory").copied();
     let memory = devices::ring_memory(&planned, workers, requested);

@@ -336,6 +336,7 @@ impl Running {
             updates: Vec::new(),
             state: None,
             durability: softswitch::Durability::default(),
+            check_references: false,
             ports: vec![(1, near), (2, other)],
         };
         let switch = Switch::start(support::options(), vec![device]).expect("it starts");

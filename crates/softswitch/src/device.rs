@@ -50,6 +50,9 @@ pub struct DeviceConfig {
     pub durability: Durability,
     /// The queues of ports between ingress and egress. A switch with such queues has one worker.
     pub queues: Configuration,
+    /// Whether a Write is refused if it refers to something that does not exist (`@refers_to`), or
+    /// deletes what is referred to.
+    pub check_references: bool,
     /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
 }

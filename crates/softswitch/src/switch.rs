@@ -449,6 +449,10 @@ impl Running {
                 }
             }
         }
+        if config.check_references {
+            let checked = device.check_references(p4runtime::server::now());
+            checked.map_err(|cause| StartError::Program { device: id, cause })?;
+        }
         let shared = Arc::new(Shared::new(
             &config,
             index,

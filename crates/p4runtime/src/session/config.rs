@@ -180,10 +180,12 @@ impl Device {
         self.check_sender(&push.sender)?;
         match push.action {
             Action::VerifyAndSave => {
+                self.prepare_references(&mut loaded, now)?;
                 self.saved = Some(loaded);
                 return Ok(());
             }
             Action::VerifyAndCommit => {
+                self.prepare_references(&mut loaded, now)?;
                 if let Some(log) = &mut self.log {
                     log.begin(loaded.config())?;
                 }
@@ -194,6 +196,7 @@ impl Device {
                     let policy = self.options.reconcile;
                     reconcile(initial, store, &mut loaded.store, policy, now)?;
                 }
+                self.prepare_references(&mut loaded, now)?;
                 self.record(&loaded, now)?;
             }
             // These actions load no pipeline.
@@ -201,6 +204,30 @@ impl Device {
         }
         self.commit(loaded, effects);
         Ok(())
+    }
+
+    /// Checks references between entities from now on, also of the running pipeline and of those
+    /// that will be pushed. Entities that are restored need not be in an order in which each comes
+    /// after those that it refers to, so this is called after they are.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if references of the running pipeline cannot be checked.
+    pub fn check_references(&mut self, now: Nanos) -> Result<(), EntityError> {
+        self.options.check_references = true;
+        for loaded in [&mut self.saved, &mut self.committed].into_iter().flatten() {
+            loaded.store.check_references(now).map_err(|error| invalid(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a new pipeline check references, if the device does, with the entities that it has.
+    fn prepare_references(&self, loaded: &mut Loaded, now: Nanos) -> Result<(), EntityError> {
+        if !self.options.check_references {
+            return Ok(());
+        }
+        let refuse = |error| invalid(format!("References cannot be checked: {error}"));
+        loaded.store.check_references(now).map_err(refuse)
     }
 
     fn check_sender(&self, Sender { role, election_id }: &Sender) -> Result<(), EntityError> {

@@ -284,6 +284,17 @@ fn device_arguments() -> [Arg; 15] {
                  and left unchanged; see --state-repair.",
             ),
         flag("journal-sync", "Acknowledge a write only when it is on the disk, which is slower"),
+        Arg::new("check-references")
+            .long("check-references")
+            .action(ArgAction::SetTrue)
+            .help("Refuse writes whose @refers_to names what does not exist, and deletes of what is referred to")
+            .long_help(
+                "Refuse a write if what it refers to does not exist, and a delete of what is referred to. \
+                 @refers_to(TABLE, FIELD) on a key or parameter declares a reference to an entry of a table, \
+                 and builtin::multicast_group_table or builtin::clone_session_table one to a multicast group \
+                 or clone session. The updates of a batch are checked in order. P4Runtime leaves the check to \
+                 the target. Entries that --runtime-json gives or --state restores are not checked.",
+            ),
         Arg::new("state-repair")
             .long("state-repair")
             .value_name("OTHER")

@@ -280,6 +280,8 @@ pub(crate) struct Common {
     pub(crate) path: softswitch::Path,
     pub(crate) v1model: V1ModelSettings,
     pub(crate) durability: Durability,
+    /// Whether references between entities are checked.
+    pub(crate) check_references: bool,
 }
 
 /// Opens the ports of all devices, and returns the configurations with which the devices start. If
@@ -291,7 +293,7 @@ pub(crate) fn open(
     common: Common,
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
-    let Common { path, v1model, durability } = common;
+    let Common { path, v1model, durability, check_references } = common;
     let devices = planned.iter().map(|device| {
         let ports = device.ports.iter().map(|port| {
             let failure = |error: &dyn fmt::Display| {
@@ -316,6 +318,7 @@ pub(crate) fn open(
             state: device.state.clone(),
             durability,
             queues: device.queues.clone(),
+            check_references,
             ports: ports.collect::<Result<_, Failure>>()?,
         })
     });

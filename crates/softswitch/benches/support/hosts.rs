@@ -84,6 +84,7 @@ impl Network {
                 updates,
                 state: None,
                 durability: softswitch::Durability::default(),
+                check_references: false,
                 ports: ports.collect(),
             };
             let address = "127.0.0.1:0".parse().expect("an address");

@@ -17,6 +17,7 @@ fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
         updates: Vec::new(),
         state: None,
         durability: softswitch::Durability::default(),
+        check_references: false,
         ports,
     }
 }

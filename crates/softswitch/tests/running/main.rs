@@ -16,6 +16,7 @@ mod packets;
 mod pipelines;
 mod ports;
 mod restart;
+mod rules;
 mod support;
 mod thrift;
 mod translation;

@@ -144,6 +144,7 @@ impl Bench {
             updates: Vec::new(),
             state: state.map(Path::to_owned),
             durability,
+            check_references: false,
             ports: near,
         };
         let switch = Switch::start(options, vec![device])?;

@@ -147,6 +147,7 @@ impl Case<'_> {
             pipeline: Some(pipeline),
             state: None,
             durability: softswitch::Durability::default(),
+            check_references: false,
             ports: (1..).zip(wires.iter().zip(self.mtus)).map(port).collect(),
         };
         let address = "127.0.0.1:0".parse().expect("an address");
