@@ -15,6 +15,7 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod translation;
 
 use std::ops::Deref;
 use std::sync::Arc;

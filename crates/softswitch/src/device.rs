@@ -5,8 +5,9 @@ use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
 use crate::state_log::Durability;
 use bytes::Bytes;
+use entities::Translations;
 use p4runtime::arbitration::{RoleKey, StreamId};
-use p4runtime::packet_io::PacketInLayout;
+use p4runtime::packet_io::{PacketInLayout, SplitError};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, PacketOut, Update, WriteRequest};
 use p4runtime::server::{DeviceHandle, DeviceObserver, PacketOutRefusal};
 use p4runtime::session::Pipeline;
@@ -15,7 +16,7 @@ use p4runtime::store::Nanos;
 use packetio::Port;
 use pipeline::{EntryChange, Path, V1ModelSettings};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tables::DigestError;
@@ -151,6 +152,8 @@ pub(crate) struct Shared {
     /// packet first needs it. The inner `None` means that its socket could not be created.
     entry_controller: OnceLock<Option<EntryController>>,
     plane: pipeline::Ports,
+    /// Whether the reason of a dropped packet-in was logged since the pipeline was committed.
+    has_logged_drop: AtomicBool,
 }
 
 impl Shared {
@@ -174,11 +177,28 @@ impl Shared {
             running: Mutex::default(),
             entry_controller: OnceLock::new(),
             plane,
+            has_logged_drop: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn running(&self) -> Option<Arc<Pipeline>> {
         self.lock().clone()
+    }
+
+    /// Returns the strings and numbers of the running program's translated types.
+    pub(crate) fn translations(&self) -> Option<Arc<Translations>> {
+        self.plane.translations()
+    }
+
+    /// Logs why a packet-in is dropped. Only the first since the pipeline was committed is logged.
+    pub(crate) fn log_dropped_packet_in(&self, error: &SplitError) {
+        if !self.has_logged_drop.swap(true, Ordering::Relaxed) {
+            let message = format_args!(
+                "device {}: a packet-in is dropped, and others like it: {error}",
+                self.id
+            );
+            self.log.line(Verbosity::Warn, message);
+        }
     }
 
     pub(crate) fn activity(&self) -> Activity {
@@ -211,10 +231,11 @@ impl Shared {
 
     pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {
         let layout = pipeline.as_deref().and_then(|pipeline| pipeline.packet_in());
-        if let Some(Err(error)) = layout.map(PacketInLayout::check_untranslated) {
+        if let Some(Err(error)) = layout.map(PacketInLayout::check_types) {
             let message = format_args!("device {}: packet-ins are dropped: {error}", self.id);
             self.log.line(Verbosity::Warn, message);
         }
+        self.has_logged_drop.store(false, Ordering::Relaxed);
         *self.lock() = pipeline;
         for (place, what) in self.plane.interpreted_steps() {
             self.info(format_args!("{place} is interpreted, since {what} cannot be compiled yet"));
@@ -278,15 +299,19 @@ impl DeviceObserver for Observer {
         let Some(pipeline) = self.0.running() else { return };
         let tallies = &self.0.tallies;
         tallies.packet_outs.add(packets.len());
-        let framed = packets.drain(..).map(|packet| match pipeline.packet_out() {
+        let translations = self.0.translations();
+        let count = packets.len();
+        let framed = packets.drain(..).filter_map(|packet| match pipeline.packet_out() {
             Some(layout) => {
-                let mut framed = layout.header(&packet.metadata);
+                let mut framed = layout.header(&packet.metadata, translations.as_deref())?;
                 framed.extend_from_slice(&packet.payload);
-                Bytes::from(framed)
+                Some(Bytes::from(framed))
             }
-            None => packet.payload,
+            None => Some(packet.payload),
         });
-        tallies.packet_outs_dropped.add(self.0.mailbox.packets(self.0.index, framed));
+        let framed: Vec<_> = framed.collect();
+        tallies.packet_outs_dropped.add(count - framed.len());
+        tallies.packet_outs_dropped.add(self.0.mailbox.packets(self.0.index, framed.into_iter()));
     }
 
     fn packet_outs_refused(
