@@ -26,6 +26,7 @@ pub use entities::schema::*;
 pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
+pub use self::translation::translation_mappings;
 use crate::proto::config::P4Info;
 
 /// A checked P4Info: the message, and the objects in it by identifier and by name.

@@ -9,7 +9,7 @@ use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::state_log::StateLog;
 use crate::worker::{Lane, PSA_PORT_CPU, Worker};
-use entities::PortNames;
+use entities::{PortNames, Translations};
 use journal::OpenError;
 use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
 use p4runtime::gnmi::PortSource;
@@ -307,6 +307,12 @@ impl Switch {
     #[must_use]
     pub fn state(&self) -> Vec<DeviceState> {
         self.devices.iter().map(Running::state).collect()
+    }
+
+    /// Returns the strings and numbers of the translated types of the program that a device runs.
+    #[must_use]
+    pub fn translations(&self, device: u64) -> Option<Arc<Translations>> {
+        self.device(device)?.plane.translations()
     }
 
     fn device(&self, id: u64) -> Option<&Running> {

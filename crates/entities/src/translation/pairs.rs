@@ -328,8 +328,12 @@ impl Pairs {
     }
 
     /// Gives a number that the program itself uses its decimal digits as its string, unless the
-    /// number or that string is taken.
+    /// number or that string is taken. No other string is assigned the number.
     pub(super) fn give_digits(&mut self, number: u128) {
+        if self.ports.is_some() {
+            // Its digits are the string of a port without a pair.
+            self.reserved.insert(number);
+        }
         let digits = number.to_string().into_bytes();
         let is_taken = self.by_number.contains_key(&number) || self.number(&digits).is_some();
         if self.ports.is_none() && number <= self.highest && !is_taken {

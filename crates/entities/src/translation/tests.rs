@@ -265,4 +265,8 @@ fn numbers_of_the_program_are_not_assigned() {
     assert_eq!(translations.number(TYPE, b"1"), Some(1));
     assert_eq!(translations.text(TYPE, 0), None, "its digits are the string of 7");
     assert_eq!((assign(&translations, "a"), assign(&translations, "b")), (Ok(0), Ok(2)));
+    let ports = Some(PortNames::default());
+    let translations = self::translations(TypeOfProgram { ports, ..of(10, &[]) });
+    translations.give_digits(TYPE, 0);
+    assert_eq!((assign(&translations, "a"), assign(&translations, "0")), (Ok(1), Ok(0)));
 }

@@ -23,7 +23,7 @@ pub(super) fn translated_types(
     types: Option<&P4TypeInfo>,
 ) -> Result<Vec<TranslatedType>, SchemaError> {
     let found = texts(types).map(|(name, spec)| {
-        let given = given(spec).map_err(|message| SchemaError::Type {
+        let given = translation_mappings(spec).map_err(|message| SchemaError::Type {
             object: format!("type '{name}'"),
             message: format!("{MAPPINGS} {message}"),
         })?;
@@ -49,8 +49,13 @@ fn texts(types: Option<&P4TypeInfo>) -> impl Iterator<Item = (&str, &P4NewTypeSp
     })
 }
 
-/// Returns the pairs that the annotation of a type gives, or the reason why it is invalid.
-fn given(spec: &P4NewTypeSpec) -> Result<Vec<(Box<[u8]>, u128)>, String> {
+/// Returns the strings and numbers that the annotation `@p4runtime_translation_mappings` of a type
+/// gives.
+///
+/// # Errors
+///
+/// Returns the reason why the annotation is invalid.
+pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<(Box<[u8]>, u128)>, String> {
     let body = |text: &String| text.trim().strip_prefix(MAPPINGS).map(str::to_owned);
     let mut given = Vec::new();
     for body in spec.annotations.iter().filter_map(body) {

@@ -18,4 +18,6 @@ mod ports;
 mod restart;
 mod support;
 mod thrift;
+mod translated_ports;
+mod translated_state;
 mod translation;
