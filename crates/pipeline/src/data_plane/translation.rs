@@ -159,8 +159,8 @@ impl Shared {
         }
     }
 
-    /// Gives the numbers that the program's own entries and default actions contain their decimal
-    /// digits as strings, so that controllers can read them and no other string gets them.
+    /// Gives the numbers that the program's own entries, default actions and initial registers
+    /// contain their decimal digits as strings, so that controllers can read them and no other string gets them.
     pub(super) fn name_numbers_of_program(&self) {
         let translations = &self.translated.translations;
         for of in (0..).map(TranslatedTypeId).take(self.schema.translated_types().len()) {
@@ -363,6 +363,8 @@ fn used(shared: &Shared, books: &Books, of: TranslatedTypeId) -> Used {
         let declared = shared.schema.registers().get(*id).filter(|one| one.data.has_text());
         let state = shared.core.state.externs.get(instance.index());
         if let (Some(declared), Some(ExternState::Register(register))) = (declared, state) {
+            // Cells that nothing was written to contain the initial value.
+            used_in_value(&declared.data, &register.initial, of, &mut used);
             let mut from = 0;
             loop {
                 let some = register.cells.written_from(from);

@@ -226,8 +226,7 @@ async fn entities_are_read_as_they_were_written() {
         Kind::RegisterEntry(v1::RegisterEntry { register_id: seen, index, data })
     };
     write(&mut controller, Modify, cell(1, Some(bytes("Ethernet0")))).await;
-    // The least number that no port has is that of the string written first.
-    for (index, text) in [(0, "1"), (1, "Ethernet0"), (2, "not there")] {
+    for (index, text) in [(0, "1"), (1, "Ethernet0"), (2, "0")] {
         let found = read(&mut controller, cell(index, None)).await;
         assert_eq!(found, Ok(vec![cell(index, Some(bytes(text)))]));
     }
@@ -252,10 +251,10 @@ async fn refusals_reads_and_deletions_assign_no_numbers() {
     controller.insert([entry(b"d")]).await;
     let translations = bench.switch.translations(DEVICE).expect("a program runs");
     let assigned: Vec<_> = translations.assigned().into_iter().map(|pair| pair.number).collect();
-    // Ports 1 and 2 and the constant entry's port 1 are taken by their own digits.
-    assert_eq!(assigned, [0]);
-    let message = refused(&mut controller, Insert, entry(b"0"), Code::FailedPrecondition).await;
-    assert!(message.contains("port 0 of type 'name_t' is in use as 'd'"), "{message}");
+    // Ports 1 and 2 are there, and the cells of the register contain 0.
+    assert_eq!(assigned, [3]);
+    let message = refused(&mut controller, Insert, entry(b"3"), Code::FailedPrecondition).await;
+    assert!(message.contains("port 3 of type 'name_t' is in use as 'd'"), "{message}");
 }
 
 /// The metadata of packet-ins and packet-outs are strings, and the fields after a string are where
