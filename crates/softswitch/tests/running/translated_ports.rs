@@ -204,3 +204,45 @@ async fn packets_of_controllers_name_ports_of_32_bits() {
     assert_eq!(controller.sender.packet_outs([out(b"3"), out(b"port2-a")]), 2);
     assert_eq!((bench.receive(3, 1), bench.receive(2, 1)), (vec![vec![9, 9]], vec![vec![9, 9]]));
 }
+
+/// BMv2 JSON has no types: P4Info alone says which values are strings, and the fields of the
+/// controller headers say that they are ports.
+#[tokio::test]
+async fn programs_from_bmv2_json_have_the_types_of_p4info() {
+    let json = include_str!("../../../../conformance/pipelines/forward.json");
+    let text = include_str!("../../../../conformance/pipelines/forward.p4info.txtpb");
+    let text =
+        text.replace("name: \"port\" bitwidth: 9", "name: \"port\" type_name { name: \"p\" }");
+    let types = "controller_packet_metadata {
+          preamble { id: 0x04000001 name: \"packet_in\" }
+          metadata { id: 1 name: \"ingress_port\" type_name { name: \"p\" } }
+        }
+        type_info { new_types { key: \"p\" value { translated_type { sdn_string { } } } } }";
+    let p4info = p4runtime::p4info::text::parse(&format!("{text}\n{types}")).expect("it is right");
+    let schema = Schema::new(p4info.clone()).expect("it is right");
+    let mut bench = Bench::new(3);
+    let mut controller = Controller::of(&bench.switch, 1).await;
+    let pipeline = v1::ForwardingPipelineConfig {
+        p4info: Some(p4info),
+        p4_device_config: json.into(),
+        ..Default::default()
+    };
+    let action = v1::set_forwarding_pipeline_config_request::Action::VerifyAndCommit;
+    controller.client.set_pipeline(action, Some(pipeline)).await.expect("the switch runs it");
+    let ids = Ids(schema);
+    let forward = v1::table_action::Type::Action(ids.action("forward", Some("port3-a")));
+    let entry = ids.entry("stations", &[&[0xaa]], forward);
+    let group = replication(Replication::MulticastGroupEntry(v1::MulticastGroupEntry {
+        multicast_group_id: 1,
+        replicas: vec![replica("2", 1)],
+        ..Default::default()
+    }));
+    controller.insert([entry.clone(), group]).await;
+    let packet = [0, 0, 0, 0, 0, 0xaa, 0, 0, 0, 0, 0, 1, 8, 0, 7];
+    bench.send(1, &packet);
+    assert_eq!(bench.receive(3, 1), [packet]);
+    assert_eq!(read(&mut controller, entry.clone()).await, [entry]);
+    let translations = bench.switch.translations(DEVICE).expect("a program runs");
+    let numbers: Vec<_> = translations.assigned().into_iter().map(|pair| pair.number).collect();
+    assert_eq!(numbers, [2, 3]);
+}
