@@ -322,3 +322,43 @@ fn the_initial_value_of_registers_is_not_assigned() {
     assert_eq!(full.code(), Code::ResourceExhausted, "{full}");
     assert_eq!(plane.number("names", "0"), Some(0));
 }
+
+/// A batch that is rolled back returns the numbers of its strings, and gives back those that it took
+/// from other strings.
+#[test]
+fn a_batch_that_is_rolled_back_leaves_the_pairs_as_they_were() {
+    let mut plane = Plane::new();
+    for text in ["x0", "x1"] {
+        let entity = plane.fill("names", text);
+        plane.write(Type::Insert, entity).expect(text);
+    }
+    let before = plane.translations.assigned();
+    let update = |kind: Type, entity: Kind| v1::Update {
+        r#type: kind as i32,
+        entity: Some(v1::Entity { entity: Some(entity) }),
+    };
+    // The third string takes the last number, and the fourth that of "x0", whose entry is deleted.
+    // The last update is refused, because its entry is there.
+    let batch = [
+        update(Type::Insert, plane.fill("names", "x2")),
+        update(Type::Delete, plane.fill("names", "x0")),
+        update(Type::Insert, plane.fill("names", "x3")),
+        update(Type::Insert, plane.fill("names", "x1")),
+    ];
+    let atomicity = v1::write_request::Atomicity::RollbackOnError;
+    let outcomes = plane.store.write_batch(&batch, atomicity, Nanos(1));
+    let codes: Vec<_> =
+        outcomes.iter().map(|one| one.as_ref().map_err(EntityError::code)).collect();
+    let aborted = Err(Code::Aborted);
+    assert_eq!(codes, [aborted, aborted, aborted, Err(Code::AlreadyExists)]);
+    assert_eq!(plane.translations.assigned(), before);
+    let read = v1::TableEntry { action: None, ..plane.entry("fill_names", vec![exact(b"x0")]) };
+    let read = v1::Entity { entity: Some(Kind::TableEntry(read)) };
+    let mut found = 0;
+    plane.store.read(&read, Nanos(1), &mut |_| found += 1).expect("it can be read");
+    assert_eq!(found, 1, "the deleted entry is there again under its string");
+    let outcomes = plane.store.write_batch(&batch[..3], atomicity, Nanos(1));
+    assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    assert_eq!(plane.number("names", "x0"), None);
+    assert_eq!((plane.number("names", "x3"), plane.number("names", "x2")), (Some(1), Some(3)));
+}
