@@ -198,6 +198,18 @@ impl Translations {
         changed.collect()
     }
 
+    /// Returns those of [`Self::changed`] whose strings stand for ports, but for none that exists.
+    #[must_use]
+    pub fn changed_without_port(&self) -> Vec<TranslationPair> {
+        let mut changed = self.changed();
+        let types = self.read();
+        changed.retain(|pair| {
+            let of = self.names.get(&pair.type_name).and_then(|id| types.get(id.index()));
+            of.is_some_and(|pairs| pairs.is_no_port(&pair.text))
+        });
+        changed
+    }
+
     /// Returns all assigned pairs, by type and number.
     #[must_use]
     pub fn assigned(&self) -> Vec<TranslationPair> {

@@ -201,6 +201,26 @@ impl Shared {
         }
     }
 
+    /// Logs the strings in the last Write that should be ports and name none. Only the first is
+    /// named.
+    fn log_ports_that_do_not_exist(&self) {
+        let translations = self.translations().filter(|translations| !translations.is_empty());
+        let without = translations.map_or_else(Vec::new, |all| all.changed_without_port());
+        if let Some(pair) = without.first() {
+            let text = String::from_utf8_lossy(&pair.text);
+            let message = format_args!(
+                "device {}: no port is called '{}', which has the number {} of type '{}' now{}; ports have \
+                 the names of their interfaces and the digits of their numbers",
+                self.id,
+                text.escape_debug(),
+                pair.number,
+                pair.type_name,
+                if without.len() > 1 { ", and others" } else { "" },
+            );
+            self.log.line(Verbosity::Warn, message);
+        }
+    }
+
     pub(crate) fn activity(&self) -> Activity {
         let controller = self.entry_controller.get().and_then(Option::as_ref);
         let changes = controller.map(EntryController::counts).unwrap_or_default();
@@ -289,6 +309,7 @@ impl DeviceObserver for Observer {
         let count = refused.clone().count();
         self.0.tallies.writes.add(outcomes.len());
         self.0.tallies.writes_refused.add(count);
+        self.0.log_ports_that_do_not_exist();
         for error in refused.take(1) {
             let others = if count > 1 { " and others" } else { "" };
             self.0.info(format_args!("a write was refused: {}{others}", error.message()));

@@ -175,6 +175,11 @@ impl Pairs {
         named.or_else(|| decimal(text)).filter(|port| *port <= self.highest)
     }
 
+    /// Returns whether a string stands for a port that does not exist.
+    pub(super) fn is_no_port(&self, text: &[u8]) -> bool {
+        self.ports.is_some() && self.port(text).is_none()
+    }
+
     /// Gives a number to a string that has none, and records that the string is in use. `used` is
     /// what entities contain, which must be known only if no number is free.
     pub(super) fn assign(

@@ -223,6 +223,9 @@ fn ports_are_digits_names_or_numbers_that_no_port_has() {
     assert_eq!(translations.number(TYPE, b"eth1"), Some(1));
     assert_eq!((assign(&translations, "1"), assign(&translations, "6")), (Ok(1), Ok(6)));
     assert_eq!((assign(&translations, "far"), assign(&translations, "farther")), (Ok(2), Ok(4)));
+    let nowhere = translations.changed_without_port();
+    let nowhere: Vec<_> = nowhere.iter().map(|pair| (&*pair.text, pair.number)).collect();
+    assert_eq!(nowhere, [(&b"far"[..], 2), (b"farther", 4)]);
     assert_eq!((assign(&translations, "eth0"), assign(&translations, "cpu")), (Ok(0), Ok(5)));
     assert_eq!(assign(&translations, "8").expect_err("it is too wide").code(), Code::OutOfRange);
     let shown = |number| translations.text(TYPE, number).map(|text| text.to_vec());

@@ -194,16 +194,14 @@ pub(super) fn unnamed_key(
     table: &BoundTable,
     matches: &[FieldMatch],
 ) -> Option<EntityError> {
-    let texts = declared.iter().filter(|field| field.value.bits().is_none());
-    texts
-        .filter_map(|field| {
-            let is_of = |of: &Option<MatchField>| of.as_ref().is_some_and(|of| of.id == field.id);
-            let position = table.keys.iter().position(is_of)?;
-            let Some(FieldMatch::Exact(bits)) = matches.get(position) else { return None };
-            let place = format_args!("match field '{}'", field.name);
-            unnamed(translations, field.translated, bits, place)
-        })
-        .next()
+    let mut texts = declared.iter().filter(|field| field.value.bits().is_none());
+    texts.find_map(|field| {
+        let is_of = |of: &Option<MatchField>| of.as_ref().is_some_and(|of| of.id == field.id);
+        let position = table.keys.iter().position(is_of)?;
+        let Some(FieldMatch::Exact(bits)) = matches.get(position) else { return None };
+        let place = format_args!("match field '{}'", field.name);
+        unnamed(translations, field.translated, bits, place)
+    })
 }
 
 /// Returns the error about the first argument that controllers see as a string and whose number has

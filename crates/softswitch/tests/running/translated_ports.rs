@@ -186,10 +186,17 @@ async fn members_that_watch_a_port_by_its_string_follow_its_link() {
 
 #[tokio::test]
 async fn packets_of_controllers_name_ports_of_32_bits() {
-    let (mut bench, mut controller, ids) = started().await;
+    let (mut bench, log) = Bench::logging(4);
+    let source = source();
+    let mut controller = Controller::with(&bench.switch, &source).await;
+    let ids = Ids(Schema::new(pushed(&source).p4info.expect("one")).expect("it is right"));
     // No port has this number, and the string gets the least number that no port has.
     let ask = ids.by_port("1", &[5], ids.action("ask", Some("Ethernet100")));
     controller.insert([ask]).await;
+    let logged = log.text();
+    let warning = "no port is called 'Ethernet100', which has the number 0 of type 'PortId_t' now;";
+    assert!(logged.contains(warning), "{logged}");
+    assert_eq!(logged.matches("no port is called").count(), 1, "port 1 is there: {logged}");
     bench.send(1, &[5, 5]);
     let next = tokio::time::timeout(TIMEOUT, controller.receiver.next()).await;
     let Ok(Some(Response::Packet(packet))) = next.expect("in time") else { panic!("no packet") };
