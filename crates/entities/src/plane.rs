@@ -70,8 +70,8 @@ pub trait DataPlane: Debug + Send {
         None
     }
 
-    /// Returns the strings and numbers of the program's translated types. Returns `None` if the data
-    /// plane has no program, so that strings need no numbers.
+    /// Returns the strings and numbers of the program's translated types. Returns `None` if the
+    /// data plane has no program, so that strings need no numbers.
     fn translations(&self) -> Option<Arc<Translations>> {
         None
     }

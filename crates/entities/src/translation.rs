@@ -125,8 +125,8 @@ impl Translations {
     }
 
     /// Gives a number to a string that has none, and records that an update contains the string.
-    /// `used` returns the numbers and strings that entities contain. It is called only if numbers run
-    /// out, because it visits all entities.
+    /// `used` returns the numbers and strings that entities contain. It is called only if numbers
+    /// run out, because it visits all entities.
     ///
     /// # Errors
     /// Returns an error if the string is no value of the type, or if all numbers are in use.

@@ -16,7 +16,9 @@ mod binding;
 mod digests;
 mod ports;
 mod read;
+mod texts;
 mod translation;
+mod used;
 mod values;
 mod write;
 

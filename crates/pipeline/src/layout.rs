@@ -77,8 +77,8 @@ pub(crate) struct Layout {
     pub(crate) dialect: Dialect,
     /// v1model: the port that `mark_to_drop` sets. No packet leaves through it.
     pub(crate) drop_port: u16,
-    /// v1model: the width of `egress_spec` in bits. A program may bring a v1model of its own, in which
-    /// ports have another width than BMv2's.
+    /// v1model: the width of `egress_spec` in bits. A program may bring a v1model of its own, in
+    /// which ports have another width than BMv2's.
     egress_spec_bits: Option<u64>,
     pub(crate) names: Names,
     /// The variables that v1model's `mark_to_drop` changes if the program calls it in its older

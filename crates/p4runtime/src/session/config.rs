@@ -394,8 +394,8 @@ impl Device {
 }
 
 /// Writes to the new pipeline the entities that controllers have written to the old one, `from`.
-/// `initial` are the entities that `from` had before anything was written to it. Strings of translated
-/// types keep their numbers.
+/// `initial` are the entities that `from` had before anything was written to it. Strings of
+/// translated types keep their numbers.
 fn reconcile(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,

@@ -247,8 +247,8 @@ impl Entries<'_> {
     }
 
     /// Returns the selection with the strings that reads return. A port can be written by another
-    /// string as well. Returns `None` if the selection has a string without a number, which no entry
-    /// contains.
+    /// string as well. Returns `None` if the selection has a string without a number, which no
+    /// entry contains.
     fn named(&self, selection: &EntrySelection) -> Option<EntrySelection> {
         let translations = &self.view.shared.translated.translations;
         let mut named = selection.clone();

@@ -5,18 +5,14 @@
 //! conversions of values only look numbers up, so that reads and deletions assign none. Tables and
 //! machine code see numbers only.
 
-use super::binding::{BoundAction, BoundTable, controller_header};
+use super::binding::{BoundTable, controller_header};
+use super::texts::Texts;
+use super::used::used;
 use super::write::Writer;
 use super::{Books, Shared};
-use crate::externs::ExternState;
-use crate::table::{self, FieldMatch, Runs};
-use crate::value::Value;
-use entities::schema::{
-    ActionProfileId, EGRESS_NAMES, INGRESS_NAMES, PacketHeader, Schema, TranslatedTypeId,
-};
+use entities::schema::{EGRESS_NAMES, INGRESS_NAMES, PacketHeader, Schema, TranslatedTypeId};
 use entities::{
-    ActionCall, Data, DataType, Entity, EntityError, EntryKey, Matching, Port, PortNames,
-    TableAction, Translations, TypeOfProgram, Update, UpdateKind, Used, Watch,
+    EntityError, Port, PortNames, Translations, TypeOfProgram, Update, UpdateKind, Watch,
 };
 use ir::{Program, TypeId, UserTypeKind};
 use std::collections::BTreeMap;
@@ -160,7 +156,8 @@ impl Shared {
     }
 
     /// Gives the numbers that the program's own entries, default actions and initial registers
-    /// contain their decimal digits as strings, so that controllers can read them and no other string gets them.
+    /// contain their decimal digits as strings. Controllers can then read them, and no other string
+    /// gets these numbers.
     pub(super) fn name_numbers_of_program(&self) {
         let translations = &self.translated.translations;
         for of in (0..).map(TranslatedTypeId).take(self.schema.translated_types().len()) {
@@ -201,249 +198,4 @@ impl Writer<'_> {
         }
         outcome
     }
-}
-
-/// A visitor of the strings of translated types in entities.
-struct Texts<'v> {
-    shared: &'v Shared,
-    visit: &'v mut dyn FnMut(TranslatedTypeId, &[u8]),
-}
-
-impl Texts<'_> {
-    fn of_entity(&mut self, entity: &Entity) {
-        let schema = &self.shared.schema;
-        match entity {
-            Entity::Entry(entry) => {
-                let table = schema.tables().get(entry.table);
-                if let (Some(table), EntryKey::Match(key)) = (table, &entry.key) {
-                    self.of_fields(&table.match_fields, &key.fields);
-                }
-                match &entry.action {
-                    Some(TableAction::Call(call)) => self.of_call(call),
-                    Some(TableAction::OneShot(one_shot)) => self.of_one_shot(one_shot),
-                    Some(TableAction::Member(_) | TableAction::Group(_)) | None => {}
-                }
-            }
-            Entity::Member(member) => member.action.iter().for_each(|call| self.of_call(call)),
-            Entity::Group(group) => {
-                group.members.iter().for_each(|member| self.of_watch(&member.watch));
-            }
-            Entity::MulticastGroup(group) => self.of_replicas(&group.replicas),
-            Entity::CloneSession(session) => self.of_replicas(&session.replicas),
-            Entity::ValueSet(set) => {
-                let Some(declared) = schema.value_sets().get(set.id) else { return };
-                for member in &set.members {
-                    self.of_fields(&declared.match_fields, member);
-                }
-            }
-            Entity::Register(cell) => {
-                if let Some(declared) = schema.registers().get(cell.id) {
-                    self.of_data(&declared.data, &cell.data);
-                }
-            }
-            Entity::DirectCounter(..)
-            | Entity::DirectMeter(..)
-            | Entity::Counter(_)
-            | Entity::Meter(_)
-            | Entity::Digest(..) => {}
-        }
-    }
-
-    fn of_fields(
-        &mut self,
-        declared: &[entities::schema::MatchField],
-        fields: &[entities::FieldMatch],
-    ) {
-        for field in fields {
-            let of = declared.iter().find(|declared| declared.id == field.field);
-            let Some(of) = of.and_then(|declared| declared.translated) else { continue };
-            match &field.matching {
-                Matching::Exact(value) | Matching::Optional(value) => {
-                    (self.visit)(of, value.bytes());
-                }
-                // The form of the update was checked: strings have no prefixes, masks or order.
-                Matching::Lpm { .. } | Matching::Ternary { .. } | Matching::Range { .. } => {}
-            }
-        }
-    }
-
-    fn of_call(&mut self, call: &ActionCall) {
-        let Some(action) = self.shared.schema.actions().get(call.action) else { return };
-        for argument in &call.arguments {
-            let param = action.param(argument.param);
-            if let Some(of) = param.and_then(|param| param.translated) {
-                (self.visit)(of, argument.value.bytes());
-            }
-        }
-    }
-
-    fn of_one_shot(&mut self, one_shot: &entities::OneShot) {
-        for member in &one_shot.members {
-            self.of_call(&member.action);
-            self.of_watch(&member.watch);
-        }
-    }
-
-    fn of_watch(&mut self, watch: &Watch) {
-        if let (Watch::Port(port), Some(of)) = (watch, self.shared.translated.port) {
-            (self.visit)(of, port);
-        }
-    }
-
-    fn of_replicas(&mut self, replicas: &[entities::Replica]) {
-        let Some(of) = self.shared.translated.port else { return };
-        for replica in replicas {
-            if let Some(Port::Bytes(port)) = &replica.port {
-                (self.visit)(of, port);
-            }
-        }
-    }
-
-    fn of_data(&mut self, of: &DataType, data: &Data) {
-        match (of, data) {
-            (DataType::Text(Some(of)), Data::Bits(text)) => (self.visit)(*of, text),
-            (DataType::Struct(types), Data::Struct(values))
-            | (DataType::Tuple(types), Data::Tuple(values)) => {
-                types.iter().zip(values).for_each(|(of, value)| self.of_data(of, value));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Returns the numbers and strings of a type that entities contain. Visits all entities.
-fn used(shared: &Shared, books: &Books, of: TranslatedTypeId) -> Used {
-    let mut used = Used::default();
-    for (id, bound) in &shared.binding.tables {
-        let Some(state) = shared.core.state.tables.get(bound.id.index()) else { continue };
-        let keys: Vec<usize> = positions(&bound.keys, |key| {
-            key.as_ref().is_some_and(|field| field.translated == Some(of))
-        });
-        let profiled =
-            shared.schema.tables().get(*id).is_some_and(|table| table.implementation.is_some());
-        let has_params = bound
-            .actions
-            .iter()
-            .any(|action| action.params.iter().any(|param| param.translated == Some(of)));
-        used_in_call(&bound.actions, &state.default().cell.call(), of, &mut used);
-        if keys.is_empty() && !has_params && !profiled {
-            continue;
-        }
-        for stored in state.iter() {
-            for position in &keys {
-                if let Some(FieldMatch::Exact(bits)) = stored.matches.get(*position) {
-                    used.numbers.extend(bits.to_u128());
-                }
-            }
-            let entry = stored.state();
-            match &entry.runs {
-                Runs::Action(cell) => {
-                    cell.with_call(|call| used_in_call(&bound.actions, call, of, &mut used));
-                }
-                // Members and groups are entities of their own.
-                Runs::Member(..) | Runs::Group(..) | Runs::OneShot(_) => {}
-            }
-            let one_shot = entry.note.as_ref().and_then(|note| note.one_shot.as_ref());
-            if let Some(one_shot) = one_shot {
-                texts_of(shared, of, &mut used, |texts| texts.of_one_shot(one_shot));
-            }
-        }
-    }
-    for (id, instance) in &shared.binding.profiles {
-        if let Some(ExternState::Profile(profile)) = shared.core.state.externs.get(instance.index())
-        {
-            let members = profile.members().clone();
-            let actions = actions_of_profile(shared, *id);
-            for cell in members.values() {
-                used_in_call(actions.iter().copied(), &cell.call(), of, &mut used);
-            }
-        }
-    }
-    for (id, instance) in &shared.binding.registers {
-        let declared = shared.schema.registers().get(*id).filter(|one| one.data.has_text());
-        let state = shared.core.state.externs.get(instance.index());
-        if let (Some(declared), Some(ExternState::Register(register))) = (declared, state) {
-            // Cells that nothing was written to contain the initial value.
-            used_in_value(&declared.data, &register.initial, of, &mut used);
-            let mut from = 0;
-            loop {
-                let some = register.cells.written_from(from);
-                let Some((last, _)) = some.last() else { break };
-                from = last.saturating_add(1);
-                for (_, value) in &some {
-                    used_in_value(&declared.data, value, of, &mut used);
-                }
-            }
-        }
-    }
-    used_in_books(shared, books, of, &mut used);
-    used
-}
-
-/// Adds the strings in entities that are kept as they were written.
-fn used_in_books(shared: &Shared, books: &Books, of: TranslatedTypeId, used: &mut Used) {
-    texts_of(shared, of, used, |texts| {
-        for group in books.profiles.values().flat_map(|profile| profile.groups.values()) {
-            group.members.iter().for_each(|member| texts.of_watch(&member.watch));
-        }
-        books.multicast_groups.values().for_each(|group| texts.of_replicas(&group.replicas));
-        books.clone_sessions.values().for_each(|session| texts.of_replicas(&session.replicas));
-        for set in books.value_sets.values() {
-            texts.of_entity(&Entity::ValueSet(set.clone()));
-        }
-    });
-}
-
-/// Adds the strings of a type that `visit` visits.
-fn texts_of(
-    shared: &Shared,
-    of: TranslatedTypeId,
-    used: &mut Used,
-    visit: impl FnOnce(&mut Texts<'_>),
-) {
-    let mut add = |found: TranslatedTypeId, text: &[u8]| {
-        if found == of {
-            used.texts.insert(text.into());
-        }
-    };
-    visit(&mut Texts { shared, visit: &mut add });
-}
-
-fn actions_of_profile(shared: &Shared, profile: ActionProfileId) -> Vec<&BoundAction> {
-    let declared = shared.schema.action_profiles().get(profile);
-    let tables = declared.into_iter().flat_map(|profile| &profile.tables);
-    let bound = tables.filter_map(|table| shared.binding.tables.get(table));
-    bound.flat_map(|table| &table.actions).collect()
-}
-
-fn used_in_call<'a>(
-    actions: impl IntoIterator<Item = &'a BoundAction>,
-    call: &table::ActionCall,
-    of: TranslatedTypeId,
-    used: &mut Used,
-) {
-    let found = actions.into_iter().find(|action| action.of_program == call.action);
-    let Some(action) = found else { return };
-    for (param, value) in action.params.iter().zip(&call.arguments) {
-        if param.translated == Some(of) {
-            used.numbers.extend(value.to_pattern().and_then(|bits| bits.to_u128()));
-        }
-    }
-}
-
-fn used_in_value(declared: &DataType, value: &Value, of: TranslatedTypeId, used: &mut Used) {
-    match (declared, value) {
-        (DataType::Text(Some(found)), Value::Bits(bits)) if *found == of => {
-            used.numbers.extend(bits.to_u128());
-        }
-        (DataType::Struct(types) | DataType::Tuple(types), Value::Struct(values)) => {
-            let members = types.iter().zip(values);
-            members.for_each(|(declared, value)| used_in_value(declared, value, of, used));
-        }
-        _ => {}
-    }
-}
-
-fn positions<T>(list: &[T], is_wanted: impl Fn(&T) -> bool) -> Vec<usize> {
-    list.iter().enumerate().filter(|(_, one)| is_wanted(one)).map(|(at, _)| at).collect()
 }

@@ -1,5 +1,5 @@
-//! Tests of programs that bring a v1model of their own, whose ports have another width, or are a new
-//! type instead of plain bits.
+//! Tests of programs that bring a v1model of their own, whose ports have another width, or are a
+//! new type instead of plain bits.
 
 use crate::both::{Both, V1model, compile};
 use pipeline::{CloneSession, Replica};

@@ -323,8 +323,8 @@ fn the_initial_value_of_registers_is_not_assigned() {
     assert_eq!(plane.number("names", "0"), Some(0));
 }
 
-/// A batch that is rolled back returns the numbers of its strings, and gives back those that it took
-/// from other strings.
+/// A batch that is rolled back returns the numbers of its strings, and gives back those that it
+/// took from other strings.
 #[test]
 fn a_batch_that_is_rolled_back_leaves_the_pairs_as_they_were() {
     let mut plane = Plane::new();
