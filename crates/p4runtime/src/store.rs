@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub use entities::Nanos;
 use entities::{
     Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, EntityError, Keep, Selection,
+    Translations,
 };
 
 pub use self::reading::Reading;
@@ -92,6 +93,11 @@ impl<P: DataPlane> Store<P> {
     /// Returns the data plane that holds the entities.
     pub(crate) fn plane_mut(&mut self) -> &mut P {
         &mut self.plane
+    }
+
+    /// Returns the strings and numbers of the program's translated types, if there is a program.
+    pub fn translations(&self) -> Option<Arc<Translations>> {
+        self.plane.translations()
     }
 
     /// Applies one update, or refuses it and changes nothing.

@@ -8,11 +8,11 @@ use crate::ports::{PortState, Ports};
 use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::state_log::StateLog;
-use crate::worker::{Lane, QueueState, Worker};
+use crate::worker::{Lane, PSA_PORT_CPU, QueueState, Worker};
+use entities::{PortNames, Translations};
 use journal::OpenError;
 use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
 use p4runtime::gnmi::PortSource;
-use p4runtime::packet_io::TextMetadata;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
@@ -202,14 +202,14 @@ impl Switch {
         let mut running = Vec::with_capacity(devices.len());
         let mut ports = Vec::new();
         for (index, mut config) in devices.into_iter().enumerate() {
-            for (port, opened) in std::mem::take(&mut config.ports) {
-                ports.push((config.id, port, opened));
-            }
             if !config.queues.0.is_empty() && workers > 1 {
                 return Err(StartError::QueuesOfOneWorker { device: config.id, workers });
             }
             let log = Arc::clone(&log);
-            running.push(Running::new(config, index, &mailboxes, &limits, log, &mut loading)?);
+            let device = Running::new(&mut config, index, &mailboxes, &limits, log, &mut loading)?;
+            running.push(device);
+            let opened = config.ports.into_iter();
+            ports.extend(opened.map(|(port, opened)| (config.id, port, opened)));
         }
         let server_options = ServerOptions {
             tls,
@@ -344,6 +344,12 @@ impl Switch {
         self.devices.iter().map(Running::state).collect()
     }
 
+    /// Returns the strings and numbers of the translated types of the program that a device runs.
+    #[must_use]
+    pub fn translations(&self, device: u64) -> Option<Arc<Translations>> {
+        self.device(device)?.plane.translations()
+    }
+
     fn device(&self, id: u64) -> Option<&Running> {
         self.devices.iter().find(|device| device.shared.id == id)
     }
@@ -361,6 +367,15 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
     let listener = TcpListener::bind(address).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
+}
+
+/// Returns the names of a device's ports, and the numbers that are ports.
+fn port_names(config: &DeviceConfig) -> PortNames {
+    let ports = config.ports.iter();
+    let names = ports.clone().map(|(number, port)| (port.name.clone(), *number)).collect();
+    let others = [config.cpu_port, PSA_PORT_CPU, config.v1model.drop_port.into()];
+    let reserved = ports.map(|(number, _)| *number).chain(others).collect();
+    PortNames { names, reserved }
 }
 
 /// Loads the configured program of a device, if it has one.
@@ -399,7 +414,7 @@ impl Loading {
 
 impl Running {
     fn new(
-        mut config: DeviceConfig,
+        config: &mut DeviceConfig,
         index: usize,
         mailboxes: &[Arc<Mailbox>],
         limits: &SwitchLimits,
@@ -410,14 +425,14 @@ impl Running {
             mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
         let id = config.id;
         let started = p4runtime::server::now();
-        let settings = loading.settings(&config);
+        let settings = loading.settings(config);
         let target = settings.target().starting_at(started);
         let target = target.with_searched_entries(limits.searched_entries);
+        let target = target.with_port_names(port_names(config));
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
-        let text_metadata = TextMetadata::Refuse;
         let metadata = limits.metadata;
-        let options = DeviceOptions { text_metadata, metadata, ..DeviceOptions::default() };
+        let options = DeviceOptions { metadata, ..DeviceOptions::default() };
         let options = settings.device_options(options);
         let mut device = Device::over(Box::new(target), id, options, registry);
         if let Some(rehearsals) = loading.rehearsals(settings)? {
@@ -429,16 +444,13 @@ impl Running {
             restored.and_then(|restored| restored.take(id, config.pipeline.as_ref(), &log));
         let mut is_recorded = false;
         match restored {
-            Some((pipeline, writes)) => {
+            Some((pipeline, steps)) => {
                 config.pipeline = Some(pipeline);
-                preload(&mut device, &mut config)?;
-                is_recorded = true;
-                for updates in &writes {
-                    is_recorded &= restored::install(&mut device, updates, &log);
-                }
+                preload(&mut device, config)?;
+                is_recorded = restored::install_all(&mut device, &steps, &log);
             }
             None => {
-                preload(&mut device, &mut config)?;
+                preload(&mut device, config)?;
                 if !config.updates.is_empty() {
                     let installed = device.install(&config.updates, p4runtime::server::now());
                     installed.map_err(|(before, cause)| StartError::Entry {
@@ -453,14 +465,8 @@ impl Running {
             let checked = device.check_references(p4runtime::server::now());
             checked.map_err(|cause| StartError::Program { device: id, cause })?;
         }
-        let shared = Arc::new(Shared::new(
-            &config,
-            index,
-            started,
-            mailbox,
-            Arc::clone(&log),
-            plane.clone(),
-        ));
+        let shared =
+            Arc::new(Shared::new(config, index, started, mailbox, Arc::clone(&log), plane.clone()));
         if let Some(journal) = journal {
             let is_long = journal.is_long();
             device.set_log(Box::new(StateLog::start(id, journal, config.durability, log)?));

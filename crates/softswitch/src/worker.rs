@@ -44,7 +44,7 @@ const EARLY: Duration = Duration::from_micros(150);
 /// The interval between attempts to reopen a port that is down.
 const RETRY: Duration = Duration::from_millis(200);
 /// The number of PSA's CPU port, `PSA_PORT_CPU`.
-const PSA_PORT_CPU: u32 = 0xffff_fffd;
+pub(crate) const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
 /// A worker thread, with its part of every device. The module's documentation describes its loop.
 pub(crate) struct Worker {
@@ -427,15 +427,14 @@ impl Lane {
         tallies.packet_ins.add(count);
         let running = self.shared.running();
         let layout = running.as_deref().and_then(|pipeline| pipeline.packet_in());
-        if layout.is_some_and(|layout| layout.check_untranslated().is_err()) {
-            // The log already said so when the pipeline was committed.
-            self.packet_ins.clear();
-            tallies.packet_ins_dropped.add(count);
-            return;
-        }
+        let translations = layout.and_then(|_| self.shared.translations());
+        let shared = &self.shared;
         let packets = self.packet_ins.drain(..).filter_map(|packet| {
             let (metadata, payload) = match layout {
-                Some(layout) => layout.split(packet)?,
+                Some(layout) => {
+                    let parts = layout.split(packet, translations.as_deref());
+                    parts.inspect_err(|error| shared.log_dropped_packet_in(error)).ok()?
+                }
                 None => (Vec::new(), packet),
             };
             let metadata = PacketInMetadata::Fields(metadata);

@@ -356,8 +356,10 @@ impl Device {
                 Ok(())
             })
         };
+        let translations = loaded.store.translations();
+        let pairs = translations.map_or_else(Vec::new, |all| all.assigned());
         let log = self.log.as_mut();
-        log.map_or(Ok(()), |log| log.replace(loaded.config(), &mut state))
+        log.map_or(Ok(()), |log| log.replace(loaded.config(), &pairs, &mut state))
     }
 
     /// Answers a GetForwardingPipelineConfig request with the running pipeline.
@@ -419,7 +421,8 @@ impl Device {
 }
 
 /// Writes to the new pipeline the entities that controllers have written to the old one, `from`.
-/// `initial` are the entities that `from` had before anything was written to it.
+/// `initial` are the entities that `from` had before anything was written to it. Strings of
+/// translated types keep their numbers.
 fn reconcile(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -433,7 +436,16 @@ fn reconcile(
         }
         Reconcile::Drop => Ok(()),
     };
-    each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse))
+    let translations = to.translations();
+    if let (Some(before), Some(translations)) = (from.translations(), &translations) {
+        translations.plan(&before.assigned());
+    }
+    let outcome =
+        each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse));
+    if let Some(translations) = &translations {
+        translations.settle();
+    }
+    outcome
 }
 
 /// Calls `visit` with the updates that restore everything that was written to `from`. `initial` are

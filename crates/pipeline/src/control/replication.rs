@@ -67,11 +67,11 @@ impl Core {
     }
 
     /// Sets the port that v1model's `mark_to_drop` selects and through which no packet leaves, like
-    /// `--drop-port` of `simple_switch`. The initial value is 511. A change discards the program's
+    /// `--drop-port` of `simple_switch`. The initial value is 511. If ports have fewer bits in the
+    /// program, only the low bits of `port` count. A change discards the program's
     /// machine code: the interpreter runs packets until the program is compiled again.
     pub fn set_drop_port(&mut self, port: u16) {
-        if self.layout.drop_port != port {
-            self.layout.drop_port = port;
+        if self.layout.set_drop_port(port) {
             self.code = None;
         }
     }

@@ -5,7 +5,7 @@ use super::values::to_data;
 use crate::state::Digest;
 use crate::sync::lock;
 use entities::schema::{DigestId, Schema};
-use entities::{Data, DigestConfig};
+use entities::{Data, DigestConfig, Translations};
 use ir::{Composite, CompositeKind, ExternId, Program, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -87,11 +87,16 @@ impl BoundDigests {
     }
 
     /// Converts a message to the control plane's form. Returns `None` if P4Info does not have its
-    /// digest.
-    pub(super) fn shown(&self, schema: &Schema, digest: &Digest) -> Option<(DigestId, Data)> {
+    /// digest, or if a number that is a string for controllers has none.
+    pub(super) fn shown(
+        &self,
+        schema: &Schema,
+        translations: &Translations,
+        digest: &Digest,
+    ) -> Option<(DigestId, Data)> {
         let shown = |id: DigestId| {
             let declared = schema.digests().get(id)?;
-            Some((id, to_data(&declared.data, &digest.value)?))
+            Some((id, to_data(translations, &declared.data, &digest.value)?))
         };
         let known = match digest.instance {
             Some(instance) => self.instances.get(&instance),

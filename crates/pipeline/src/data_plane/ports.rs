@@ -11,8 +11,8 @@ use crate::switch::{Core, Heads};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
 use crate::trace::Trace;
-use entities::Data;
 use entities::schema::{DigestId, TableId};
+use entities::{Data, Translations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -187,6 +187,13 @@ impl Ports {
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))
+    }
+
+    /// Returns the strings and numbers of the translated types of the program that was committed
+    /// last, or `None` if no program has been committed.
+    #[must_use]
+    pub fn translations(&self) -> Option<Arc<Translations>> {
+        self.running().map(|shared| Arc::clone(&shared.translated.translations))
     }
 
     /// Returns the number of digests that were dropped because they were not taken in time.
@@ -495,8 +502,10 @@ impl Worker {
         drop(inside);
         if !scratch.digests.is_empty() {
             let digests = scratch.digests.drain(..);
-            let shown =
-                digests.filter_map(|digest| shared.binding.digests.shown(&shared.schema, &digest));
+            let translations = &shared.translated.translations;
+            let shown = digests.filter_map(|digest| {
+                shared.binding.digests.shown(&shared.schema, translations, &digest)
+            });
             let dropped = shared.digests.keep(shown);
             self.has_digests = true;
             self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);

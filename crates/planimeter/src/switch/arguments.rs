@@ -191,7 +191,9 @@ fn device_arguments() -> [Arg; 15] {
             .help("A port and the network interface behind it")
             .long_help(
                 "A port and the network interface behind it, such as 1@veth0, or capture files, such as \
-                 2@pcap:IN,OUT[,repeat], either of which may be omitted.",
+                 2@pcap:IN,OUT[,repeat], either of which may be omitted. In a program whose ports are strings for \
+                 controllers (@p4runtime_translation), the name of the interface stands for the port, and so do \
+                 the decimal digits of its number.",
             ),
         Arg::new("device-id")
             .long("device-id")

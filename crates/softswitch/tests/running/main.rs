@@ -19,4 +19,6 @@ mod restart;
 mod rules;
 mod support;
 mod thrift;
+mod translated_ports;
+mod translated_state;
 mod translation;
