@@ -471,8 +471,8 @@ impl Arguments {
         })
     }
 
-    /// Returns the load from which others differ in one property. Its requests have the largest number
-    /// of updates up to 100, at which most switches are close to their highest rate.
+    /// Returns the load from which others differ in one property. Its requests have the largest
+    /// number of updates up to 100, at which most switches are close to their highest rate.
     fn base_load(&self) -> Load {
         let batches = self.batch.0.iter().copied();
         let batch = batches.clone().filter(|batch| *batch <= 100).max().or(batches.min());
