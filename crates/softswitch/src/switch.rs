@@ -479,7 +479,7 @@ impl Running {
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
         let ports = Arc::new(Ports::new(index, plane.clone(), mailboxes.to_vec()));
         handle.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
-        let queues = config.queues;
+        let queues = config.queues.clone();
         let of = |(port, own): (&u32, &queues::PortConfig)| {
             (*port, u32::try_from(own.queues.len()).unwrap_or(u32::MAX))
         };

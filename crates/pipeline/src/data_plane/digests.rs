@@ -111,14 +111,16 @@ impl BoundDigests {
 }
 
 /// Returns the digest of P4Info to which a message of a packet belongs, and the message as
-/// controllers see it. Returns `None` if P4Info does not have its digest.
+/// controllers see it. Returns `None` if P4Info does not have its digest, or if the message has values
+/// that are strings for controllers, whose numbers only a running data plane knows.
 #[must_use]
 pub fn digest_data(
     schema: &Schema,
     program: &Program,
     message: &Digest,
 ) -> Option<(DigestId, Data)> {
-    BoundDigests::new(schema, program).shown(schema, message)
+    let translations = Translations::new(Vec::new()).ok()?;
+    BoundDigests::new(schema, program).shown(schema, &translations, message)
 }
 
 /// Returns the name of a type in P4Info, which is that of its `@name`, if it has one.

@@ -368,8 +368,8 @@ fn an_interrupted_measurement_with_packets_leaves_no_entry() {
     assert!(!text.contains("entries before the measurement"), "{text}");
 }
 
-/// Returns the command that makes one test with packets in a namespace.
-fn with_packets(namespace: &Namespace, switch: &Switch, test: &str, program: &str) -> Command {
+/// Returns the command that makes one test with two ports in a namespace.
+fn with_two_ports(namespace: &Namespace, switch: &Switch, test: &str, program: &str) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
     command.current_dir(root).args(["dut", &switch.1, "--plan", test, "--quiet"]);
@@ -421,7 +421,7 @@ fn measure_slow_path(namespace: &Namespace, program: &str, cpu_port: &str) {
     let before = state(namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let mut command = with_packets(namespace, &switch, "slow-path", program);
+    let mut command = with_two_ports(namespace, &switch, "slow-path", program);
     let output = command
         .args(["--quick", "--cpu-port", cpu_port])
         .arg("-o")
@@ -466,7 +466,7 @@ fn an_interrupted_slow_path_leaves_the_default_entry_as_it_was() {
     let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
     let before = state(&namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut command = with_packets(&namespace, &switch, "slow-path", program);
+    let mut command = with_two_ports(&namespace, &switch, "slow-path", program);
     command.args(["--time", "60s", "-o"]).arg(folder.path().join("run"));
     let mut child = command.stdout(Stdio::null()).spawn().expect("the command runs");
     // The measurement has begun when the default entry is another one.
@@ -487,7 +487,7 @@ fn digests_are_measured_and_their_configuration_is_deleted() {
     let before = state(&namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let mut command = with_packets(&namespace, &switch, "digests", program);
+    let mut command = with_two_ports(&namespace, &switch, "digests", program);
     let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert_eq!(state(&namespace, &switch), before);
