@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The tests that are made, and the entries that they use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The largest number of different entries that are made for the measured table. The P4Runtime
     /// test of effects is not limited by it; it brings entries of its own.

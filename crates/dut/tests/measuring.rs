@@ -14,10 +14,7 @@ use dut::{
     commits, measure, reads, roles, sustained, timeouts, updates,
 };
 use made_server::{as_controller, compile};
-use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions, Standing};
 use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
-use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
 
 const PROGRAM: &str = include_str!("kinds.p4");
@@ -409,7 +406,7 @@ fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_bac
         assert_eq!(kept(&commits.verified), [(50, 0); 2]);
         assert_eq!(kept(&commits.reconciled), [(50, 50); 2]);
     }
-    let back = served.as_controller(500, async |client| {
+    let back = as_controller(&served.address, 500, async |client| {
         let found = client.get_pipeline(ResponseType::All).await;
         found.expect("it runs one").p4info
     });
@@ -422,7 +419,7 @@ fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
     let schema = p4runtime::p4info::Schema::new(compile(PROGRAM).p4info.expect("it has one"));
     let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let update = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
-    served.as_controller(2, async |client| {
+    as_controller(&served.address, 2, async |client| {
         client.write(vec![update], Atomicity::ContinueOnError).await.expect("it is new");
     });
     let commits = Some(commits::Settings { config: compile(PROGRAM), rounds: 2, entries: 50 });
@@ -432,7 +429,7 @@ fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
     let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
     assert!(failure.contains("the switch has 1 entries, members or groups"), "{failure}");
     let all = v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry::default())) };
-    let there = served.as_controller(500, async |client| client.read(vec![all]).await);
+    let there = as_controller(&served.address, 500, async |client| client.read(vec![all]).await);
     let there = there.expect("it answers").into_iter().filter(|entity| {
         matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_const && !entry.is_default_action)
     });

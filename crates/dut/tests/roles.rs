@@ -117,17 +117,14 @@ impl Watch for Silent {
 
 fn measured(fault: Fault, rounds: u32) -> Measured {
     let device = Device { address: Faulty::start(fault), device_id: DEVICE_ID, tls: None };
-    let target = Target::P4Runtime { device, table: Some("kinds".to_owned()), traffic: None };
-    let plan = Plan {
-        entries: 100,
-        updates: None,
-        reads: None,
-        capacity: None,
-        effects: None,
+    let target = Target::P4Runtime {
+        device,
+        table: Some("kinds".to_owned()),
+        traffic: None,
         slow_path: None,
-        roles: Some(roles::Settings { rounds }),
-        timeouts: None,
+        digests: None,
     };
+    let plan = Plan { entries: 100, roles: Some(roles::Settings { rounds }), ..Plan::default() };
     let outcome = measure(&target, &plan, &AtomicBool::new(false), &mut Silent);
     let outcome = outcome.expect("it can be measured");
     assert_eq!(outcome.failures, [""; 0], "{fault:?}");

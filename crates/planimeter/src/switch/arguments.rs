@@ -169,7 +169,7 @@ pub(crate) fn command() -> Command {
         .long_about(LONG_ABOUT)
 }
 
-fn device_arguments() -> [Arg; 15] {
+fn device_arguments() -> [Arg; 16] {
     [
         Arg::new("path")
             .long("path")
