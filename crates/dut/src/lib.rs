@@ -14,20 +14,25 @@
 //! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller
 //! and sends those of the controller ([`slow_path`]). A second controller shows how long a
 //! hand-over between controllers of a P4Runtime switch takes ([`roles`]). Entries with timeouts
-//! show whether the switch acts on them in time ([`timeouts`]).
+//! show whether the switch acts on them in time ([`timeouts`]). Packets that are sent faster than a
+//! meter lets them pass show its rates and bursts ([`meters`]), and random flows how a group
+//! distributes them over its members ([`groups`]).
 
 pub mod capacity;
 pub mod effects;
 mod entries;
 mod error;
 mod flows;
+pub mod groups;
 pub mod live;
+pub mod meters;
 mod outlet;
 mod plan;
 pub mod reads;
 pub mod roles;
 mod session;
 pub mod slow_path;
+mod stream;
 mod tag;
 #[cfg(test)]
 mod testing;

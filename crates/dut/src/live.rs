@@ -14,7 +14,8 @@ mod run;
 pub use probes::{Flow, Outcome, Ports, Traffic, Wire};
 pub use run::{Kind, Measured, Settings};
 
-pub(crate) use run::{Changes, over_openflow, over_p4runtime};
+pub(crate) use control::{Control, OpenFlowControl, P4RuntimeControl};
+pub(crate) use run::{Changes, check_program, over_openflow, over_p4runtime};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use openflow::{DatapathId, Version};
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, live, reads, roles, slow_path, timeouts, updates};
+use crate::{capacity, groups, live, meters, reads, roles, slow_path, timeouts, updates};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -34,6 +34,10 @@ pub struct Plan {
     /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow
     /// switches and for P4Runtime tables with idle timeouts.
     pub timeouts: Option<timeouts::Settings>,
+    /// The settings of the test of meters; `None` to leave it out.
+    pub meters: Option<meters::Settings>,
+    /// The settings of the test of groups; `None` to leave it out.
+    pub groups: Option<groups::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -98,6 +102,10 @@ pub struct Outcome {
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
     pub timeouts: Vec<timeouts::Timed>,
+    /// The meters; `None` if they were not measured.
+    pub meters: Option<meters::Measured>,
+    /// The groups; `None` if they were not measured.
+    pub groups: Option<groups::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -130,6 +138,8 @@ pub fn measure(
             slow_path: None,
             roles: None,
             timeouts: Vec::new(),
+            meters: None,
+            groups: None,
             late_errors: 0,
             failures: Vec::new(),
         };
@@ -232,7 +242,59 @@ impl Course<'_> {
                 }
             };
         }
+        if let (Some(settings), false) = (&plan.meters, is_stopped()) {
+            outcome.meters = self.meters(session, settings, watch).await?;
+        }
+        if let (Some(settings), false) = (&plan.groups, is_stopped()) {
+            outcome.groups = self.groups(session, settings).await?;
+            watch.step("groups", 1, 1);
+        }
         Ok(())
+    }
+
+    async fn meters(
+        &self,
+        session: &mut Session,
+        settings: &meters::Settings,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<meters::Measured>, DutError> {
+        let stop = self.stop;
+        let mut step = |done, of| watch.step("meters", done, of);
+        Ok(match (session.channel(), &settings.traffic, self.target) {
+            (Channel::P4Runtime(channel), Some(Ok(traffic)), _) => {
+                let client = &channel.client;
+                Some(meters::over_p4runtime(client, traffic, settings, stop, &mut step).await?)
+            }
+            (Channel::P4Runtime(_), Some(Err(reason)), _) => {
+                Some(meters::Measured { reasons: vec![reason.clone()], ..Default::default() })
+            }
+            (Channel::OpenFlow(channel), _, Target::OpenFlow { ports: Some(ports), .. }) => {
+                let offering = meters::Offering { wires: &ports.wires, settings };
+                Some(meters::over_openflow(channel, &offering, stop, &mut step).await?)
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _, _) => None,
+        })
+    }
+
+    async fn groups(
+        &self,
+        session: &mut Session,
+        settings: &groups::Settings,
+    ) -> Result<Option<groups::Measured>, DutError> {
+        let stop = self.stop;
+        Ok(match (session.channel(), &settings.traffic, self.target) {
+            (Channel::P4Runtime(channel), Some(Ok(traffic)), _) => {
+                Some(groups::over_p4runtime(&channel.client, traffic, settings, stop).await?)
+            }
+            (Channel::P4Runtime(_), Some(Err(reason)), _) => {
+                Some(groups::Measured { reasons: vec![reason.clone()], ..Default::default() })
+            }
+            (Channel::OpenFlow(channel), _, Target::OpenFlow { ports: Some(ports), .. }) => {
+                let offering = groups::Offering { wires: &ports.wires, settings };
+                Some(groups::over_openflow(channel, &offering, stop).await?)
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _, _) => None,
+        })
     }
 
     async fn effects(

@@ -19,7 +19,7 @@ use crate::watch::Watch;
 use crate::window::{Operation, Phase, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
-pub(crate) use self::p4runtime::P4RuntimeChannel;
+pub(crate) use self::p4runtime::{P4RuntimeChannel, read_entities, refused_write, write_updates};
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;

@@ -120,6 +120,8 @@ fn short_plan() -> Plan {
         slow_path: None,
         roles: None,
         timeouts: None,
+        meters: None,
+        groups: None,
     }
 }
 
@@ -330,6 +332,8 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
         slow_path: None,
         roles: Some(roles::Settings { rounds: 3 }),
         timeouts: None,
+        meters: None,
+        groups: None,
     };
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!(found.failures, Vec::<String>::new());

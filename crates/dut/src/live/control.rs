@@ -8,20 +8,20 @@ use crate::effects::{Moment, Span};
 use crate::error::DutError;
 use crate::window::Operation;
 
-pub(super) use openflow::OpenFlowControl;
-pub(super) use p4runtime::P4RuntimeControl;
+pub(crate) use openflow::OpenFlowControl;
+pub(crate) use p4runtime::P4RuntimeControl;
 
 /// The moments of a request. Each of them is `None` until it has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     /// The moment at which the request was handed to the connection.
-    pub(super) request: Option<Span>,
+    pub(crate) request: Option<Span>,
     /// The moment at which its answer arrived.
-    pub(super) answer: Option<Span>,
+    pub(crate) answer: Option<Span>,
 }
 
 /// A control channel. It knows which entries the switch has because of the measurement.
-pub(super) trait Control {
+pub(crate) trait Control {
     /// An entry of a table of the switch.
     type Entry: Clone;
 

@@ -74,7 +74,7 @@ pub(crate) async fn over_p4runtime(
     traffic: &Traffic,
     changes: Changes<'_>,
 ) -> Result<Measured, DutError> {
-    check_program(client, traffic).await?;
+    check_program(client, &traffic.p4info).await?;
     let mut tables: Vec<u32> = traffic.beside.iter().map(|entry| entry.table_id).collect();
     tables.extend(traffic.flows.iter().map(|flow| flow.first.table_id));
     tables.sort_unstable();
@@ -136,7 +136,10 @@ async fn restored<C: Control>(
 }
 
 /// Checks that the switch runs the program from which the packets were made.
-async fn check_program(client: &Client, traffic: &Traffic) -> Result<(), DutError> {
+pub(crate) async fn check_program(
+    client: &Client,
+    expected: &p4runtime::proto::config::P4Info,
+) -> Result<(), DutError> {
     let mut client = client.clone();
     let config = client.get_pipeline(ResponseType::P4infoAndCookie).await.map_err(|status| {
         DutError::Request { what: "GetForwardingPipelineConfig", cause: status.message().into() }
@@ -150,7 +153,7 @@ async fn check_program(client: &Client, traffic: &Traffic) -> Result<(), DutErro
         });
         tables.collect::<Vec<_>>()
     };
-    match tables(&there) == tables(&traffic.p4info) {
+    match tables(&there) == tables(expected) {
         true => Ok(()),
         false => Err(DutError::OtherProgram),
     }

@@ -12,6 +12,7 @@ use super::{Control, Moments};
 use crate::effects::{Moment, Span};
 use crate::entries::key;
 use crate::error::DutError;
+use crate::session::{read_entities, refused_write, write_updates};
 use crate::window::{Operation, TIMEOUT};
 
 /// The number of calls of [`Request::turn`] after which a request is taken to be in the socket. An
@@ -22,7 +23,7 @@ const TURNS: usize = 4;
 type Call = Pin<Box<dyn Future<Output = Result<(), WriteError>>>>;
 
 /// A P4Runtime switch, with the entries that it may have because of the measurement.
-pub(in crate::live) struct P4RuntimeControl {
+pub(crate) struct P4RuntimeControl {
     client: Client,
     /// The entries of this measurement, in the order of their insertion.
     entries: Vec<v1::TableEntry>,
@@ -76,7 +77,7 @@ impl Request {
                     self.moments.request = Some(Span { latest, ..request });
                 }
                 self.call = None;
-                outcome.map_err(|error| refused(&error))?;
+                outcome.map_err(|error| refused_write(&error))?;
             }
             Poll::Pending => {
                 if reading.0 > request.earliest.0 + TIMEOUT.as_nanos() as u64 {
@@ -94,7 +95,7 @@ impl Request {
 
 impl P4RuntimeControl {
     /// Reads the entries that the switch has in these tables before the measurement.
-    pub(in crate::live) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
+    pub(crate) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
         let mut control = Self {
             client,
             entries: Vec::new(),
@@ -108,7 +109,7 @@ impl P4RuntimeControl {
     }
 
     /// Returns whether the switch had an entry with the key of this one before the measurement.
-    pub(in crate::live) fn was_there(&self, entry: &v1::TableEntry) -> bool {
+    pub(crate) fn was_there(&self, entry: &v1::TableEntry) -> bool {
         self.before.contains(&identity(entry))
     }
 
@@ -118,10 +119,7 @@ impl P4RuntimeControl {
     }
 
     async fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), DutError> {
-        let call = self.client.write(updates, Atomicity::ContinueOnError);
-        let answer = tokio::time::timeout(TIMEOUT, call).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
-        answer.map_err(|error| refused(&error))
+        write_updates(&mut self.client, updates).await
     }
 
     async fn present(&mut self) -> Result<HashSet<(u32, Vec<u8>)>, DutError> {
@@ -131,13 +129,7 @@ impl P4RuntimeControl {
                 ..Default::default()
             })),
         });
-        let selected = selected.collect();
-        let answer = tokio::time::timeout(TIMEOUT, self.client.read(selected)).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let found = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let found = read_entities(&mut self.client, selected.collect()).await?;
         let entries = found.iter().filter_map(|entity| match &entity.entity {
             Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(identity(entry)),
             _ => None,
@@ -227,18 +219,6 @@ fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update {
     };
     let entity = Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) });
     v1::Update { r#type: kind as i32, entity }
-}
-
-/// Returns the error for a Write request of which the switch refused some or all updates.
-fn refused(error: &WriteError) -> DutError {
-    let cause = match error {
-        WriteError::Updates { refused, .. } => refused
-            .first()
-            .map_or_else(String::new, |first| format!("{} ({:?})", first.message, first.code)),
-        WriteError::Rpc(status) => format!("{} ({:?})", status.message(), status.code()),
-        other => other.to_string(),
-    };
-    DutError::Request { what: "Write", cause }
 }
 
 fn identity(entry: &v1::TableEntry) -> (u32, Vec<u8>) {

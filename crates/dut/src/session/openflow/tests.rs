@@ -35,6 +35,8 @@ fn short_plan() -> Plan {
         slow_path: None,
         roles: None,
         timeouts: None,
+        meters: None,
+        groups: None,
     }
 }
 
@@ -154,6 +156,8 @@ fn flows_that_the_switch_loses_are_missing() {
             slow_path: None,
             roles: None,
             timeouts: None,
+            meters: None,
+            groups: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
