@@ -136,6 +136,17 @@ impl Found {
         Self { level, configured, observed, beyond: excess(tolerated, tokens, offered) }
     }
 
+    /// Returns what two trials of the same bucket show together. All bounds of rates and bursts are
+    /// certain, so the narrower ones are kept.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            observed: self.observed.with(other.observed),
+            beyond: f64::max(self.beyond, other.beyond),
+            ..self
+        }
+    }
+
     /// Returns the deviations that are certain and beyond the tolerances.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {

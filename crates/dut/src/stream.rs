@@ -14,6 +14,9 @@ use crate::tag::Tag;
 /// The time in nanoseconds to wait for missing packets after a packet was last sent or arrived.
 const GRACE: u64 = 50_000_000;
 
+/// The largest number of overdue packets that are sent without a pause between them.
+const CATCH_UP: u64 = 16;
+
 /// The interfaces that are connected to the switch, with the clock of a measurement.
 pub(crate) struct Stream {
     clock: Instant,
@@ -93,8 +96,8 @@ impl Stream {
                 break;
             }
             if goes_on && now >= due {
-                // After a pause, packets that are overdue are not sent in one burst.
-                due = Moment(due.0.max(now.0.saturating_sub(spacing)) + spacing);
+                // After a longer pause, not all packets that are overdue are sent in one burst.
+                due = Moment(due.0.max(now.0.saturating_sub(CATCH_UP * spacing)) + spacing);
                 let packet = position % paced.packets.len().max(1);
                 if self.send(paced, packet, &mut frame, &mut record)? {
                     last = self.now();

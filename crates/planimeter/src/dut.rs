@@ -4,6 +4,8 @@ mod conformance;
 mod document;
 mod effects;
 mod fuzz;
+mod groups;
+mod meters;
 mod roles;
 mod slow_path;
 mod timeouts;
@@ -16,8 +18,9 @@ use std::time::Duration;
 
 use ::dut::updates::Load;
 use ::dut::{
-    Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, live, measure, reads,
-    roles as hand_overs, slow_path as slow, timeouts as expiry, updates,
+    Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity, groups as spreading,
+    live, measure, meters as policing, reads, roles as hand_overs, slow_path as slow,
+    timeouts as expiry, updates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{SwitchConnectionError, Version};
@@ -31,6 +34,9 @@ use crate::parsers::{List, decimal, duration, list_of, one_of, sizes_of};
 use crate::program::{self, Sources};
 use crate::progress::Steps;
 use crate::tls;
+
+/// The greatest number of packets per second that are sent through meters and to groups.
+const METERED: u64 = 8_000;
 
 const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path";
 
@@ -70,6 +76,8 @@ of a flow to the first that a new flow entry forwards.
 again. How long it takes until the new primary may write, and whether the displaced one still can.
   timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
 P4Runtime: if the table has idle timeouts; OpenFlow: idle and hard ones.
+  meters    Packets are sent at several times the rate of a meter: which rate and burst it has, compared with those that were configured. P4Runtime: meters of --program whose colours packets show; OpenFlow 1.3: meters that drop.
+  groups    Random flows are sent to a group: their shares, compared with the weights of the members. P4Runtime: a group of an action selector of --program, whose members send packets to different ports; OpenFlow 1.3: a select group.
 
 Examples:
   A switch of this host, and all tests that need no packets:
@@ -122,7 +130,7 @@ pub(crate) struct Arguments {
         value_name = "LIST",
         value_delimiter = ',',
         hide_default_value = true,
-        default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts"
+        default_value = "updates,reads,capacity,effects,slow-path,roles,timeouts,meters,groups"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]
@@ -275,6 +283,10 @@ enum Test {
     Roles,
     /// Whether entries time out early or late.
     Timeouts,
+    /// Rates and bursts of meters.
+    Meters,
+    /// Shares of the members of groups.
+    Groups,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -288,8 +300,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = &judging.replay {
         return fuzz::replay(arguments, file);
     }
-    let plan = arguments.plan()?;
-    let target = arguments.target(plan.effects.is_some() || plan.slow_path.is_some())?;
+    let mut plan = arguments.plan()?;
+    let target = arguments.target(&mut plan)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
@@ -349,6 +361,17 @@ impl Arguments {
                 entries: if self.quick { 10 } else { 50 },
                 grace: Duration::from_secs(5),
             }),
+            meters: (with_packets && has(Test::Meters)).then(|| policing::Settings {
+                packets_per_second: self.packets.probes.min(METERED) as f64,
+                time: Duration::from_millis(if self.quick { 500 } else { 2_000 }),
+                traffic: None,
+            }),
+            groups: (with_packets && has(Test::Groups)).then(|| spreading::Settings {
+                flows: if self.quick { 1_000 } else { 10_000 },
+                packets_per_second: self.packets.probes.min(METERED) as f64,
+                seed: crate::environment::SEED,
+                traffic: None,
+            }),
         })
     }
 
@@ -376,17 +399,18 @@ impl Arguments {
             true => packets.port.len() >= 2,
             false => packets.program.is_some(),
         };
-        let is_wanted = has(&Test::Effects) || has(&Test::SlowPath);
+        let with_packets = [Test::Effects, Test::SlowPath, Test::Meters, Test::Groups];
+        let is_wanted = with_packets.iter().any(has);
         if is_possible || !is_wanted || (is_default && packets.port.is_empty()) {
             return Ok(is_possible);
         }
         Err(Failure::input(match is_openflow {
             false => {
-                "the test of effects needs the program of the switch and its ports: --program FILE --port \
+                "tests with packets need the program of the switch and its ports: --program FILE --port \
                  NUMBER@INTERFACE"
             }
             true => {
-                "the tests of effects and of the slow path need two ports of the switch or more, by which packets enter and \
+                "tests with packets need two ports of the switch or more, by which packets enter and \
                  leave: --port NUMBER@INTERFACE --port NUMBER@INTERFACE"
             }
         }))
@@ -404,8 +428,13 @@ impl Arguments {
         }
     }
 
-    /// Returns the switch, with its ports and packets if the plan has a test with packets.
-    fn target(&self, has_packets: bool) -> Result<Target, Failure> {
+    /// Returns the switch, with its ports and packets if the plan has a test with packets. Adds the
+    /// packets of the tests of meters and groups to the plan.
+    fn target(&self, plan: &mut Plan) -> Result<Target, Failure> {
+        let has_packets = plan.effects.is_some()
+            || plan.slow_path.is_some()
+            || plan.meters.is_some()
+            || plan.groups.is_some();
         let wires: Vec<live::Wire> = self.packets.port.iter().cloned().map(live::Wire).collect();
         let rules = usize::from(self.packets.rules);
         if let Some(address) = self.openflow.openflow {
@@ -417,7 +446,17 @@ impl Arguments {
         let traffic = match (&self.packets.program, has_packets) {
             (Some(file), true) => {
                 let program = program::load(file, &self.packets.sources)?;
-                Some(Box::new(traffic::make(program, wires, self.table.as_deref(), rules)?))
+                let made = traffic::Made::of(program, rules)?;
+                if let Some(settings) = &mut plan.meters {
+                    settings.traffic = Some(made.meters(wires.clone()));
+                }
+                if let Some(settings) = &mut plan.groups {
+                    settings.traffic = Some(made.groups(wires.clone(), settings.flows));
+                }
+                match plan.effects {
+                    Some(_) => Some(Box::new(made.effects(wires, self.table.as_deref())?)),
+                    None => None,
+                }
             }
             _ => None,
         };

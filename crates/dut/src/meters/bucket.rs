@@ -63,6 +63,25 @@ pub struct Observed {
     pub excess: f64,
 }
 
+impl Observed {
+    /// Returns what two trials of the same bucket show together.
+    pub(super) fn with(self, other: Self) -> Self {
+        let width = |interval: &Interval| interval.high - interval.low;
+        let narrower = |one: Option<Interval>, other: Option<Interval>| match (one, other) {
+            (Some(one), Some(other)) if width(&other) < width(&one) => Some(other),
+            (one, other) => one.or(other),
+        };
+        Self {
+            offered: self.offered + other.offered,
+            passed: self.passed + other.passed,
+            refused: self.refused + other.refused,
+            rate: narrower(self.rate, other.rate),
+            burst: narrower(self.burst, other.burst),
+            excess: f64::max(self.excess, other.excess),
+        }
+    }
+}
+
 /// Returns the bucket that explains a trial in which the bucket was full when the first packet was
 /// sent. `tokens` is the number of tokens that each packet takes.
 #[must_use]
@@ -114,14 +133,12 @@ pub fn excess(bucket: Bucket, tokens: f64, offered: &[Offered]) -> f64 {
 /// packet 1 until `m` it got less than these n - 1 packets took. So the rate lies between
 /// `(n - 1) P / (mn - m0)` and `(n - 1) P / (m - m1)`.
 ///
-/// This needs a bucket that is never full on the way, since it loses tokens then. Where this
-/// program or the switch paused for so long that the bucket may have become half full, the trial
-/// is divided. The inequalities of its parts are added up.
+/// The second bound needs a bucket that is never full on the way, since it loses tokens then. Where
+/// the bucket may have become half full, because packets came more slowly than tokens or not at
+/// all, the trial is divided. The inequalities of its parts are added up.
 fn rate(configured: Bucket, tokens: f64, offered: &[Offered]) -> Option<Interval> {
-    let pause = (configured.burst / 2.0 - tokens).max(0.0) / configured.rate;
     let (mut passed, mut longest, mut shortest) = (0.0, 0.0, 0.0);
-    for part in offered.chunk_by(|one, next| !is_pause(one, next, pause)) {
-        let Some(part) = Part::of(part) else { continue };
+    for part in parts(configured, tokens, offered) {
         passed += part.passed as f64 * tokens;
         longest += part.longest.as_seconds();
         shortest += part.shortest.as_seconds();
@@ -129,16 +146,8 @@ fn rate(configured: Bucket, tokens: f64, offered: &[Offered]) -> Option<Interval
     (shortest > 0.0).then(|| Interval { low: passed / longest, high: passed / shortest })
 }
 
-/// Returns whether the meter may have seen no packet for `pause` seconds between two packets.
-fn is_pause(one: &Offered, next: &Offered, pause: f64) -> bool {
-    let latest = match next.treatment {
-        Treatment::Passed { arrived } => arrived.latest,
-        Treatment::Refused | Treatment::Unknown => next.sent.latest,
-    };
-    latest.since(one.sent.earliest).as_seconds() > pause
-}
-
 /// A part of a trial in which the bucket was never full.
+#[derive(Clone, Copy)]
 struct Part {
     /// The number of packets that passed after the first one behind a refusal, up to the last one
     /// behind a refusal.
@@ -149,35 +158,64 @@ struct Part {
     shortest: Gap,
 }
 
-impl Part {
-    fn of(offered: &[Offered]) -> Option<Self> {
-        // The sending of the first refusal before a packet that passed, and that packet's arrival.
-        let mut begin: Option<(Moment, Moment)> = None;
-        let mut refusal: Option<Moment> = None;
-        let mut count = 0;
-        let mut found = None;
-        for one in offered {
-            match one.treatment {
-                Treatment::Refused => refusal = Some(one.sent.earliest),
-                Treatment::Unknown => {}
-                Treatment::Passed { arrived } => {
-                    let before = refusal.take();
-                    match (begin, before) {
-                        (None, Some(refusal)) => begin = Some((refusal, arrived.latest)),
-                        (None, None) => {}
-                        (Some(_), None) => count += 1,
-                        (Some((from, first)), Some(refusal)) => {
-                            count += 1;
-                            let longest = arrived.latest.since(from);
-                            let shortest = refusal.since(first);
-                            found = Some(Self { passed: count, longest, shortest });
-                        }
-                    }
+/// The first packet of a part that passed.
+#[derive(Clone, Copy)]
+struct Begin {
+    /// The sending of the refused packet before it.
+    refused: Moment,
+    arrived: Moment,
+}
+
+/// The time since a refusal, when the bucket had less than a packet needs.
+#[derive(Clone, Copy)]
+struct Since {
+    refused: Moment,
+    /// The number of packets that have passed.
+    passed: usize,
+}
+
+/// Returns the parts of a trial in which the bucket was never full.
+fn parts(configured: Bucket, tokens: f64, offered: &[Offered]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut begin: Option<Begin> = None;
+    let mut since: Option<Since> = None;
+    let mut count = 0;
+    let mut part: Option<Part> = None;
+    for one in offered {
+        let arrived = match one.treatment {
+            Treatment::Refused => {
+                since = Some(Since { refused: one.sent.earliest, passed: 0 });
+                continue;
+            }
+            Treatment::Unknown => continue,
+            Treatment::Passed { arrived } => arrived.latest,
+        };
+        let Some(last) = &mut since else { continue };
+        // The bucket has the most tokens just before a packet passes.
+        let earned = configured.rate * arrived.since(last.refused).as_seconds();
+        let most = tokens + earned - last.passed as f64 * tokens;
+        if most > configured.burst / 2.0 {
+            parts.extend(part.take());
+            (begin, since) = (None, None);
+            continue;
+        }
+        let (refused, is_first) = (last.refused, last.passed == 0);
+        last.passed += 1;
+        match begin {
+            None => (begin, count) = (Some(Begin { refused, arrived }), 0),
+            Some(begin) => {
+                count += 1;
+                if is_first {
+                    let longest = arrived.since(begin.refused);
+                    let shortest = refused.since(begin.arrived);
+                    part = Some(Part { passed: count, longest, shortest });
                 }
             }
         }
-        found.filter(|part| part.shortest > Gap(0))
     }
+    parts.extend(part);
+    parts.retain(|part| part.shortest > Gap(0));
+    parts
 }
 
 /// Returns bounds of the burst: what the packets took that passed before the first refusal, less

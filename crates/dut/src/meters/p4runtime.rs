@@ -142,7 +142,7 @@ impl MeteredFlow {
     fn title(&self) -> String {
         match &self.place {
             Place::Cell { index, .. } => format!("{}[{index}]", self.name),
-            Place::Direct(_) => format!("{} of an entry", self.name),
+            Place::Direct(_) => format!("{} (direct)", self.name),
         }
     }
 

@@ -16,6 +16,9 @@ const DEPTH: f64 = 0.1;
 /// The rate and the burst of a bucket that is out of reach, divided by those of the bucket that is
 /// measured.
 const OUT_OF_REACH: u64 = 64;
+/// The number of trials of each configuration. A pause of this program or of the switch may spoil
+/// one.
+const ROUNDS: usize = 3;
 /// The greatest share of packets that may be lost without a meter.
 const LOST: f64 = 0.001;
 /// The packets per second below which the rate is not halved.
@@ -235,7 +238,7 @@ pub(super) async fn measure<M: Metering>(
     meter.configure(None).await?;
     let mut rate = settings.packets_per_second;
     let control = loop {
-        let passages = offer.send(meter, rate, settings.time / 2).await?;
+        let passages = offer.send(meter, rate, settings.time).await?;
         let is_green =
             |passage: &&Passage| passage.arrival.is_some_and(|arrival| arrival.class == Some(0));
         let lost = passages.len() - passages.iter().filter(is_green).count();
@@ -254,15 +257,23 @@ pub(super) async fn measure<M: Metering>(
     let mut found = Vec::new();
     for setting in super::settings(subject.algorithm, base, subject.outcomes) {
         meter.configure(Some(setting.config)).await?;
-        // A bucket that is twice as large, or gets half the tokens, is full then, too.
-        offer.pause(meter, Duration::from_secs_f64(2.0 * DEPTH)).await?;
-        let passages = offer.send(meter, rate, settings.time).await?;
+        let mut rounds: Vec<Option<Found>> = vec![None; setting.judged.len()];
+        for _ in 0..ROUNDS {
+            // A bucket that is twice as large, or gets half the tokens, is full then, too.
+            offer.pause(meter, Duration::from_secs_f64(2.0 * DEPTH)).await?;
+            let passages = offer.send(meter, rate, settings.time).await?;
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            for (judged, round) in setting.judged.iter().zip(&mut rounds) {
+                let offered = treatments(&passages, &setting, judged, subject.outcomes);
+                let new = Found::new(judged.level, judged.bucket, tokens, &offered);
+                *round = Some(round.map_or(new, |before| before.with(new)));
+            }
+        }
+        found.extend(rounds.into_iter().flatten());
         if stop.load(Ordering::Relaxed) {
             break;
-        }
-        for judged in &setting.judged {
-            let offered = treatments(&passages, &setting, judged, subject.outcomes);
-            found.push(Found::new(judged.level, judged.bucket, tokens, &offered));
         }
     }
     Ok((!found.is_empty()).then(|| MeasuredMeter {

@@ -79,6 +79,15 @@ pub(crate) struct Coloured {
     pub(crate) colour: Colour,
 }
 
+/// The way in which packets are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// At the offered rate, with a pause now and then.
+    Steady,
+    /// Every other 500 packets at three quarters of the committed rate, so that the bucket fills.
+    Faltering,
+}
+
 /// Sends packets of one second through a meter whose buckets are full. The time on the way changes
 /// from packet to packet, the sender pauses now and then, and the clock is read before and after
 /// each step.
@@ -87,18 +96,19 @@ pub(crate) fn trial(
     peak: Configured,
     faults: Faults,
     tokens: u64,
-    seed: u64,
+    (sender, seed): (Sender, u64),
 ) -> Vec<Coloured> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut small = Tokens::new(committed, faults.rate, faults.burst);
     let mut large = Tokens::new(peak, faults.peak, 1.0);
     let (mut clock, mut met, mut arrived) = (random.random_range(0..1_000_000), 0, 0);
     let mut found = Vec::with_capacity(PACKETS);
-    for _ in 0..PACKETS {
+    for number in 0..PACKETS {
         // One packet in 8,000 comes after a pause of up to 80 ms, in which a bucket may fill.
         let is_pause = random.random_range(0..8_000) == 0;
         let pause = if is_pause { random.random_range(0..80_000_000) } else { 0 };
-        clock += 1_000_000_000 / RATE + pause;
+        let is_slow = sender == Sender::Faltering && number / 500 % 2 == 1;
+        clock += 1_000_000_000 / if is_slow { 1_500 } else { RATE } + pause;
         let sent = clock + random.random_range(0..20_000);
         // Packets do not overtake each other.
         let at = (sent + random.random_range(1_000..60_000)).max(met + 1);

@@ -10,7 +10,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{effects, roles, slow_path, timeouts};
+use super::{effects, groups, meters, roles, slow_path, timeouts};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -71,6 +71,7 @@ pub(super) fn of(
             document.sections.push(effects::section(found));
         }
         None if interrupted || !outcome.failures.is_empty() || has_packets(target) => {}
+        None if outcome.meters.is_some() || outcome.groups.is_some() => {}
         None => document.notes.push(
             "An answer says that the switch has accepted an update. When packets obey it, what is lost meanwhile and \
              whether batches are torn was not measured: that needs --port, and --program for P4Runtime."
@@ -88,6 +89,12 @@ pub(super) fn of(
     if !outcome.timeouts.is_empty() {
         document.findings.extend(timeouts::findings(&outcome.timeouts));
         document.sections.push(timeouts::section(&outcome.timeouts));
+    }
+    if let Some(found) = &outcome.meters {
+        meters::add(&mut document, found);
+    }
+    if let Some(found) = &outcome.groups {
+        groups::add(&mut document, found);
     }
     if outcome.late_errors > 0 {
         document.findings.push(format!(
