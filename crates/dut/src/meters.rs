@@ -136,8 +136,8 @@ impl Found {
         Self { level, configured, observed, beyond: excess(tolerated, tokens, offered) }
     }
 
-    /// Returns what two trials of the same bucket show together. All bounds of rates and bursts are
-    /// certain, so the narrower ones are kept.
+    /// Returns what two trials of the same bucket show together. The narrower bounds of rate and
+    /// burst are kept, unless those of the trials exclude each other.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -219,3 +219,6 @@ pub(crate) struct Offering<'a> {
     pub(crate) wires: &'a [Wire],
     pub(crate) settings: &'a Settings,
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,10 +64,15 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Returns what two trials of the same bucket show together.
+    /// Returns what two trials of the same bucket show together. Bounds that exclude each other, for
+    /// instance because packets were lost elsewhere in one trial, become the range of both.
     pub(super) fn with(self, other: Self) -> Self {
         let width = |interval: &Interval| interval.high - interval.low;
-        let narrower = |one: Option<Interval>, other: Option<Interval>| match (one, other) {
+        let together = |one: Option<Interval>, other: Option<Interval>| match (one, other) {
+            (Some(one), Some(other)) if one.low > other.high || other.low > one.high => {
+                let (low, high) = (f64::min(one.low, other.low), f64::max(one.high, other.high));
+                Some(Interval { low, high })
+            }
             (Some(one), Some(other)) if width(&other) < width(&one) => Some(other),
             (one, other) => one.or(other),
         };
@@ -75,8 +80,8 @@ impl Observed {
             offered: self.offered + other.offered,
             passed: self.passed + other.passed,
             refused: self.refused + other.refused,
-            rate: narrower(self.rate, other.rate),
-            burst: narrower(self.burst, other.burst),
+            rate: together(self.rate, other.rate),
+            burst: together(self.burst, other.burst),
             excess: f64::max(self.excess, other.excess),
         }
     }

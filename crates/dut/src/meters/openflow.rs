@@ -78,6 +78,7 @@ pub(super) async fn through(
             name: format!("drop band, {}", unit.name()),
             unit,
             algorithm: Algorithm::TwoColours,
+            granule: granule(unit),
             port: ingress,
             packet: &packet,
             outcomes: &outcomes,
@@ -99,6 +100,14 @@ pub(super) async fn through(
         return Err(DutError::MeterNotRestored { name: id.to_string() });
     }
     Ok(measured)
+}
+
+/// Returns the number of tokens in the unit of bands: 1,000 bits are 125 bytes.
+fn granule(unit: TokenUnit) -> u64 {
+    match unit {
+        TokenUnit::Bytes => 125,
+        TokenUnit::Packets => 1,
+    }
 }
 
 async fn one(
@@ -161,12 +170,8 @@ impl OpenFlowMeter<'_> {
 impl Metering for OpenFlowMeter<'_> {
     async fn configure(&mut self, config: Option<Config>) -> Result<(), DutError> {
         let Some(config) = config else { return self.flow(Output::Port(self.egress)).await };
-        // The unit of bands is 1,000 bits, which are 125 bytes.
-        let divisor = match self.unit {
-            TokenUnit::Bytes => 125,
-            TokenUnit::Packets => 1,
-        };
-        let whole = |number: u64| u32::try_from(number / divisor).unwrap_or(u32::MAX);
+        let granule = granule(self.unit);
+        let whole = |number: u64| u32::try_from(number / granule).unwrap_or(u32::MAX);
         let band = MeterBand {
             rate: whole(config.committed_rate),
             burst_size: whole(config.committed_burst),

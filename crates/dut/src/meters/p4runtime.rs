@@ -103,7 +103,7 @@ pub(crate) async fn over_p4runtime(
 }
 
 /// Measures meters one after the other, and puts the configuration of each back.
-async fn all(
+pub(super) async fn all(
     client: &Client,
     flows: &[&MeteredFlow],
     mut stream: Stream,
@@ -119,6 +119,7 @@ async fn all(
             name: flow.title(),
             unit: flow.unit,
             algorithm: flow.algorithm,
+            granule: 1,
             port: flow.port,
             packet: &flow.packet,
             outcomes: &flow.outcomes,

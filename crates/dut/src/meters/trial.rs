@@ -157,16 +157,19 @@ pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<
     found
 }
 
-/// Returns whether packets that pass a bucket arrive, and differ from all others.
+/// Returns whether packets that pass a bucket arrive, and differ from all others, and whether some
+/// of those that are refused by it differ from all that are not.
 fn is_shown(judged: &Judged, possible: [bool; 3], ByColour(outcomes): &ByColour) -> bool {
     let colours = || Colour::ALL.into_iter().filter(|colour| possible[*colour as usize]);
-    let passes = |colour: &Colour| judged.passes[*colour as usize];
     let outcome = |colour: Colour| &outcomes[colour as usize];
-    colours().filter(passes).all(|colour| *outcome(colour) != Outcome::Unseen)
-        && colours()
-            .filter(|colour| !passes(colour))
-            .all(|other| colours().filter(passes).all(|colour| outcome(colour) != outcome(other)))
-        && colours().any(|colour| judged.refuses[colour as usize])
+    // Whether all colours with the outcome of a colour are among some colours.
+    let is_certain = |colour: Colour, among: &[bool; 3]| {
+        colours().all(|other| outcome(other) != outcome(colour) || among[other as usize])
+    };
+    let mut passing = colours().filter(|colour| judged.passes[*colour as usize]);
+    let mut refused = colours().filter(|colour| judged.refuses[*colour as usize]);
+    passing.all(|colour| *outcome(colour) != Outcome::Unseen && is_certain(colour, &judged.passes))
+        && refused.any(|colour| is_certain(colour, &judged.refuses))
 }
 
 /// Returns what packets show of a bucket.
@@ -215,6 +218,8 @@ pub(super) struct Subject<'a> {
     pub(super) name: String,
     pub(super) unit: TokenUnit,
     pub(super) algorithm: Algorithm,
+    /// The number of tokens of which rates and bursts are multiples.
+    pub(super) granule: u64,
     /// The port by which the packets enter the switch.
     pub(super) port: u32,
     pub(super) packet: &'a [u8],
@@ -252,8 +257,10 @@ pub(super) async fn measure<M: Metering>(
         rate /= 2.0;
     };
     let tokens = subject.unit.of_packet(subject.packet.len());
+    let granule = subject.granule.max(1) as f64;
+    let whole = |tokens: f64| (tokens / granule).round() * granule;
     let base = rate / OVERLOAD * tokens;
-    let base = Bucket { rate: base, burst: base * DEPTH };
+    let base = Bucket { rate: whole(base), burst: whole(base * DEPTH) };
     let mut found = Vec::new();
     for setting in super::settings(subject.algorithm, base, subject.outcomes) {
         meter.configure(Some(setting.config)).await?;

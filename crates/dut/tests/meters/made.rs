@@ -8,8 +8,8 @@ use rand::{RngExt as _, SeedableRng as _};
 
 /// The packets per second that are offered.
 const RATE: u64 = 8_000;
-/// The number of packets of a trial: those of one second.
-const PACKETS: usize = 8_000;
+/// The number of packets of a trial: those of half a second.
+const PACKETS: usize = 4_000;
 /// The length of a packet in bytes.
 pub(crate) const LENGTH: u64 = 128;
 /// The number of parts of a token, so that tokens per nanosecond are whole.
@@ -88,7 +88,7 @@ pub(crate) enum Sender {
     Faltering,
 }
 
-/// Sends packets of one second through a meter whose buckets are full. The time on the way changes
+/// Sends packets of half a second through a meter whose buckets are full. The time on the way changes
 /// from packet to packet, the sender pauses now and then, and the clock is read before and after
 /// each step.
 pub(crate) fn trial(
