@@ -192,7 +192,8 @@ pub struct MeasuredMeter {
     pub offered: f64,
     /// The packets that were sent without a meter.
     pub control: Control,
-    /// The buckets of all trials.
+    /// The buckets of all trials; empty if more than a tenth of the packets were lost without a
+    /// meter.
     pub found: Vec<Found>,
 }
 

@@ -38,7 +38,7 @@ use crate::tls;
 /// The greatest number of packets per second that are sent through meters and to groups.
 const METERED: u64 = 8_000;
 
-const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path";
+const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path, meters, groups";
 
 const LONG_ABOUT: &str = "\
 Measure a P4Runtime or OpenFlow switch from the controller's side.
@@ -52,7 +52,8 @@ refused. With --openflow, Planimeter waits for an OpenFlow switch to connect. It
 with 0x504c414e. The answer to a request is the reply to a barrier behind its flow-mods.
 
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
-switch show when they obey it, and what happens to them meanwhile, and how fast an OpenFlow switch passes packets to its controller.
+switch show when they obey it, what happens to them meanwhile, how fast an OpenFlow switch passes packets to its controller, which rates meters have, and how \
+groups distribute flows.
 
 With --conformance, nothing is measured: the requirements of the specification are tried one after the other. With \
 --fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
@@ -223,9 +224,9 @@ struct OpenFlow {
     matching: FlowMatch,
 }
 
-/// The flags of the test with packets.
+/// The flags of the tests with packets.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Effects on packets")]
+#[command(next_help_heading = "Tests with packets")]
 struct Packets {
     /// The program that the switch runs, from which packets and their entries are made
     #[arg(long, value_name = "FILE", requires = "port")]
@@ -241,7 +242,8 @@ struct Packets {
     #[arg(long, value_name = "COUNT", default_value_t = 50,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     changes: u32,
-    /// Packets per second, over all rules of a request; halved until the switch forwards them
+    /// Packets per second, over all rules of a request, or at most 8k through a meter or to a group;
+    /// halved until the switch forwards them
     #[arg(long, value_name = "RATE", default_value = "50k", value_parser = decimal)]
     probes: u64,
     #[command(flatten)]

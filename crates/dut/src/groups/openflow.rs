@@ -74,8 +74,8 @@ pub(super) async fn through(
         Err(error) => return Err(error),
     }
     let mut control = OpenFlowControl::new(channel);
-    let found = flows(&mut stream, &mut control, (id, ingress), (ports, weights), offering, stop);
-    let found = found.await;
+    let made = SelectGroup { id, ingress, ports, weights };
+    let found = flows(&mut stream, &mut control, made, offering, stop).await;
     // A switch deletes flow entries with their group, so the flow entry comes first.
     let restored = control.restore().await;
     channel.carry_out("group-mod", &group(GroupModCommand::DELETE, id, Vec::new()))?;
@@ -92,15 +92,24 @@ fn group(command: GroupModCommand, group_id: GroupId, buckets: Vec<Bucket>) -> M
     Message::GroupMod(GroupMod { command, group_type, group_id, buckets })
 }
 
+/// The group, with the ports and weights of its members.
+struct SelectGroup {
+    id: GroupId,
+    /// The port by which packets enter the switch.
+    ingress: u32,
+    ports: Vec<u32>,
+    weights: Vec<u32>,
+}
+
 async fn flows(
     stream: &mut Stream,
     control: &mut OpenFlowControl<'_>,
-    (id, ingress): (GroupId, u32),
-    (ports, weights): (Vec<u32>, Vec<u32>),
+    group: SelectGroup,
     offering: &Offering<'_>,
     stop: &AtomicBool,
 ) -> Result<Option<Distribution>, DutError> {
     let settings = offering.settings;
+    let SelectGroup { id, ingress, ports, weights } = group;
     let packets = control.channel().maker().spread_packets(settings.seed, settings.flows);
     let entry = FlowEntry { selects: Selector::Rest, output: Output::Group(id.0) };
     control.carry_out(Operation::Insert, &[entry]).await?;

@@ -95,7 +95,16 @@ pub(crate) async fn over_p4runtime(
     if held(&mut client, traffic.profile).await? != before {
         return Err(DutError::GroupsNotRestored);
     }
-    measured.groups.extend(found?);
+    match found {
+        Ok(found) => measured.groups.extend(found),
+        Err(DutError::Request { cause, .. }) => {
+            measured.reasons.push(format!(
+                "The switch refuses a group of table {}, or an entry that packets need: {cause}.",
+                traffic.table
+            ));
+        }
+        Err(error) => return Err(error),
+    }
     Ok(measured)
 }
 

@@ -6,7 +6,7 @@ use p4runtime::client::Client;
 use p4runtime::proto::v1::{self, entity::Entity as Kind};
 
 use super::trial::{Algorithm, Config, Metering, Subject, measure, settings};
-use super::{Bucket, ByColour, Measured, MeasuredMeter, Settings, TokenUnit};
+use super::{Bucket, ByColour, Measured, Settings, TokenUnit};
 use crate::error::DutError;
 use crate::live::{Control as _, P4RuntimeControl, Wire, check_program};
 use crate::session::{read_entities, write_updates};
@@ -96,13 +96,17 @@ pub(crate) async fn over_p4runtime(
     };
     let found = found.await;
     match control.restore().await? {
-        0 => measured.meters = found?,
+        0 => {}
         count => return Err(DutError::NotRestored { count }),
     }
+    let found = found?;
+    measured.meters = found.meters;
+    measured.reasons.extend(found.reasons);
     Ok(measured)
 }
 
-/// Measures meters one after the other, and puts the configuration of each back.
+/// Measures meters one after the other, and puts the configuration of each back. A meter that the
+/// switch does not let this program read or configure is no error.
 pub(super) async fn all(
     client: &Client,
     flows: &[&MeteredFlow],
@@ -110,13 +114,21 @@ pub(super) async fn all(
     settings: &Settings,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Vec<MeasuredMeter>, DutError> {
-    let mut measured = Vec::new();
+) -> Result<Measured, DutError> {
+    let mut measured = Measured::default();
     for (done, flow) in flows.iter().enumerate() {
+        let title = flow.title();
         let mut meter = P4RuntimeMeter { client: client.clone(), place: &flow.place };
-        let before = meter.read().await?;
+        let before = match meter.read().await {
+            Ok(before) => before,
+            Err(DutError::Request { cause, .. }) => {
+                measured.reasons.push(format!("Meter {title} cannot be read: {cause}."));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let subject = Subject {
-            name: flow.title(),
+            name: title.clone(),
             unit: flow.unit,
             algorithm: flow.algorithm,
             granule: 1,
@@ -125,11 +137,21 @@ pub(super) async fn all(
             outcomes: &flow.outcomes,
         };
         let found = measure(&mut stream, &mut meter, subject, settings, stop).await;
-        meter.write(before).await?;
-        if meter.read().await? != before {
-            return Err(DutError::MeterNotRestored { name: flow.title() });
+        // A switch that refused the first change may refuse this one, which then changes nothing.
+        match meter.write(before).await {
+            Ok(()) | Err(DutError::Request { .. }) => {}
+            Err(error) => return Err(error),
         }
-        measured.extend(found?);
+        if meter.read().await? != before {
+            return Err(DutError::MeterNotRestored { name: title });
+        }
+        match found {
+            Ok(found) => measured.meters.extend(found),
+            Err(DutError::Request { cause, .. }) => {
+                measured.reasons.push(format!("Meter {title} cannot be configured: {cause}."));
+            }
+            Err(error) => return Err(error),
+        }
         progress(done as u64 + 1, flows.len() as u64);
         if stop.load(Ordering::Relaxed) {
             break;

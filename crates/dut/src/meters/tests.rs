@@ -173,7 +173,7 @@ fn p4runtime_switch(
             Some(Kind::MeterEntry(entry)) => entry.config,
             _ => None,
         });
-        (found.expect("it can be measured"), after)
+        (found.expect("it can be measured").meters, after)
     };
     thread::scope(|scope| {
         scope.spawn(|| forwards(there, &ends));
@@ -211,12 +211,12 @@ fn buckets_are_measured_only_if_their_colours_can_be_told_apart() {
         let levels = |setting: &Setting| setting.judged.iter().map(|one| one.level).collect();
         found.iter().map(levels).collect()
     };
-    use Level::{Committed, Peak};
+    use Level::{BesidePeak, Committed, Peak};
     let (two, one) = (Algorithm::TwoRates, Algorithm::OneRate);
     let unseen = || Outcome::Unseen;
     assert_eq!(
         levels(two, [leaves(1), leaves(2), unseen()]),
-        [vec![Committed], vec![Peak, Committed]]
+        [vec![Committed], vec![Peak, BesidePeak]]
     );
     assert_eq!(levels(two, [leaves(1), leaves(1), unseen()]), [vec![Peak]]);
     assert_eq!(levels(two, [leaves(1), unseen(), unseen()]), [vec![Committed]]);

@@ -21,6 +21,8 @@ const OUT_OF_REACH: u64 = 64;
 const ROUNDS: usize = 3;
 /// The greatest share of packets that may be lost without a meter.
 const LOST: f64 = 0.001;
+/// The greatest share of packets that may be lost without a meter if the meter is to be measured.
+const WRONG: f64 = 0.1;
 /// The packets per second below which the rate is not halved.
 const SLOWEST: f64 = 1_000.0;
 
@@ -56,6 +58,8 @@ pub enum Level {
     Committed,
     /// The bucket of packets that are not red.
     Peak,
+    /// The bucket of green packets, while the peak rate and burst are twice as high.
+    BesidePeak,
 }
 
 impl Level {
@@ -65,6 +69,7 @@ impl Level {
         match self {
             Self::Committed => "committed",
             Self::Peak => "peak",
+            Self::BesidePeak => "committed, beside peak",
         }
     }
 }
@@ -101,8 +106,8 @@ pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<
     let whole = |number: f64| number.round().max(1.0) as u64;
     let [rate, burst] = [whole(base.rate), whole(base.burst)];
     let bucket = |rate: u64, burst: u64| Bucket { rate: rate as f64, burst: burst as f64 };
-    let committed = |rate, burst, refuses| Judged {
-        level: Level::Committed,
+    let committed = |level, rate, burst, refuses| Judged {
+        level,
         bucket: bucket(rate, burst),
         passes: [true, false, false],
         refuses,
@@ -117,7 +122,7 @@ pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<
                     peak_burst: burst.saturating_mul(OUT_OF_REACH),
                 },
                 possible: [true, true, false],
-                judged: vec![committed(rate, burst, [false, true, false])],
+                judged: vec![committed(Level::Committed, rate, burst, [false, true, false])],
             };
             let [half_rate, half_burst] = [rate, burst].map(|number| number.div_ceil(2));
             let peak = Judged {
@@ -134,7 +139,10 @@ pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<
                     peak_burst: burst,
                 },
                 possible: [true; 3],
-                judged: vec![peak, committed(half_rate, half_burst, [false, true, false])],
+                judged: vec![
+                    peak,
+                    committed(Level::BesidePeak, half_rate, half_burst, [false, true, false]),
+                ],
             };
             vec![alone, both]
         }
@@ -146,7 +154,7 @@ pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<
                 peak_burst: burst,
             },
             possible: [true, algorithm == Algorithm::OneRate, true],
-            judged: vec![committed(rate, burst, [false, true, true])],
+            judged: vec![committed(Level::Committed, rate, burst, [false, true, true])],
         }],
     };
     for setting in &mut found {
@@ -256,12 +264,22 @@ pub(super) async fn measure<M: Metering>(
         }
         rate /= 2.0;
     };
+    let mut measured = MeasuredMeter {
+        name: subject.name,
+        unit: subject.unit,
+        length: subject.packet.len(),
+        offered: rate,
+        control,
+        found: Vec::new(),
+    };
+    if control.lost as f64 > WRONG * control.sent as f64 {
+        return Ok(Some(measured));
+    }
     let tokens = subject.unit.of_packet(subject.packet.len());
     let granule = subject.granule.max(1) as f64;
     let whole = |tokens: f64| (tokens / granule).round() * granule;
     let base = rate / OVERLOAD * tokens;
     let base = Bucket { rate: whole(base), burst: whole(base * DEPTH) };
-    let mut found = Vec::new();
     for setting in super::settings(subject.algorithm, base, subject.outcomes) {
         meter.configure(Some(setting.config)).await?;
         let mut rounds: Vec<Option<Found>> = vec![None; setting.judged.len()];
@@ -278,19 +296,12 @@ pub(super) async fn measure<M: Metering>(
                 *round = Some(round.map_or(new, |before| before.with(new)));
             }
         }
-        found.extend(rounds.into_iter().flatten());
+        measured.found.extend(rounds.into_iter().flatten());
         if stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    Ok((!found.is_empty()).then(|| MeasuredMeter {
-        name: subject.name,
-        unit: subject.unit,
-        length: subject.packet.len(),
-        offered: rate,
-        control,
-        found,
-    }))
+    Ok((!measured.found.is_empty()).then_some(measured))
 }
 
 /// The packets of a meter, which are sent again and again.

@@ -96,7 +96,8 @@ pub(crate) fn trial(
     peak: Configured,
     faults: Faults,
     tokens: u64,
-    (sender, seed): (Sender, u64),
+    sender: Sender,
+    seed: u64,
 ) -> Vec<Coloured> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut small = Tokens::new(committed, faults.rate, faults.burst);

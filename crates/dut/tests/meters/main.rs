@@ -27,7 +27,7 @@ const FAR: Configured = Configured { rate: 1 << 30, burst: 1 << 30 };
 
 /// Returns the committed bucket that packets show.
 fn committed(configured: Configured, faults: Faults, tokens: u64, seed: u64) -> Found {
-    let packets = trial(configured, FAR, faults, tokens, (Sender::Steady, seed));
+    let packets = trial(configured, FAR, faults, tokens, Sender::Steady, seed);
     let offered = offered(&packets, |colour| colour == Colour::Green, |_| false);
     Found::new(Level::Committed, configured.bucket(), tokens as f64, &offered)
 }
@@ -84,10 +84,10 @@ fn the_two_rates_of_one_meter_are_told_apart() {
     let faults = Faults { peak: 1.05, ..Faults::default() };
     let (mut rates, mut peaks, mut faulty) = (0, 0, 0);
     for seed in 0..RUNS {
-        let packets = trial(half, BYTES, faults, LENGTH, (Sender::Steady, seed));
+        let packets = trial(half, BYTES, faults, LENGTH, Sender::Steady, seed);
         let green = |colour| colour == Colour::Green;
         let green = offered(&packets, green, |colour| colour == Colour::Red);
-        let found = Found::new(Level::Committed, half.bucket(), LENGTH as f64, &green);
+        let found = Found::new(Level::BesidePeak, half.bucket(), LENGTH as f64, &green);
         assert_eq!(found.faults(), [], "seed {seed}: {found:?}");
         let truth = half.rate as f64;
         rates += u64::from(found.observed.rate.is_some_and(|interval| interval.contains(truth)));
@@ -103,7 +103,7 @@ fn the_two_rates_of_one_meter_are_told_apart() {
 
 #[test]
 fn a_meter_that_does_nothing_is_no_exact_meter() {
-    let packets = trial(FAR, FAR, Faults::default(), LENGTH, (Sender::Steady, 1));
+    let packets = trial(FAR, FAR, Faults::default(), LENGTH, Sender::Steady, 1);
     let all = offered(&packets, |_| true, |_| false);
     let found = Found::new(Level::Committed, BYTES.bucket(), LENGTH as f64, &all);
     assert_eq!(found.faults(), [Fault::NothingRefused]);
@@ -118,7 +118,7 @@ fn a_meter_that_does_nothing_is_no_exact_meter() {
 fn a_sender_that_is_too_slow_at_times_does_not_accuse_a_meter() {
     let mut rates = 0;
     for seed in 0..RUNS {
-        let packets = trial(BYTES, FAR, Faults::default(), LENGTH, (Sender::Faltering, seed));
+        let packets = trial(BYTES, FAR, Faults::default(), LENGTH, Sender::Faltering, seed);
         let green = offered(&packets, |colour| colour == Colour::Green, |_| false);
         let found = Found::new(Level::Committed, BYTES.bucket(), LENGTH as f64, &green);
         assert_eq!(found.faults(), [], "seed {seed}: {found:?}");
@@ -133,7 +133,7 @@ fn a_sender_that_is_too_slow_at_times_does_not_accuse_a_meter() {
 fn one_pass_finds_the_worst_interval() {
     let bucket = Bucket { rate: 150_000.0, burst: 2_000.0 };
     for seed in 0..20 {
-        let packets = trial(BYTES, FAR, Faults::default(), LENGTH, (Sender::Steady, seed));
+        let packets = trial(BYTES, FAR, Faults::default(), LENGTH, Sender::Steady, seed);
         let few = offered(&packets[1_500..1_800], |colour| colour == Colour::Green, |_| false);
         let passed: Vec<(f64, f64)> = few
             .iter()

@@ -50,8 +50,12 @@ fn findings(found: &Measured) -> Vec<String> {
     }
     let lossy = found.meters.iter().filter(|meter| meter.control.lost > 0);
     findings.extend(lossy.map(|meter| {
+        let so = match meter.found.is_empty() {
+            true => "it was not measured",
+            false => "its rates may be higher than the measured ones",
+        };
         format!(
-            "meters: {}: {} of {} packets were lost without a meter, so that its rates may be higher than the measured ones.",
+            "meters: {}: {} of {} packets did not leave like green ones although the meter let all pass; {so}.",
             meter.name, meter.control.lost, meter.control.sent
         )
     }));

@@ -266,7 +266,7 @@ fn packets_show_the_rates_of_meters_of_both_units() {
     assert!(cell[0].starts_with("MeterIngress.by_cell["), "{named:?}");
     assert_eq!(cell[1..], ["peak", "packets"]);
     let levels: Vec<&str> = rest.iter().map(|row| row[1]).collect();
-    assert_eq!(levels, ["committed", "peak", "committed"]);
+    assert_eq!(levels, ["committed", "peak", "committed, beside peak"]);
     for row in rows {
         let [configured, low, high] = [3, 4, 5].map(|column| row[column]["value"].as_f64());
         let configured = configured.expect("a rate");
@@ -313,6 +313,29 @@ fn random_flows_show_the_weights_of_a_group() {
         assert!(text.contains("meters: The program has no meter."), "{text}");
         assert!(!text.contains("entries before the measurement"), "{text}");
     }
+}
+
+#[test]
+fn an_interrupted_test_of_groups_leaves_no_group() {
+    const PROGRAM: &str = "programs/load_balancer.p4";
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, PROGRAM, &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = with_packets(&namespace, &switch, PROGRAM, &folder.path().join("run"));
+    // At this rate the test takes more than half a minute.
+    let child = command.args(["--probes", "50"]).stdout(Stdio::null()).spawn();
+    let mut child = child.expect("the command runs");
+    std::thread::sleep(Duration::from_secs(4));
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    // An entry, a group or a member that is left would be in the way of the next measurement.
+    let again = folder.path().join("again");
+    let output = with_packets(&namespace, &switch, PROGRAM, &again).output();
+    let text = stdout(&output.expect("the command runs"));
+    assert!(text.contains("percentage points at most"), "{text}");
+    assert!(!text.contains("it was not changed"), "{text}");
 }
 
 #[test]

@@ -137,6 +137,13 @@ struct Metered<'a> {
     reduced: Vec<Reduced>,
 }
 
+/// A packet whose outcome depends on its colour.
+#[derive(PartialEq)]
+struct Shown {
+    packet: Vec<u8>,
+    outcomes: ByColour,
+}
+
 /// A change of a switch that configures a meter.
 type Configure<'a> = &'a dyn Fn(&Switch, MeterConfig) -> Option<()>;
 
@@ -197,7 +204,7 @@ impl Metered<'_> {
         subject: &Subject<'_>,
         packets: &[Vec<u8>],
         set: Configure<'_>,
-    ) -> Option<(Vec<u8>, ByColour)> {
+    ) -> Option<Shown> {
         let marking = |colour| self.marking(subject, colour, set);
         let [green, yellow, red] =
             [marking(Color::Green)?, marking(Color::Yellow)?, marking(Color::Red)?];
@@ -207,19 +214,14 @@ impl Metered<'_> {
         };
         packets.iter().find_map(|packet| {
             let found = outcomes(packet)?;
-            MeteredFlow::shows(subject.algorithm, &found).then(|| (packet.clone(), found))
+            let shows = MeteredFlow::shows(subject.algorithm, &found);
+            shows.then(|| Shown { packet: packet.clone(), outcomes: found })
         })
     }
 
-    /// Returns whether the outcomes of a packet are these.
-    fn has(
-        &self,
-        subject: &Subject<'_>,
-        (packet, outcomes): (&[u8], &ByColour),
-        set: Configure<'_>,
-    ) -> bool {
-        let found = self.shown(subject, &[packet.to_vec()], set);
-        found.is_some_and(|(_, found)| found == *outcomes)
+    /// Returns whether a packet has these outcomes.
+    fn has(&self, subject: &Subject<'_>, shown: &Shown, set: Configure<'_>) -> bool {
+        self.shown(subject, std::slice::from_ref(&shown.packet), set).as_ref() == Some(shown)
     }
 
     /// Returns the first packet whose outcome depends on its colour. If there is none, adds an entry
@@ -230,7 +232,7 @@ impl Metered<'_> {
         subject: &Subject<'_>,
         size: Option<u64>,
         set: Configure<'_>,
-    ) -> Option<(Vec<u8>, ByColour)> {
+    ) -> Option<Shown> {
         if let Some(found) = self.packet_with_entry(subject, set) {
             return Some(found);
         }
@@ -258,11 +260,7 @@ impl Metered<'_> {
         found
     }
 
-    fn packet_with_entry(
-        &mut self,
-        subject: &Subject<'_>,
-        set: Configure<'_>,
-    ) -> Option<(Vec<u8>, ByColour)> {
+    fn packet_with_entry(&mut self, subject: &Subject<'_>, set: Configure<'_>) -> Option<Shown> {
         let packets: Vec<Vec<u8>> =
             self.trial.workload.packets().iter().map(<[u8]>::to_vec).collect();
         if let Some(found) = self.shown(subject, &packets, set) {
@@ -318,20 +316,15 @@ impl Metered<'_> {
         Some(found)
     }
 
-    fn flow(
-        &self,
-        subject: &Subject<'_>,
-        place: Place,
-        (packet, outcomes): (Vec<u8>, ByColour),
-    ) -> MeteredFlow {
+    fn flow(&self, subject: &Subject<'_>, place: Place, shown: Shown) -> MeteredFlow {
         MeteredFlow {
             name: subject.name.to_owned(),
             place,
             unit: subject.unit,
             algorithm: subject.algorithm,
             port: self.trial.workload.port(),
-            packet,
-            outcomes,
+            packet: shown.packet,
+            outcomes: shown.outcomes,
         }
     }
 
@@ -348,21 +341,21 @@ impl Metered<'_> {
         let cells = |range: Range<u64>| {
             move |switch: &Switch, config: MeterConfig| configure(switch, id, range.clone(), config)
         };
-        let (packet, outcomes) = self.packet(subject, Some(size), &cells(0..size)).ok_or(UNSEEN)?;
+        let shown = self.packet(subject, Some(size), &cells(0..size)).ok_or(UNSEEN)?;
         // The half of the cells that holds the packet's cell shows the colours.
         let mut range = 0..size;
         while range.end - range.start > 1 {
             let middle = range.start.midpoint(range.end);
             let lower = range.start..middle;
-            let is_lower = self.has(subject, (&packet, &outcomes), &cells(lower.clone()));
+            let is_lower = self.has(subject, &shown, &cells(lower.clone()));
             range = if is_lower { lower } else { middle..range.end };
         }
         let index = range.start;
-        if !self.has(subject, (&packet, &outcomes), &cells(range)) {
+        if !self.has(subject, &shown, &cells(range)) {
             return Err("the packet meets several of its cells");
         }
         let index = i64::try_from(index).unwrap_or(i64::MAX);
-        Ok(self.flow(subject, Place::Cell { meter_id, index }, (packet, outcomes)))
+        Ok(self.flow(subject, Place::Cell { meter_id, index }, shown))
     }
 
     /// Returns a packet and the entry whose direct meter it meets.
