@@ -88,7 +88,7 @@ fn openflow_1_0_has_no_meters() {
     assert_eq!((found.meters.len(), found.reasons.len()), (0, 1), "{found:?}");
 }
 
-/// Forwards packets from one port to the other until it is told to end.
+/// Forwards packets from one port to the other until `ends` is set.
 fn forwards([mut from, mut to]: [Port; 2], ends: &AtomicBool) {
     let mut burst = Burst::new(BURST);
     while !ends.load(Ordering::Relaxed) {
@@ -203,7 +203,7 @@ fn a_stopped_measurement_puts_the_configuration_of_a_meter_back() {
 }
 
 #[test]
-fn buckets_are_measured_only_if_their_colours_can_be_told_apart() {
+fn buckets_are_measured_only_if_their_colours_differ() {
     let leaves = |port| Outcome::Leaves { port, packet: vec![0; 64] };
     let base = Bucket { rate: 1000.0, burst: 100.0 };
     let levels = |algorithm, outcomes: [Outcome; 3]| -> Vec<Vec<Level>> {

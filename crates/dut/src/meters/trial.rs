@@ -11,7 +11,7 @@ use crate::stream::{Paced, Passage, Stream};
 
 /// The rate of packets that is offered, divided by the rate that a bucket lets pass.
 const OVERLOAD: f64 = 4.0;
-/// The size of a bucket, as a time: it gets so many tokens in this number of seconds.
+/// The size of a bucket, as the number of seconds in which it gets that many tokens.
 const DEPTH: f64 = 0.1;
 /// The rate and the burst of a bucket that is out of reach, divided by those of the bucket that is
 /// measured.

@@ -82,9 +82,10 @@ pub(crate) struct Coloured {
 /// The way in which packets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
-    /// At the offered rate, with a pause now and then.
+    /// Packets are sent at the offered rate, with a pause now and then.
     Steady,
-    /// Every other 500 packets at three quarters of the committed rate, so that the bucket fills.
+    /// Every other 500 packets are sent at three quarters of the committed rate, so that the bucket
+    /// fills.
     Faltering,
 }
 

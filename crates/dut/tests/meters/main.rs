@@ -79,7 +79,7 @@ fn a_burst_that_is_off_by_a_twentieth_is_found_and_recovered() {
 /// Both buckets are measured at once, as packets of three different outcomes show them. A red packet
 /// shows nothing of the committed bucket.
 #[test]
-fn the_two_rates_of_one_meter_are_told_apart() {
+fn the_two_rates_of_one_meter_are_distinguished() {
     let half = Configured { rate: BYTES.rate / 2, burst: BYTES.burst / 2 };
     let faults = Faults { peak: 1.05, ..Faults::default() };
     let (mut rates, mut peaks, mut faulty) = (0, 0, 0);

@@ -1,18 +1,18 @@
 //! The meters that packets of a program show, found by trial: the reference interpreter processes a
 //! packet while a meter marks all packets green, yellow or red.
 
+mod search;
+
 use std::ops::Range;
 use std::time::Duration;
 
-use ::dut::meters::{Algorithm, ByColour, MeteredFlow, Place, TokenUnit, Traffic};
+use ::dut::meters::{Algorithm, MeteredFlow, Place, TokenUnit, Traffic};
 use entities::schema::{MeterAlgorithm, Schema, Unit};
-use ir::bits::Bits;
-use ir::{ExternId, MatchKind, TableId};
+use ir::ExternId;
 use p4runtime::proto::v1;
-use pipeline::{
-    Color, EntryAction, Event, FieldMatch, MeterConfig, Switch, TableEntry, Trace, Value,
-};
+use pipeline::{Color, MeterConfig, Switch, TableEntry};
 
+use self::search::{Metered, Shown};
 use super::{Made, Trial, Wire};
 
 /// The largest number of cells of an indirect meter among which the cell of a packet is looked for.
@@ -109,50 +109,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A change of the arguments of generated entries: that at a position is reduced modulo the size of
-/// an indirect meter, so that it can be the index of a cell.
-#[derive(Clone, Copy)]
-struct Reduced {
-    table: TableId,
-    position: usize,
-    size: u64,
-}
-
-impl Reduced {
-    fn apply(self, entry: &mut TableEntry) {
-        let EntryAction::Action(call) = &mut entry.action else { return };
-        let Some(Value::Bits(old)) = call.arguments.get(self.position) else { return };
-        let Ok(value) = u128::try_from(old.to_biguint() % self.size) else { return };
-        let value = Value::Bits(Bits::unsigned(old.width(), value));
-        let at = call.arguments.iter_mut().skip(self.position).take(1);
-        at.for_each(|argument| *argument = value.clone());
-    }
-}
-
-/// The trials of meters, with the changes of generated entries that make colours show.
-struct Metered<'a> {
-    trial: Trial<'a>,
-    /// Further entries.
-    extra: Vec<(TableId, TableEntry)>,
-    reduced: Vec<Reduced>,
-}
-
-/// A packet whose outcome depends on its colour.
-#[derive(PartialEq)]
-struct Shown {
-    packet: Vec<u8>,
-    outcomes: ByColour,
-}
-
-/// A change of a switch that configures a meter.
-type Configure<'a> = &'a dyn Fn(&Switch, MeterConfig) -> Option<()>;
-
 impl Metered<'_> {
-    /// Returns the number of changes of the generated entries.
-    fn changes(&self) -> usize {
-        self.extra.len() + self.reduced.len()
-    }
-
     /// Returns a packet for each meter of the program, or the reason why there is none.
     fn all(&mut self, schema: &Schema) -> Vec<(String, Result<MeteredFlow, &'static str>)> {
         let mut found = Vec::new();
@@ -168,152 +125,6 @@ impl Metered<'_> {
             found.push((meter.name.clone(), flow));
         }
         found
-    }
-
-    /// Returns all entries.
-    fn entries(&self) -> Vec<(TableId, TableEntry)> {
-        let generated = self.trial.workload.entries().map(|(table, entry)| {
-            let mut entry = entry.clone();
-            let own = self.reduced.iter().filter(|change| change.table == table);
-            own.for_each(|change| change.apply(&mut entry));
-            (table, entry)
-        });
-        generated.chain(self.extra.iter().cloned()).collect()
-    }
-
-    /// Returns a switch with all entries.
-    fn switch(&self) -> Option<Switch> {
-        let switch = Switch::new(self.trial.workload.program().clone()).ok()?;
-        self.trial.workload.add_members(&switch).ok()?;
-        for (table, entry) in self.entries() {
-            switch.add_entry(table, entry, Duration::ZERO).ok()?;
-        }
-        Some(switch)
-    }
-
-    /// Returns a switch whose meter marks all packets with a colour.
-    fn marking(&self, subject: &Subject<'_>, colour: Color, set: Configure<'_>) -> Option<Switch> {
-        let switch = self.switch()?;
-        set(&switch, subject.config(colour))?;
-        Some(switch)
-    }
-
-    /// Returns the first of some packets whose outcome depends on its colour, and its outcomes.
-    fn shown(
-        &self,
-        subject: &Subject<'_>,
-        packets: &[Vec<u8>],
-        set: Configure<'_>,
-    ) -> Option<Shown> {
-        let marking = |colour| self.marking(subject, colour, set);
-        let [green, yellow, red] =
-            [marking(Color::Green)?, marking(Color::Yellow)?, marking(Color::Red)?];
-        let outcomes = |packet: &[u8]| -> Option<ByColour> {
-            let outcome = |switch: &Switch| self.trial.outcome(switch, packet);
-            Some(ByColour([outcome(&green)?, outcome(&yellow)?, outcome(&red)?]))
-        };
-        packets.iter().find_map(|packet| {
-            let found = outcomes(packet)?;
-            let shows = MeteredFlow::shows(subject.algorithm, &found);
-            shows.then(|| Shown { packet: packet.clone(), outcomes: found })
-        })
-    }
-
-    /// Returns whether a packet has these outcomes.
-    fn has(&self, subject: &Subject<'_>, shown: &Shown, set: Configure<'_>) -> bool {
-        self.shown(subject, std::slice::from_ref(&shown.packet), set).as_ref() == Some(shown)
-    }
-
-    /// Returns the first packet whose outcome depends on its colour. If there is none, adds an entry
-    /// to a table that a red packet looks up in vain. If that does not help either, and the meter
-    /// has a size, changes an argument of generated entries that may be the index of a cell.
-    fn packet(
-        &mut self,
-        subject: &Subject<'_>,
-        size: Option<u64>,
-        set: Configure<'_>,
-    ) -> Option<Shown> {
-        if let Some(found) = self.packet_with_entry(subject, set) {
-            return Some(found);
-        }
-        for change in self.reductions(size?) {
-            self.reduced.push(change);
-            if let Some(found) = self.packet_with_entry(subject, set) {
-                return Some(found);
-            }
-            self.reduced.pop();
-        }
-        None
-    }
-
-    /// Returns a change for each argument of the actions of each table.
-    fn reductions(&self, size: u64) -> Vec<Reduced> {
-        let mut found: Vec<Reduced> = Vec::new();
-        for (table, entry) in self.trial.workload.entries() {
-            let EntryAction::Action(call) = &entry.action else { continue };
-            for position in 0..call.arguments.len() {
-                if !found.iter().any(|one| (one.table, one.position) == (table, position)) {
-                    found.push(Reduced { table, position, size });
-                }
-            }
-        }
-        found
-    }
-
-    fn packet_with_entry(&mut self, subject: &Subject<'_>, set: Configure<'_>) -> Option<Shown> {
-        let packets: Vec<Vec<u8>> =
-            self.trial.workload.packets().iter().map(<[u8]>::to_vec).collect();
-        if let Some(found) = self.shown(subject, &packets, set) {
-            return Some(found);
-        }
-        let first = packets.get(..1)?;
-        for candidate in self.candidates(subject, first.first()?, set)? {
-            self.extra.push(candidate);
-            if let Some(found) = self.shown(subject, first, set) {
-                return Some(found);
-            }
-            self.extra.pop();
-        }
-        None
-    }
-
-    /// Returns entries for the keys that a red packet looks up and a green one does not, with each
-    /// action that has no parameters. Tables whose keys are not all exact are left out.
-    fn candidates(
-        &self,
-        subject: &Subject<'_>,
-        packet: &[u8],
-        set: Configure<'_>,
-    ) -> Option<Vec<(TableId, TableEntry)>> {
-        let lookups = |colour| -> Option<Vec<(TableId, Vec<Bits>)>> {
-            let mut switch = self.marking(subject, colour, set)?;
-            let mut misses = Misses(Vec::new());
-            let port = self.trial.workload.port();
-            switch.process_traced(port, packet, Duration::ZERO, &mut misses).ok()?;
-            Some(misses.0)
-        };
-        let [green, red] = [lookups(Color::Green)?, lookups(Color::Red)?];
-        let program = self.trial.workload.program();
-        let switch = self.switch()?;
-        let mut found = Vec::new();
-        for (id, keys) in red.into_iter().filter(|lookup| !green.contains(lookup)) {
-            let Some(table) = program.tables.get(id.index()) else { continue };
-            let is_exact = table.keys.iter().all(|key| key.match_kind == MatchKind::Exact);
-            if !is_exact || table.entries_are_const || table.implementation.is_some() {
-                continue;
-            }
-            for reference in &table.actions {
-                let Ok(call) = switch.action_call(reference.action, &[]) else { continue };
-                let entry = TableEntry {
-                    matches: keys.iter().cloned().map(FieldMatch::Exact).collect(),
-                    priority: 0,
-                    action: EntryAction::Action(call),
-                    idle_timeout: None,
-                };
-                found.push((id, entry));
-            }
-        }
-        Some(found)
     }
 
     fn flow(&self, subject: &Subject<'_>, place: Place, shown: Shown) -> MeteredFlow {
@@ -390,21 +201,4 @@ fn configure(switch: &Switch, id: ExternId, cells: Range<u64>, config: MeterConf
         switch.configure_meter(id, index, Some(config), Duration::ZERO).ok()?;
     }
     Some(())
-}
-
-/// The lookups of a packet that found no entry.
-struct Misses(Vec<(TableId, Vec<Bits>)>);
-
-impl Trace for Misses {
-    fn event(&mut self, _event: Event) {}
-
-    fn lookup(&mut self, table: TableId, keys: &[Bits], hit: bool) {
-        if !hit {
-            self.0.push((table, keys.to_vec()));
-        }
-    }
-
-    fn wants_events(&self) -> bool {
-        false
-    }
 }
